@@ -1,0 +1,18 @@
+# Debian 12 packages, and onnx from tools/install_deps.sh.
+list(APPEND CMAKE_PREFIX_PATH ${TESSERA_DEPS}/onnx-1.23.2)
+
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(ONNX CONFIG REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(TBB REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(OpenMP REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(IMAGE REQUIRED IMPORTED_TARGET libjpeg libpng libtiff-4 libwebp libopenjp2)

@@ -1,0 +1,24 @@
+# libtessera.so from the layers' and providers' objects; tessera_internal is the same code with every symbol visible, for
+# unit tests and micro-benchmarks.
+set(objects $<TARGET_OBJECTS:tessera_core>)
+set(libraries tessera_core_deps)
+foreach(provider ${TESSERA_PROVIDERS})
+  list(APPEND objects $<TARGET_OBJECTS:tessera_${provider}>)
+  list(APPEND libraries tessera_${provider}_deps)
+endforeach()
+
+add_library(tessera SHARED ${objects} ${PROJECT_BINARY_DIR}/generated/provider_table.cpp)
+add_library(Tessera::tessera ALIAS tessera)
+target_include_directories(tessera PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:${libraries}>)
+# The onnx and protobuf code inside must not meet another copy in the same process.
+target_link_options(tessera PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,defs)
+if(TESSERA_SANITIZE)
+  set_property(TARGET tessera PROPERTY LINK_OPTIONS -fsanitize=${TESSERA_SANITIZE} -Wl,--exclude-libs,ALL)
+endif()
+set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+add_library(tessera_internal STATIC ${objects} ${PROJECT_BINARY_DIR}/generated/provider_table.cpp)
+target_include_directories(tessera_internal PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                                                   ${PROJECT_SOURCE_DIR}/providers)
+target_link_libraries(tessera_internal PUBLIC ${libraries})

@@ -1,0 +1,134 @@
+#pragma once
+
+// The interface that an execution provider (EP) implements. See docs/adding_a_provider.md.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/graph.h"
+#include "tessera/kernel.h"
+#include "tessera/memory.h"
+
+namespace tessera {
+
+/// Options of a provider as the user wrote them.
+using ProviderOptions = std::map<std::string, std::string, std::less<>>;
+
+enum class OptionType : int8_t { kString, kBool, kInt, kBytes, kEnum };
+
+/// One declared option: the framework checks names and values against it before the provider sees them.
+struct OptionSchema {
+  std::string_view name;
+  OptionType type = OptionType::kString;
+  std::string_view default_value;
+  std::string_view description;
+  std::vector<std::string_view> allowed = {};  // for kEnum
+  int64_t minimum = 0;                         // for kInt, kBytes
+  int64_t maximum = std::numeric_limits<int64_t>::max();
+};
+
+/// Nodes that a provider offers to run. With `fuse` they become one node that Compile turns into one kernel; without, each
+/// runs through the provider's kernel registry.
+struct ComputeCapability {
+  std::vector<NodeIndex> nodes;
+  bool fuse = false;
+  std::string name;  // of the fused node, for reports and profiles
+};
+
+/// Collects why a provider does not take a node, for the placement report.
+class TESSERA_API RefusalSink {
+ public:
+  virtual ~RefusalSink() = default;
+  virtual void Refuse(NodeIndex node, std::string reason) = 0;
+};
+
+/// Answers whether the provider's own registry has a kernel for a node.
+class TESSERA_API KernelLookup {
+ public:
+  virtual ~KernelLookup() = default;
+  virtual const KernelDef* Find(const Node& node, std::string* why = nullptr) const = 0;
+};
+
+/// A claimed subgraph to compile. Kernel inputs are `graph.inputs()`, outputs `graph.outputs()`, in that order.
+struct FusedSubgraph {
+  const Node* fused_node;
+  GraphViewer graph;
+};
+
+/// Copies tensors between memories.
+class TESSERA_API DataTransfer {
+ public:
+  virtual ~DataTransfer() = default;
+  virtual bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept = 0;
+  /// Copies all bytes; shapes and types are equal. With a stream the copy may still be under way on return: the source must
+  /// live until the stream is synchronized.
+  virtual void Copy(const Tensor& from, Tensor& to, Stream* stream) = 0;
+};
+
+/// What the framework lends a provider for the life of one session.
+struct SessionServices {
+  ThreadPool* threads = nullptr;
+  int graph_optimization_level = 99;
+};
+
+class TESSERA_API ExecutionProvider {
+ public:
+  virtual ~ExecutionProvider() = default;
+
+  /// "CPUExecutionProvider"
+  virtual std::string_view name() const noexcept = 0;
+
+  /// The subgraphs it can run. Nodes already taken by an earlier provider have `provider` set. The default claims each node
+  /// that its registry has a kernel for.
+  virtual std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
+                                                       RefusalSink& refusals) const;
+
+  virtual const KernelRegistry& kernels() const noexcept = 0;
+
+  /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
+  virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs);
+
+  /// Where its kernels' inputs and outputs live.
+  virtual MemoryInfo memory() const noexcept { return {}; }
+
+  /// The raw device allocator behind the session's arena; null: plain host memory. `CreateArena` false: used as it is.
+  virtual std::unique_ptr<Allocator> CreateAllocator() { return nullptr; }
+
+  /// Null for providers whose memory is the host's.
+  virtual std::unique_ptr<DataTransfer> CreateDataTransfer() { return nullptr; }
+  virtual std::unique_ptr<Stream> CreateStream() { return nullptr; }
+
+  /// Options in force, defaults included.
+  const ProviderOptions& options() const noexcept { return options_; }
+  void set_options(ProviderOptions options) { options_ = std::move(options); }
+
+  /// Called once, before GetCapability.
+  virtual void Attach(const SessionServices& services) { services_ = services; }
+
+ protected:
+  SessionServices services_;
+  ProviderOptions options_;
+};
+
+/// A compiled-in provider. One static table of these is the registry, in priority order (cmake/Providers.cmake).
+struct ProviderFactory {
+  std::string_view name;      // "OpenCLExecutionProvider"
+  std::string_view cli_name;  // "opencl"
+  DeviceType device = DeviceType::kCpu;
+  std::span<const OptionSchema> options;
+  /// Makes a provider from checked options (defaults filled in). Throws Error when it can't start: no device, no library.
+  std::unique_ptr<ExecutionProvider> (*create)(const ProviderOptions& options);
+};
+
+/// Every compiled-in provider, highest priority first.
+TESSERA_API std::span<const ProviderFactory* const> RegisteredProviders();
+
+/// By name or cli name, case-insensitive; null when there is none.
+TESSERA_API const ProviderFactory* FindProvider(std::string_view name) noexcept;
+
+}  // namespace tessera

@@ -1,0 +1,112 @@
+#pragma once
+
+// The graph as providers and kernels see it. src/graph/graph.h holds the mutable graph behind these read-only types.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tessera/export.h"
+#include "tessera/type_info.h"
+#include "tessera/value.h"
+
+namespace tessera {
+
+class Graph;
+
+using NodeIndex = int32_t;
+using ValueIndex = int32_t;
+/// Stands for an omitted optional input or output, and for "no producer".
+inline constexpr int32_t kNone = -1;
+
+/// An attribute's value. Graphs are owned by the node that holds them.
+using AttributeValue = std::variant<std::monostate, int64_t, float, std::string, Tensor, SparseTensor, TypeInfo,
+                                    std::shared_ptr<Graph>, std::vector<int64_t>, std::vector<float>,
+                                    std::vector<std::string>, std::vector<Tensor>, std::vector<TypeInfo>>;
+
+struct Attribute {
+  std::string name;
+  AttributeValue value;
+};
+
+/// One operator application. Inputs and outputs index the values of the graph that holds it; kNone marks omitted ones.
+struct Node {
+  NodeIndex index = kNone;
+  std::string name;
+  std::string domain;  // "" for ai.onnx
+  std::string op_type;
+  std::string overload;
+  int since_version = 0;  // version of the operator's schema in force; 0 for domains without schemas
+  std::vector<ValueIndex> inputs;
+  std::vector<ValueIndex> outputs;
+  /// Values of this graph (or captured by it) that nested graphs read by name; in the order of their use.
+  std::vector<ValueIndex> implicit_inputs;
+  std::vector<Attribute> attributes;
+  /// Name of the provider that runs it ("CPUExecutionProvider"); empty before partitioning.
+  std::string provider;
+
+  TESSERA_API const AttributeValue* FindAttribute(std::string_view attribute) const noexcept;
+
+  /// "Conv 'conv1'" or, without a name, "Conv -> 'output0'": how errors and reports call it.
+  TESSERA_API std::string Label(const class GraphViewer* graph = nullptr) const;
+};
+
+/// One edge of a graph.
+struct GraphValue {
+  std::string name;
+  TypeInfo type;
+  NodeIndex producer = kNone;
+  std::vector<NodeIndex> consumers;
+  bool is_input = false;
+  bool is_output = false;
+  /// Captured from an enclosing graph: the index there.
+  ValueIndex outer = kNone;
+  /// Set for initializers that no caller can override and for folded constants. Host memory, possibly a mapped file.
+  std::optional<Tensor> constant;
+  /// Default of an overridable initializer (also a graph input).
+  std::optional<Tensor> default_value;
+};
+
+/// A read-only window on a graph, or on some of its nodes. Cheap to copy; valid while the graph lives unchanged.
+class TESSERA_API GraphViewer {
+ public:
+  explicit GraphViewer(const Graph& graph);
+  /// Only `nodes`, in the graph's topological order; inputs() and outputs() are the values that cross the border.
+  GraphViewer(const Graph& graph, std::span<const NodeIndex> nodes);
+
+  std::string_view name() const noexcept;
+  /// In topological order.
+  std::span<const NodeIndex> nodes() const noexcept { return nodes_; }
+  const Node& node(NodeIndex index) const noexcept;
+  const GraphValue& value(ValueIndex index) const noexcept;
+  size_t num_values() const noexcept;
+  bool contains(NodeIndex index) const noexcept;
+
+  /// For a whole graph its declared inputs and outputs; for a window what crosses its border (constants excluded).
+  std::span<const ValueIndex> inputs() const noexcept { return inputs_; }
+  std::span<const ValueIndex> outputs() const noexcept { return outputs_; }
+
+  /// The constant behind an index, or null; looks through captures into enclosing graphs.
+  const Tensor* constant(ValueIndex index) const noexcept;
+
+  /// The enclosing graph of a nested one, or null.
+  const Graph* parent() const noexcept;
+  /// The version of `domain` that the model imports; 0 when it does not.
+  int opset_version(std::string_view domain) const noexcept;
+  const Graph& graph() const noexcept { return *graph_; }
+
+ private:
+  const Graph* graph_;
+  std::vector<NodeIndex> nodes_;
+  std::vector<ValueIndex> inputs_;
+  std::vector<ValueIndex> outputs_;
+};
+
+}  // namespace tessera

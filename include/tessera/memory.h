@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tessera/export.h"
+
+namespace tessera {
+
+enum class DeviceType : int8_t { kCpu = 0, kGpu = 1, kNpu = 2 };
+
+/// Names one memory: where a buffer lives and who allocates it. Two tensors with equal MemoryInfo can be used by the same
+/// kernel without a copy.
+struct MemoryInfo {
+  /// Allocator kind: "Cpu", "OpenCL", "OpenCLPinned", ... A literal or a string that lives as long as the process.
+  std::string_view name = "Cpu";
+  DeviceType device = DeviceType::kCpu;
+  int32_t device_id = 0;
+  /// True when the host may read and write the buffer through its pointer.
+  bool host_accessible = true;
+
+  bool operator==(const MemoryInfo&) const = default;
+};
+
+/// Alignment of every host buffer: one AVX-512 vector, one cache line.
+inline constexpr size_t kHostAlignment = 64;
+
+struct AllocatorStats {
+  int64_t bytes_in_use = 0;
+  int64_t peak_bytes_in_use = 0;
+  int64_t bytes_reserved = 0;  // taken from the device, in use or not
+  int64_t allocations = 0;
+  std::optional<int64_t> limit;
+};
+
+/// Gives out buffers of one memory. Thread-safe. For device memories the pointer may be a handle that only the provider
+/// understands; it is never dereferenced by the framework.
+class TESSERA_API Allocator {
+ public:
+  virtual ~Allocator() = default;
+  virtual const MemoryInfo& memory() const noexcept = 0;
+  /// Never returns null for bytes > 0; throws Error naming the limit and the size when memory runs out.
+  virtual void* Allocate(size_t bytes) = 0;
+  virtual void Free(void* buffer) noexcept = 0;
+  virtual AllocatorStats stats() const { return {}; }
+  /// Gives unused reserved memory back to the device.
+  virtual void Shrink() {}
+};
+
+/// The process's plain host allocator (kHostAlignment aligned).
+TESSERA_API Allocator& HostAllocator();
+
+}  // namespace tessera

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cassert>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tessera/element_type.h"
+#include "tessera/error.h"
+#include "tessera/export.h"
+#include "tessera/memory.h"
+#include "tessera/numeric.h"
+#include "tessera/shape.h"
+#include "tessera/type_info.h"
+
+namespace tessera {
+
+/// A dense tensor: type, shape and a handle on a buffer. Copying copies the handle, never the elements. Elements are
+/// contiguous in row-major order; 4- and 2-bit types are packed, first element in the low bits. A string tensor's buffer
+/// is an array of std::string.
+class TESSERA_API Tensor {
+ public:
+  Tensor() = default;
+
+  /// A new tensor; elements are uninitialized (strings are empty). Throws Error on negative or overflowing shapes.
+  Tensor(ElementType type, const Shape& shape, Allocator& allocator = HostAllocator());
+
+  /// Looks at `data`, which must outlive every copy of the tensor.
+  static Tensor View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory = {});
+
+  /// Shares `owner`, which keeps `data` alive.
+  static Tensor Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
+                      const MemoryInfo& memory = {});
+
+  /// A new host tensor with a copy of `values`.
+  template <class T>
+  static Tensor Of(const Shape& shape, std::span<const T> values) {
+    Tensor tensor(ElementTypeOf<T>, shape);
+    if (static_cast<int64_t>(values.size()) != tensor.num_elements()) {
+      throw Error(ErrorCode::kInvalidArgument, "shape " + shape.ToString() + " does not hold " +
+                                                   std::to_string(values.size()) + " elements");
+    }
+    std::copy(values.begin(), values.end(), tensor.mutable_data<T>());
+    return tensor;
+  }
+
+  /// False for a default-constructed tensor.
+  bool defined() const noexcept { return type_ != ElementType::kUndefined; }
+  ElementType type() const noexcept { return type_; }
+  const Shape& shape() const noexcept { return shape_; }
+  int64_t num_elements() const noexcept { return num_elements_; }
+  size_t byte_size() const noexcept { return byte_size_; }
+  const MemoryInfo& memory() const noexcept { return memory_; }
+  bool is(ElementType type) const noexcept { return type_ == type; }
+
+  const void* raw() const noexcept { return data_; }
+  void* mutable_raw() noexcept { return data_; }
+
+  /// The elements; T must be the C++ type of type() (checked in debug builds). Packed types: use raw bytes (uint8_t).
+  template <class T>
+  const T* data() const noexcept {
+    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+    return static_cast<const T*>(data_);
+  }
+  template <class T>
+  T* mutable_data() noexcept {
+    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+    return static_cast<T*>(data_);
+  }
+  template <class T>
+  std::span<const T> values() const noexcept {
+    return {data<T>(), static_cast<size_t>(num_elements_)};
+  }
+  template <class T>
+  std::span<T> mutable_values() noexcept {
+    return {mutable_data<T>(), static_cast<size_t>(num_elements_)};
+  }
+
+  /// The same buffer under another shape of the same number of elements. Throws Error otherwise.
+  Tensor Reshaped(const Shape& shape) const;
+
+  /// A deep copy in host memory; the tensor must be host accessible.
+  Tensor Clone(Allocator& allocator = HostAllocator()) const;
+
+  /// What keeps the buffer alive; null for views.
+  const std::shared_ptr<void>& owner() const noexcept { return owner_; }
+
+ private:
+  friend class Frame;  // the executor re-seats planned buffers without touching the owner
+  Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory);
+
+  ElementType type_ = ElementType::kUndefined;
+  Shape shape_;
+  int64_t num_elements_ = 0;
+  size_t byte_size_ = 0;
+  void* data_ = nullptr;
+  std::shared_ptr<void> owner_;
+  MemoryInfo memory_;
+};
+
+struct Sequence;
+struct Map;
+
+/// COO sparse tensor (onnx::SparseTensorProto): `values` is [nnz]; `indices` is int64 [nnz] (linear) or [nnz, rank].
+struct SparseTensor {
+  Tensor values;
+  Tensor indices;
+  Shape dense_shape;
+
+  /// The dense equivalent in host memory.
+  TESSERA_API Tensor ToDense() const;
+};
+
+/// What flows along an edge of a graph. An empty optional is kNone; a filled optional is its element.
+class TESSERA_API Value {
+ public:
+  Value() = default;
+  Value(Tensor tensor) : data_(std::move(tensor)) {}  // NOLINT: a tensor is a value
+  Value(Sequence sequence);                           // NOLINT
+  Value(Map map);                                     // NOLINT
+  Value(SparseTensor tensor);                         // NOLINT
+
+  ValueKind kind() const noexcept { return static_cast<ValueKind>(data_.index()); }
+  bool is_none() const noexcept { return data_.index() == 0; }
+  bool is_tensor() const noexcept { return data_.index() == 1; }
+
+  /// Each throws Error(kInvalidArgument) naming the kind that is there when it is another.
+  const Tensor& tensor() const;
+  Tensor& tensor();
+  const Sequence& sequence() const;
+  const Map& map() const;
+  const SparseTensor& sparse_tensor() const;
+
+  /// The tensor when it is one, else null: the run loop's accessor.
+  const Tensor* tensor_if() const noexcept { return std::get_if<Tensor>(&data_); }
+  Tensor* tensor_if() noexcept { return std::get_if<Tensor>(&data_); }
+
+  /// The run-time type, concrete shapes included.
+  TypeInfo type() const;
+
+ private:
+  // Order follows ValueKind.
+  std::variant<std::monostate, Tensor, std::shared_ptr<const Sequence>, std::shared_ptr<const Map>,
+               std::shared_ptr<const SparseTensor>>
+      data_;
+};
+
+/// Values of one type. Immutable once inside a Value: copies share it.
+struct Sequence {
+  /// Type of the elements; needed where the sequence is empty.
+  TypeInfo element_type;
+  std::vector<Value> elements;
+};
+
+/// keys: 1-D tensor of an integer type or string; values[i] belongs to keys[i].
+struct Map {
+  Tensor keys;
+  TypeInfo value_type;
+  std::vector<Value> values;
+};
+
+inline Value::Value(Sequence sequence) : data_(std::make_shared<const Sequence>(std::move(sequence))) {}
+inline Value::Value(Map map) : data_(std::make_shared<const Map>(std::move(map))) {}
+inline Value::Value(SparseTensor tensor) : data_(std::make_shared<const SparseTensor>(std::move(tensor))) {}
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+#pragma once
+
+// The operators of the CPU provider: one line each in the families' ops.inc, one function each beside its kernel.
+
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+#define TESSERA_OP(name) void Register##name(KernelRegistry& registry);
+#include "ops/all.inc"
+#undef TESSERA_OP
+
+}  // namespace tessera::cpu

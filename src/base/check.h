@@ -1,0 +1,24 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tessera/error.h"
+
+namespace tessera {
+
+template <class... Args>
+[[noreturn]] void Fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes.
+template <class... Args>
+void Require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument, format, std::forward<Args>(args)...);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,83 @@
+#include "tessera/shape.h"
+
+#include <fmt/format.h>
+
+#include "base/checked.h"
+
+namespace tessera {
+
+void Shape::Resize(size_t rank) {
+  if (rank > kInlineRank && rank > rank_) heap_ = std::make_unique<int64_t[]>(rank);
+  if (rank <= kInlineRank) heap_.reset();
+  rank_ = rank;
+}
+
+void Shape::Assign(std::span<const int64_t> dims) {
+  if (dims.size() > kInlineRank) {
+    auto heap = std::make_unique<int64_t[]>(dims.size());  // `dims` may point into this shape
+    std::copy(dims.begin(), dims.end(), heap.get());
+    heap_ = std::move(heap);
+  } else {
+    int64_t copy[kInlineRank];
+    std::copy(dims.begin(), dims.end(), copy);
+    heap_.reset();
+    std::copy_n(copy, dims.size(), inline_);
+  }
+  rank_ = dims.size();
+}
+
+void Shape::Append(int64_t dim) {
+  if (rank_ < kInlineRank) {
+    inline_[rank_++] = dim;
+    return;
+  }
+  auto heap = std::make_unique<int64_t[]>(rank_ + 1);
+  std::copy(begin(), end(), heap.get());
+  heap[rank_] = dim;
+  heap_ = std::move(heap);
+  ++rank_;
+}
+
+int64_t Shape::num_elements() const {
+  int64_t product = 1;
+  bool zero = false;
+  for (int64_t dim : dims()) {
+    if (dim < 0) Fail(ErrorCode::kInvalidArgument, "shape {} has a negative dimension", ToString());
+    zero = zero || dim == 0;
+  }
+  if (zero) return 0;
+  for (int64_t dim : dims()) {
+    if (__builtin_mul_overflow(product, dim, &product)) {
+      Fail(ErrorCode::kInvalidArgument, "shape {} has more elements than 64 bits count", ToString());
+    }
+  }
+  return product;
+}
+
+int64_t Shape::SizeOfRange(size_t begin, size_t end) const {
+  int64_t product = 1;
+  for (size_t i = begin; i < end; ++i) product = CheckedMul(product, (*this)[i]);
+  return product;
+}
+
+std::string Shape::ToString() const { return fmt::format("[{}]", fmt::join(begin(), end(), ",")); }
+
+std::optional<Shape> ToShape(const SymbolicShape& shape) {
+  Shape result(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!shape[i].known()) return std::nullopt;
+    result[i] = shape[i].value;
+  }
+  return result;
+}
+
+std::string ToString(const SymbolicShape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ',';
+    text += shape[i].known() ? std::to_string(shape[i].value) : shape[i].symbol.empty() ? "?" : shape[i].symbol;
+  }
+  return text + "]";
+}
+
+}  // namespace tessera

@@ -1,0 +1,203 @@
+#include "tessera/value.h"
+
+#include <new>
+
+#include "base/check.h"
+
+namespace tessera {
+namespace {
+
+class PlainHostAllocator final : public Allocator {
+ public:
+  const MemoryInfo& memory() const noexcept override { return memory_; }
+  void* Allocate(size_t bytes) override {
+    void* buffer = ::operator new(bytes, std::align_val_t{kHostAlignment}, std::nothrow);
+    if (buffer == nullptr) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
+    return buffer;
+  }
+  void Free(void* buffer) noexcept override { ::operator delete(buffer, std::align_val_t{kHostAlignment}); }
+
+ private:
+  MemoryInfo memory_;
+};
+
+constexpr std::string_view KindName(ValueKind kind) {
+  constexpr std::string_view names[] = {"nothing", "a tensor", "a sequence", "a map", "a sparse tensor", "an optional"};
+  return names[static_cast<size_t>(kind)];
+}
+
+template <class T>
+const T& GetKind(const T* held, ValueKind have, ValueKind want) {
+  if (held == nullptr) {
+    Fail(ErrorCode::kInvalidArgument, "the value holds {}, not {}", KindName(have), KindName(want));
+  }
+  return *held;
+}
+
+SymbolicShape ToSymbolic(const Shape& shape) {
+  SymbolicShape result(shape.rank());
+  for (size_t i = 0; i < shape.rank(); ++i) result[i].value = shape[i];
+  return result;
+}
+
+}  // namespace
+
+Allocator& HostAllocator() {
+  static PlainHostAllocator allocator;
+  return allocator;
+}
+
+Tensor::Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory)
+    : type_(type),
+      shape_(shape),
+      num_elements_(shape.num_elements()),
+      byte_size_(ByteSize(type, num_elements_)),
+      data_(data),
+      owner_(std::move(owner)),
+      memory_(memory) {}
+
+Tensor::Tensor(ElementType type, const Shape& shape, Allocator& allocator)
+    : Tensor(type, shape, nullptr, nullptr, allocator.memory()) {
+  Require(BitWidth(type) != 0, "a tensor cannot have element type {}", ElementTypeName(type));
+  // Zero-size tensors own a byte, so that data() is never null for a defined tensor.
+  data_ = allocator.Allocate(std::max<size_t>(byte_size_, 1));
+  if (type == ElementType::kString) {
+    auto* strings = static_cast<std::string*>(data_);
+    std::uninitialized_value_construct_n(strings, num_elements_);
+    owner_ = std::shared_ptr<void>(data_, [&allocator, count = num_elements_](void* buffer) {
+      std::destroy_n(static_cast<std::string*>(buffer), count);
+      allocator.Free(buffer);
+    });
+  } else {
+    owner_ = std::shared_ptr<void>(data_, [&allocator](void* buffer) { allocator.Free(buffer); });
+  }
+}
+
+Tensor Tensor::View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory) {
+  return Tensor(type, shape, data, nullptr, memory);
+}
+
+Tensor Tensor::Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
+                     const MemoryInfo& memory) {
+  return Tensor(type, shape, data, std::move(owner), memory);
+}
+
+Tensor Tensor::Reshaped(const Shape& shape) const {
+  Require(shape.num_elements() == num_elements_, "cannot view a tensor of shape {} as {}", shape_.ToString(),
+          shape.ToString());
+  Tensor result = *this;
+  result.shape_ = shape;
+  return result;
+}
+
+Tensor Tensor::Clone(Allocator& allocator) const {
+  Require(memory_.host_accessible, "a tensor in {} memory cannot be cloned by the host", memory_.name);
+  Tensor copy(type_, shape_, allocator);
+  if (type_ == ElementType::kString) {
+    std::copy_n(data<std::string>(), num_elements_, copy.mutable_data<std::string>());
+  } else if (byte_size_ > 0) {
+    std::memcpy(copy.data_, data_, byte_size_);
+  }
+  return copy;
+}
+
+Tensor SparseTensor::ToDense() const {
+  Tensor dense(values.type(), dense_shape);
+  const int64_t nnz = values.num_elements();
+  const size_t rank = dense_shape.rank();
+  const int64_t total = dense.num_elements();
+  const bool linear = indices.shape().rank() == 1;
+  const Shape expected = linear ? Shape{nnz} : Shape{nnz, static_cast<int64_t>(rank)};
+  Require(indices.is(ElementType::kInt64) && indices.shape() == expected,
+          "sparse tensor: indices are {} {}, expected int64 [{}] or [{},{}]", ElementTypeName(indices.type()),
+          indices.shape().ToString(), nnz, nnz, rank);
+  const bool strings = values.is(ElementType::kString);
+  Require(strings || BitWidth(values.type()) >= 8, "sparse tensor: packed element type {} is not supported",
+          ElementTypeName(values.type()));
+  if (!strings) std::memset(dense.mutable_raw(), 0, dense.byte_size());
+  const size_t element = static_cast<size_t>(BitWidth(values.type())) / 8;
+  for (int64_t i = 0; i < nnz; ++i) {
+    int64_t offset = 0;
+    if (linear) {
+      offset = indices.data<int64_t>()[i];
+    } else {
+      for (size_t axis = 0; axis < rank; ++axis) {
+        const int64_t index = indices.data<int64_t>()[i * static_cast<int64_t>(rank) + static_cast<int64_t>(axis)];
+        Require(index >= 0 && index < dense_shape[axis], "sparse tensor: index {} is outside dimension {} of {}", index,
+                axis, dense_shape.ToString());
+        offset = offset * dense_shape[axis] + index;
+      }
+    }
+    Require(offset >= 0 && offset < total, "sparse tensor: index {} is outside {}", offset, dense_shape.ToString());
+    if (strings) {
+      dense.mutable_data<std::string>()[offset] = values.data<std::string>()[i];
+    } else {
+      std::memcpy(static_cast<std::byte*>(dense.mutable_raw()) + static_cast<size_t>(offset) * element,
+                  static_cast<const std::byte*>(values.raw()) + static_cast<size_t>(i) * element, element);
+    }
+  }
+  return dense;
+}
+
+const Tensor& Value::tensor() const { return GetKind(tensor_if(), kind(), ValueKind::kTensor); }
+Tensor& Value::tensor() { return const_cast<Tensor&>(std::as_const(*this).tensor()); }
+
+const Sequence& Value::sequence() const {
+  const auto* held = std::get_if<std::shared_ptr<const Sequence>>(&data_);
+  return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kSequence);
+}
+const Map& Value::map() const {
+  const auto* held = std::get_if<std::shared_ptr<const Map>>(&data_);
+  return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kMap);
+}
+const SparseTensor& Value::sparse_tensor() const {
+  const auto* held = std::get_if<std::shared_ptr<const SparseTensor>>(&data_);
+  return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kSparseTensor);
+}
+
+TypeInfo Value::type() const {
+  TypeInfo info;
+  info.kind = kind();
+  switch (kind()) {
+    case ValueKind::kTensor:
+      info.element = tensor().type();
+      info.shape = ToSymbolic(tensor().shape());
+      break;
+    case ValueKind::kSparseTensor:
+      info.element = sparse_tensor().values.type();
+      info.shape = ToSymbolic(sparse_tensor().dense_shape);
+      break;
+    case ValueKind::kSequence:
+      info.inner = std::make_shared<TypeInfo>(sequence().element_type);
+      break;
+    case ValueKind::kMap:
+      info.element = map().keys.type();
+      info.inner = std::make_shared<TypeInfo>(map().value_type);
+      break;
+    case ValueKind::kNone:
+    case ValueKind::kOptional:
+      break;
+  }
+  return info;
+}
+
+std::string TypeInfo::ToString() const {
+  const std::string inside = inner ? inner->ToString() : "?";
+  switch (kind) {
+    case ValueKind::kTensor:
+      return fmt::format("tensor({})", ElementTypeName(element));
+    case ValueKind::kSparseTensor:
+      return fmt::format("sparse_tensor({})", ElementTypeName(element));
+    case ValueKind::kSequence:
+      return fmt::format("seq({})", inside);
+    case ValueKind::kMap:
+      return fmt::format("map({},{})", ElementTypeName(element), inside);
+    case ValueKind::kOptional:
+      return fmt::format("optional({})", inside);
+    case ValueKind::kNone:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace tessera

@@ -1,0 +1,95 @@
+#pragma once
+
+// The mutable graph between load and plan. Optimizer and partitioner edit it through these calls, which keep producers and
+// consumers consistent; nothing else does.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tessera/graph.h"
+
+namespace tessera {
+
+class Graph {
+ public:
+  explicit Graph(Graph* parent = nullptr) : parent_(parent) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  Graph* parent() const noexcept { return parent_; }
+
+  // --- values -----------------------------------------------------------------------------------------------------------
+  size_t num_values() const noexcept { return values_.size(); }
+  const GraphValue& value(ValueIndex index) const noexcept { return values_[static_cast<size_t>(index)]; }
+  GraphValue& value(ValueIndex index) noexcept { return values_[static_cast<size_t>(index)]; }
+  /// A new value; names are unique in a graph. An empty name gets a fresh one.
+  ValueIndex AddValue(std::string name, TypeInfo type = {});
+  ValueIndex AddConstant(std::string name, Tensor tensor);
+  /// kNone when this graph does not hold `name` (enclosing graphs are not searched).
+  ValueIndex FindValue(std::string_view name) const noexcept;
+  /// The local stand-in for a value of the enclosing graph; made on first use, and recursively through all levels between.
+  ValueIndex Capture(ValueIndex outer);
+  /// The constant behind a value, through captures; null when it is computed.
+  const Tensor* constant(ValueIndex index) const noexcept;
+
+  // --- nodes ------------------------------------------------------------------------------------------------------------
+  /// Slots; removed nodes leave null holes so that indices stay valid.
+  size_t num_node_slots() const noexcept { return nodes_.size(); }
+  bool has_node(NodeIndex index) const noexcept {
+    return index >= 0 && static_cast<size_t>(index) < nodes_.size() && nodes_[static_cast<size_t>(index)] != nullptr;
+  }
+  const Node& node(NodeIndex index) const noexcept { return *nodes_[static_cast<size_t>(index)]; }
+  Node& node(NodeIndex index) noexcept { return *nodes_[static_cast<size_t>(index)]; }
+  /// Takes the node's inputs, outputs and implicit inputs over and links them.
+  NodeIndex AddNode(Node node);
+  void RemoveNode(NodeIndex index);
+  void SetInput(NodeIndex node, size_t input, ValueIndex value);
+  void SetOutput(NodeIndex node, size_t output, ValueIndex value);
+  /// Every consumer of `from` (and the graph's outputs, when `outputs`) reads `to` instead.
+  void ReplaceUses(ValueIndex from, ValueIndex to);
+
+  // --- border -----------------------------------------------------------------------------------------------------------
+  /// Declared inputs; overridable initializers are among them, with default_value set.
+  std::span<const ValueIndex> inputs() const noexcept { return inputs_; }
+  std::span<const ValueIndex> outputs() const noexcept { return outputs_; }
+  void AddInput(ValueIndex value);
+  void AddOutput(ValueIndex value);
+  void SetGraphOutput(size_t i, ValueIndex value);
+
+  // --- the model it belongs to ------------------------------------------------------------------------------------------
+  /// Imports by domain ("" for ai.onnx); nested graphs ask their parent.
+  int opset_version(std::string_view domain) const noexcept;
+  void set_opsets(std::map<std::string, int, std::less<>> opsets) { opsets_ = std::move(opsets); }
+  const std::map<std::string, int, std::less<>>& opsets() const noexcept;
+
+  /// Node indices in execution order, ties by index. Cached until the graph changes. Throws Error(kInvalidGraph) naming the
+  /// nodes of a cycle.
+  const std::vector<NodeIndex>& TopologicalOrder() const;
+
+  /// Nested graphs of a node, with their attribute names.
+  std::vector<std::pair<std::string_view, Graph*>> Subgraphs(NodeIndex node) const;
+
+ private:
+  void Link(NodeIndex node);
+  void Unlink(NodeIndex node);
+
+  std::string name_;
+  Graph* parent_;
+  std::vector<GraphValue> values_;
+  std::unordered_map<std::string, ValueIndex> value_names_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<ValueIndex> inputs_;
+  std::vector<ValueIndex> outputs_;
+  std::map<std::string, int, std::less<>> opsets_;
+  mutable std::vector<NodeIndex> order_;
+  mutable bool order_valid_ = false;
+};
+
+}  // namespace tessera

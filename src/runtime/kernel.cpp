@@ -1,0 +1,137 @@
+#include "tessera/kernel.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+
+namespace tessera {
+namespace {
+
+const TypeInfo kNoType;
+
+const TypeInfo& InfoOf(const GraphViewer& graph, const std::vector<ValueIndex>& values, size_t i) noexcept {
+  return i < values.size() && values[i] != kNone ? graph.value(values[i]).type : kNoType;
+}
+
+/// The type in `types` that breaks a constraint, or null.
+const TypeInfo* Violation(const GraphViewer& graph, const std::vector<ValueIndex>& values, size_t i, TypeSet allowed) {
+  const TypeInfo& info = InfoOf(graph, values, i);
+  return info.is_tensor() && info.element != ElementType::kUndefined && !allowed.contains(info.element) ? &info : nullptr;
+}
+
+}  // namespace
+
+const TypeInfo& KernelInfo::input_info(size_t i) const noexcept { return InfoOf(graph(), node().inputs, i); }
+const TypeInfo& KernelInfo::output_info(size_t i) const noexcept { return InfoOf(graph(), node().outputs, i); }
+
+const Tensor* KernelInfo::constant_input(size_t i) const noexcept {
+  return has_input(i) ? graph().constant(node().inputs[i]) : nullptr;
+}
+
+void KernelInfo::ThrowMissing(std::string_view name) const {
+  Fail(ErrorCode::kInvalidGraph, "attribute '{}' is required", name);
+}
+void KernelInfo::ThrowWrongType(std::string_view name) const {
+  Fail(ErrorCode::kInvalidGraph, "attribute '{}' has another type than the operator's schema says", name);
+}
+
+void KernelContext::ThrowNotTensor(size_t i) const {
+  Fail(ErrorCode::kInvalidArgument, "input {} is {}, a tensor is expected", i, inputs_[i]->type().ToString());
+}
+void KernelContext::ThrowMissingInput(size_t i) const { Fail(ErrorCode::kInvalidArgument, "input {} is required", i); }
+
+KernelDef& KernelDef::Versions(int first, int last) {
+  first_ = first;
+  last_ = last;
+  return *this;
+}
+KernelDef& KernelDef::Types(size_t input, TypeSet types) {
+  input_types_.emplace_back(input, types);
+  return *this;
+}
+KernelDef& KernelDef::OutputTypes(size_t output, TypeSet types) {
+  output_types_.emplace_back(output, types);
+  return *this;
+}
+KernelDef& KernelDef::InPlace(size_t input, size_t output) {
+  in_place_.emplace_back(input, output);
+  return *this;
+}
+KernelDef& KernelDef::Alias(size_t input, size_t output) {
+  aliases_.emplace_back(input, output);
+  return *this;
+}
+KernelDef& KernelDef::HostInput(size_t input) {
+  host_inputs_.push_back(input);
+  return *this;
+}
+KernelDef& KernelDef::HostOutput(size_t output) {
+  host_outputs_.push_back(output);
+  return *this;
+}
+KernelDef& KernelDef::Factory(KernelFactory factory) {
+  factory_ = factory;
+  return *this;
+}
+bool KernelDef::is_host_input(size_t input) const noexcept {
+  return std::find(host_inputs_.begin(), host_inputs_.end(), input) != host_inputs_.end();
+}
+bool KernelDef::is_host_output(size_t output) const noexcept {
+  return std::find(host_outputs_.begin(), host_outputs_.end(), output) != host_outputs_.end();
+}
+
+struct KernelRegistry::Index {
+  std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> definitions;  // by domain and op type
+};
+
+KernelRegistry::KernelRegistry() : index_(std::make_unique<Index>()) {}
+KernelRegistry::~KernelRegistry() = default;
+KernelRegistry::KernelRegistry(KernelRegistry&&) noexcept = default;
+
+void KernelRegistry::Add(KernelDef def) {
+  auto key = std::pair(def.domain(), def.op_type());
+  index_->definitions[std::move(key)].push_back(std::move(def));
+}
+
+const KernelDef* KernelRegistry::Find(const GraphViewer& graph, const Node& node, std::string* why) const {
+  const auto found = index_->definitions.find({node.domain, node.op_type});
+  if (found == index_->definitions.end()) {
+    if (why != nullptr) *why = "no kernel for this operator";
+    return nullptr;
+  }
+  std::string reason = fmt::format("no kernel for version {}", node.since_version);
+  for (const KernelDef& def : found->second) {
+    if (node.since_version < def.first_version() || node.since_version > def.last_version()) continue;
+    const TypeInfo* violation = nullptr;
+    for (const auto& [input, types] : def.input_types()) {
+      violation = Violation(graph, node.inputs, input, types);
+      if (violation != nullptr) {
+        reason = fmt::format("input {} is {}", input, violation->ToString());
+        break;
+      }
+    }
+    if (violation == nullptr) {
+      for (const auto& [output, types] : def.output_types()) {
+        violation = Violation(graph, node.outputs, output, types);
+        if (violation != nullptr) {
+          reason = fmt::format("output {} is {}", output, violation->ToString());
+          break;
+        }
+      }
+    }
+    if (violation == nullptr) return &def;
+  }
+  if (why != nullptr) *why = std::move(reason);
+  return nullptr;
+}
+
+std::vector<const KernelDef*> KernelRegistry::definitions() const {
+  std::vector<const KernelDef*> all;
+  for (const auto& [key, defs] : index_->definitions) {
+    for (const KernelDef& def : defs) all.push_back(&def);
+  }
+  return all;
+}
+
+}  // namespace tessera
