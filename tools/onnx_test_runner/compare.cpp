@@ -1,0 +1,193 @@
+#include "compare.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <complex>
+
+namespace tessera::runner {
+namespace {
+
+Difference Differ(std::string cause, std::string message) { return {std::move(cause), std::move(message)}; }
+
+std::string At(const Shape& shape, int64_t index) {
+  Shape position(shape.rank());
+  for (size_t i = shape.rank(); i-- > 0;) {
+    position[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return position.ToString();
+}
+
+bool Close(double actual, double expected, const Tolerance& tolerance) {
+  if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
+  if (std::isinf(expected) || std::isinf(actual)) return actual == expected;
+  return std::abs(actual - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);
+}
+
+template <class T>
+bool Close(std::complex<T> actual, std::complex<T> expected, const Tolerance& tolerance) {
+  return std::abs(actual - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected) ||
+         (Close(actual.real(), expected.real(), tolerance) && Close(actual.imag(), expected.imag(), tolerance));
+}
+
+/// Finds the elements that differ; `close` compares, `show` prints one.
+template <class T, class CloseFn, class Show>
+std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& expected, CloseFn close, Show show) {
+  int64_t count = 0, first = 0;
+  const T* a = actual.data<T>();
+  const T* e = expected.data<T>();
+  for (int64_t i = 0; i < actual.num_elements(); ++i) {
+    if (!close(a[i], e[i]) && count++ == 0) first = i;
+  }
+  if (count == 0) return std::nullopt;
+  return Differ("values", fmt::format("{} of {} elements differ, first at {}: {} instead of {}", count,
+                                      actual.num_elements(), At(actual.shape(), first), show(a[first]), show(e[first])));
+}
+
+template <class T>
+std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  return CompareElements<T>(
+      actual, expected,
+      [&](T a, T e) { return Close(static_cast<double>(static_cast<float>(a)), static_cast<double>(static_cast<float>(e)), tolerance); },
+      [](T x) { return fmt::format("{}", static_cast<float>(x)); });
+}
+
+template <class T>
+std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expected) {
+  return CompareElements<T>(
+      actual, expected, [](const T& a, const T& e) { return a == e; },
+      [](const T& x) {
+        if constexpr (sizeof(T) == 1) return fmt::format("{}", static_cast<int>(x));
+        else return fmt::format("{}", x);
+      });
+}
+
+/// Types of less than 16 bits are compared by their codes: packed or not, one unit is already a large difference.
+std::optional<Difference> CompareCodes(const Tensor& actual, const Tensor& expected) {
+  return std::memcmp(actual.raw(), expected.raw(), actual.byte_size()) == 0
+             ? std::nullopt
+             : std::optional(Differ("values", fmt::format("the codes of {} differ", ElementTypeName(actual.type()))));
+}
+
+std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& expected, Tolerance tolerance) {
+  if (actual.type() != expected.type()) {
+    return Differ("type", fmt::format("element type {} instead of {}", ElementTypeName(actual.type()),
+                                      ElementTypeName(expected.type())));
+  }
+  if (actual.shape() != expected.shape()) {
+    return Differ("shape", fmt::format("shape {} instead of {}", actual.shape().ToString(), expected.shape().ToString()));
+  }
+  if (tolerance.values_unspecified || actual.num_elements() == 0) return std::nullopt;
+  switch (actual.type()) {
+    case ElementType::kFloat:
+      return CompareReals<float>(actual, expected, tolerance);
+    case ElementType::kFloat16:
+      return CompareReals<Float16>(actual, expected, tolerance);
+    case ElementType::kBFloat16:
+      tolerance.rtol = std::max(tolerance.rtol, 0x1p-6);
+      return CompareReals<BFloat16>(actual, expected, tolerance);
+    case ElementType::kDouble:
+      return CompareElements<double>(
+          actual, expected, [&](double a, double e) { return Close(a, e, tolerance); },
+          [](double x) { return fmt::format("{}", x); });
+    case ElementType::kComplex64:
+      return CompareElements<std::complex<float>>(
+          actual, expected, [&](auto a, auto e) { return Close(a, e, tolerance); },
+          [](auto x) { return fmt::format("({},{})", x.real(), x.imag()); });
+    case ElementType::kComplex128:
+      return CompareElements<std::complex<double>>(
+          actual, expected, [&](auto a, auto e) { return Close(a, e, tolerance); },
+          [](auto x) { return fmt::format("({},{})", x.real(), x.imag()); });
+    case ElementType::kString:
+      return CompareExact<std::string>(actual, expected);
+    case ElementType::kInt8:
+      return CompareExact<int8_t>(actual, expected);
+    case ElementType::kUInt8:
+      return CompareExact<uint8_t>(actual, expected);
+    case ElementType::kBool:
+      return CompareExact<bool>(actual, expected);
+    case ElementType::kInt16:
+      return CompareExact<int16_t>(actual, expected);
+    case ElementType::kUInt16:
+      return CompareExact<uint16_t>(actual, expected);
+    case ElementType::kInt32:
+      return CompareExact<int32_t>(actual, expected);
+    case ElementType::kUInt32:
+      return CompareExact<uint32_t>(actual, expected);
+    case ElementType::kInt64:
+      return CompareExact<int64_t>(actual, expected);
+    case ElementType::kUInt64:
+      return CompareExact<uint64_t>(actual, expected);
+    default:
+      return CompareCodes(actual, expected);
+  }
+}
+
+std::optional<Difference> Within(std::string where, std::optional<Difference> difference) {
+  if (difference) difference->message = where + ": " + difference->message;
+  return difference;
+}
+
+std::optional<Difference> CompareSequences(const std::vector<Value>& actual, const std::vector<Value>& expected,
+                                           const Tolerance& tolerance) {
+  if (actual.size() != expected.size()) {
+    return Differ("shape", fmt::format("{} elements instead of {}", actual.size(), expected.size()));
+  }
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (auto difference = Within(fmt::format("element {}", i), Compare(actual[i], expected[i], tolerance))) return difference;
+  }
+  return std::nullopt;
+}
+
+/// Maps are equal when each expected key has its value, in whatever order.
+std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, const Tolerance& tolerance) {
+  const auto keys = [](const Map& map) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < map.keys.num_elements(); ++i) {
+      names.push_back(map.keys.is(ElementType::kString)
+                          ? map.keys.data<std::string>()[i]
+                          : std::string(static_cast<const char*>(map.keys.raw()) + i * BitWidth(map.keys.type()) / 8,
+                                        static_cast<size_t>(BitWidth(map.keys.type()) / 8)));
+    }
+    return names;
+  };
+  if (actual.keys.type() != expected.keys.type()) return Differ("type", "the maps' key types differ");
+  const auto actual_keys = keys(actual), expected_keys = keys(expected);
+  if (actual_keys.size() != expected_keys.size()) {
+    return Differ("shape", fmt::format("{} map entries instead of {}", actual_keys.size(), expected_keys.size()));
+  }
+  for (size_t i = 0; i < expected_keys.size(); ++i) {
+    const auto found = std::find(actual_keys.begin(), actual_keys.end(), expected_keys[i]);
+    if (found == actual_keys.end()) return Differ("values", fmt::format("map key {} of the expected map is missing", i));
+    const auto& value = actual.values[static_cast<size_t>(found - actual_keys.begin())];
+    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.values[i], tolerance))) {
+      return difference;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance) {
+  if (actual.kind() != expected.kind()) {
+    return Differ("type", fmt::format("{} instead of {}", actual.type().ToString(), expected.type().ToString()));
+  }
+  switch (actual.kind()) {
+    case ValueKind::kTensor:
+      return CompareTensors(actual.tensor(), expected.tensor(), tolerance);
+    case ValueKind::kSequence:
+      return CompareSequences(actual.sequence().elements, expected.sequence().elements, tolerance);
+    case ValueKind::kMap:
+      return CompareMaps(actual.map(), expected.map(), tolerance);
+    case ValueKind::kSparseTensor:
+      return CompareTensors(actual.sparse_tensor().ToDense(), expected.sparse_tensor().ToDense(), tolerance);
+    case ValueKind::kNone:
+    case ValueKind::kOptional:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::runner

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/value.h"
+
+namespace tessera::runner {
+
+struct Tolerance {
+  double rtol = 1e-3;
+  double atol = 1e-7;
+  /// Compare kinds, types and shapes only: outputs of random generators, whose streams ONNX does not specify.
+  bool values_unspecified = false;
+};
+
+struct Difference {
+  std::string cause;    // "type", "shape" or "values"
+  std::string message;  // where, what was seen, what was expected
+};
+
+/// Compares as onnx's backend test does: kinds, types, shapes and strings exactly, numbers by
+/// |actual - expected| <= atol + rtol * |expected|, NaN equal to NaN. bfloat16 gets two units in the last place.
+std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance);
+
+}  // namespace tessera::runner

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/session.h"
+
+namespace tessera::runner {
+
+struct Options {
+  std::vector<std::filesystem::path> folders;
+  SessionOptions session;
+  std::string provider = "cpu";
+  int jobs = 1;         // cases at a time
+  int concurrent = 1;   // threads that call Run on one session
+  int repeat = 1;       // runs of each data set
+  std::optional<double> rtol;
+  std::optional<double> atol;
+  std::string name_pattern;  // ECMAScript regular expression that a case's name must contain
+  std::filesystem::path skip_list;
+  std::filesystem::path junit;
+  std::filesystem::path placement_json;
+  int timeout_seconds = 0;  // per case, in isolation
+  bool isolate = false;
+  bool worker = false;
+  bool statistics = false;
+  int verbosity = 0;
+};
+
+}  // namespace tessera::runner

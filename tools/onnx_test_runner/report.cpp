@@ -1,0 +1,110 @@
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <pugixml.hpp>
+#include <set>
+
+namespace tessera::runner {
+namespace {
+
+int64_t Count(std::span<const CaseResult> results, Outcome outcome) {
+  return std::count_if(results.begin(), results.end(), [&](const CaseResult& r) { return r.outcome == outcome; });
+}
+
+void PrintFailures(std::span<const CaseResult> results) {
+  std::map<std::string, std::vector<std::string>> by_cause;
+  std::map<std::string, int> by_operator;
+  for (const CaseResult& result : results) {
+    if (result.outcome != Outcome::kFailed) continue;
+    by_cause[result.cause].push_back(result.name);
+    for (const std::string& op : result.operators) ++by_operator[op];
+  }
+  if (by_cause.empty()) return;
+  fmt::print("\nFailures by cause:\n");
+  for (const auto& [cause, names] : by_cause) fmt::print("  {:<8} {:>5}  {}\n", cause, names.size(), fmt::join(names, " "));
+  fmt::print("Failed cases by operator in the model:\n");
+  for (const auto& [op, count] : by_operator) fmt::print("  {:<32} {:>5}\n", op, count);
+}
+
+void PrintPlacement(std::span<const CaseResult> results) {
+  std::map<std::string, size_t> nodes, cases;
+  for (const CaseResult& result : results) {
+    for (const auto& [provider, count] : result.nodes_per_provider) {
+      nodes[provider] += count;
+      ++cases[provider];
+    }
+  }
+  if (nodes.empty()) return;
+  fmt::print("\nPlacement:\n");
+  for (const auto& [provider, count] : nodes) {
+    fmt::print("  {:<28} {:>6} nodes in {} of {} cases\n", provider, count, cases[provider], results.size());
+  }
+}
+
+void PrintSkips(std::span<const CaseResult> results) {
+  for (const CaseResult& result : results) {
+    if (result.outcome == Outcome::kSkipped) fmt::print("skipped {}: {}\n", result.name, result.cause);
+  }
+}
+
+void PrintTimes(std::span<const CaseResult> results) {
+  std::vector<const CaseResult*> slowest;
+  double load = 0, run = 0;
+  for (const CaseResult& result : results) {
+    slowest.push_back(&result);
+    load += result.load_ms;
+    run += result.run_ms;
+  }
+  std::sort(slowest.begin(), slowest.end(), [](auto* a, auto* b) { return a->run_ms > b->run_ms; });
+  fmt::print("\nTimes: {:.1f} ms loading, {:.1f} ms running (medians added up); slowest runs:\n", load, run);
+  for (size_t i = 0; i < std::min<size_t>(slowest.size(), 10); ++i) {
+    fmt::print("  {:<56} load {:>9.3f} ms  run {:>9.3f} ms\n", slowest[i]->name, slowest[i]->load_ms, slowest[i]->run_ms);
+  }
+}
+
+}  // namespace
+
+void PrintSummary(std::span<const CaseResult> results, const Options& options) {
+  PrintPlacement(results);
+  if (options.statistics) PrintTimes(results);
+  PrintSkips(results);
+  PrintFailures(results);
+  fmt::print("{} passed, {} failed, {} skipped\n", Count(results, Outcome::kPassed), Count(results, Outcome::kFailed),
+             Count(results, Outcome::kSkipped));
+}
+
+void WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path& path) {
+  pugi::xml_document document;
+  std::map<std::string, std::vector<const CaseResult*>> groups;
+  for (const CaseResult& result : results) groups[result.group].push_back(&result);
+  pugi::xml_node root = document.append_child("testsuites");
+  for (const auto& [group, members] : groups) {
+    pugi::xml_node suite = root.append_child("testsuite");
+    suite.append_attribute("name") = group.c_str();
+    suite.append_attribute("tests") = static_cast<unsigned long long>(members.size());
+    const auto count = [&](Outcome outcome) {
+      return static_cast<unsigned long long>(
+          std::count_if(members.begin(), members.end(), [&](const CaseResult* r) { return r->outcome == outcome; }));
+    };
+    suite.append_attribute("failures") = count(Outcome::kFailed);
+    suite.append_attribute("skipped") = count(Outcome::kSkipped);
+    for (const CaseResult* result : members) {
+      pugi::xml_node test = suite.append_child("testcase");
+      test.append_attribute("classname") = group.c_str();
+      test.append_attribute("name") = result->name.c_str();
+      test.append_attribute("time") = (result->load_ms + result->run_ms) / 1000;
+      if (result->outcome == Outcome::kPassed) continue;
+      pugi::xml_node child = test.append_child(result->outcome == Outcome::kFailed ? "failure" : "skipped");
+      child.append_attribute("message") = result->cause.c_str();
+      child.text() = result->message.c_str();
+    }
+  }
+  if (!document.save_file(path.c_str())) {
+    throw Error(ErrorCode::kFail, fmt::format("cannot write {}", path.string()));
+  }
+}
+
+}  // namespace tessera::runner
