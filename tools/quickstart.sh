@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# From a clean clone to results: installs what is missing, builds, runs a real CNN and onnx's conformance data, and shows
+# where each node ran. Idempotent; run as root on Debian 12.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly DEPS=${TESSERA_DEPS:-/opt/tessera}
+readonly JOBS=${JOBS:-$(nproc)}
+step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
+
+tools/install_deps.sh
+
+step "Building ($JOBS jobs)"
+cmake --preset release -DTESSERA_DEPS="$DEPS" >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+rm -f build-configure.log
+cmake --build --preset release -j "$JOBS"
+
+step "Preparing conformance data"
+"$DEPS/venv/bin/python" -W ignore tests/conformance/make_data.py build/conformance
+
+readonly MODEL=build/conformance/light/test_resnet50/model.onnx
+step "ResNet-50: which provider runs what"
+build/bin/tessera_inspect "$MODEL" --placement
+
+step "ResNet-50: latency"
+build/bin/tessera_perf "$MODEL" -r 20
+
+step "Nine CNN topologies, checked against onnx's expected outputs"
+build/bin/onnx_test_runner -e cpu -v build/conformance/light
+
+step "Every operator case of onnx 1.23.2"
+build/bin/onnx_test_runner -e cpu -j "$JOBS" --intra-op-threads 1 --isolate build/conformance/node build/conformance/simple

@@ -1,0 +1,136 @@
+// Shows what a model is, which provider takes each node and why others refused, and what this build and machine offer.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tessera/session.h"
+
+namespace tessera::inspect {
+namespace {
+
+std::string Describe(const NamedType& value) {
+  return fmt::format("{} {} {}", value.name, value.type.ToString(),
+                     value.type.shape ? ToString(*value.type.shape) : std::string("(unknown rank)"));
+}
+
+void PrintModel(const Session& session) {
+  const ModelMetadata& metadata = session.metadata();
+  fmt::print("graph '{}', IR {}, producer '{}' {}\n", metadata.graph_name, metadata.ir_version, metadata.producer_name,
+             metadata.producer_version);
+  for (const auto& [domain, version] : metadata.opsets) {
+    fmt::print("opset {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
+  }
+  for (const NamedType& input : session.inputs()) fmt::print("input  {}\n", Describe(input));
+  for (const NamedType& output : session.outputs()) fmt::print("output {}\n", Describe(output));
+}
+
+void PrintProviders() {
+  for (const ProviderFactory* provider : RegisteredProviders()) {
+    std::string state = "available";
+    try {
+      ProviderOptions defaults;
+      for (const OptionSchema& option : provider->options) defaults.emplace(option.name, option.default_value);
+      provider->create(defaults);
+    } catch (const std::exception& error) {
+      state = fmt::format("not available: {}", error.what());
+    }
+    fmt::print("{} (-e {}): {}\n", provider->name, provider->cli_name, state);
+    for (const OptionSchema& option : provider->options) {
+      fmt::print("  {} = {}  {}\n", option.name, option.default_value.empty() ? "\"\"" : option.default_value,
+                 option.description);
+      if (!option.allowed.empty()) fmt::print("      one of {}\n", fmt::join(option.allowed, ", "));
+    }
+  }
+}
+
+std::string TypeNames(TypeSet types) {
+  std::vector<std::string_view> names;
+  for (int i = 1; i < kElementTypeCount; ++i) {
+    if (types.contains(static_cast<ElementType>(i))) names.push_back(ElementTypeName(static_cast<ElementType>(i)));
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+/// The table of docs/operators.md, from the kernel registries.
+void PrintOperators() {
+  for (const ProviderFactory* factory : RegisteredProviders()) {
+    fmt::print("## {}\n\n", factory->name);
+    std::unique_ptr<ExecutionProvider> provider;
+    try {
+      ProviderOptions defaults;
+      for (const OptionSchema& option : factory->options) defaults.emplace(option.name, option.default_value);
+      provider = factory->create(defaults);
+    } catch (const std::exception& error) {
+      fmt::print("Not available where this was generated: {}\n\n", error.what());
+      continue;
+    }
+    const auto definitions = provider->kernels().definitions();
+    if (definitions.empty()) {
+      fmt::print("Compiles whole subgraphs; it has no kernels for single nodes.\n\n");
+      continue;
+    }
+    fmt::print("| operator | domain | versions | element types by input |\n|---|---|---|---|\n");
+    for (const KernelDef* def : definitions) {
+      std::string types;
+      for (const auto& [input, set] : def->input_types()) {
+        types += fmt::format("{}{}: {}", types.empty() ? "" : "; ", input, TypeNames(set));
+      }
+      const std::string versions = def->last_version() == kLatestVersion
+                                       ? fmt::format("{}+", def->first_version())
+                                       : fmt::format("{}-{}", def->first_version(), def->last_version());
+      fmt::print("| {} | {} | {} | {} |\n", def->op_type(), def->domain().empty() ? "ai.onnx" : def->domain(), versions,
+                 types.empty() ? "as the schema" : types);
+    }
+    fmt::print("\n");
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"Shows a model, its placement on providers, and what this build offers"};
+  std::string model;
+  std::vector<std::string> providers;
+  bool placement = false, json = false, list_providers = false, operators = false;
+  int optimization = 99;
+  app.add_option("model", model, "The .onnx file");
+  app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
+  app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
+  app.add_flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
+  app.add_flag("--json", json, "The placement as JSON");
+  app.add_flag("--providers,--devices", list_providers, "The compiled-in providers, whether each starts here, their options");
+  app.add_flag("--operators", operators, "Operators by provider, as Markdown");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (list_providers) PrintProviders();
+    if (operators) PrintOperators();
+    if (model.empty()) {
+      if (!list_providers && !operators) fmt::print("{}", app.help());
+      return 0;
+    }
+    SessionOptions options;
+    options.optimization_level = static_cast<OptimizationLevel>(optimization);
+    if (providers.empty()) {
+      for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
+    } else {
+      for (const std::string& name : providers) options.providers.push_back({name, {}});
+      options.error_on_failure = true;
+    }
+    const Session session(std::filesystem::path(model), options);
+    if (json) {
+      fmt::print("{}\n", session.placement().ToJson());
+    } else {
+      PrintModel(session);
+      if (placement) fmt::print("\n{}\n", session.placement().ToText());
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tessera_inspect: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::inspect
+
+int main(int argc, char** argv) { return tessera::inspect::Main(argc, argv); }

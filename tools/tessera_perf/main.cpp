@@ -1,0 +1,210 @@
+// Measures one model: load time, latency, memory, steady-state allocations, time by operator.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "allocation_count.h"
+#include "random_inputs.h"
+
+namespace tessera::perf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> providers;
+  std::vector<std::string> dims;
+  std::vector<std::string> config;
+  int threads = 0;
+  int runs = 0;
+  double seconds = 3;
+  int warmup = 5;
+  int optimization = 99;
+  bool parallel = false;
+  bool json = false;
+  bool profile = false;
+};
+
+struct Measurement {
+  double load_ms = 0;
+  std::vector<double> latency_ms;  // sorted
+  double peak_rss_mib = 0;
+  double allocations_per_run = 0;
+  std::map<std::string, size_t> providers;
+};
+
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double PeakRssMib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+double Percentile(const std::vector<double>& sorted, double p) {
+  return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))];
+}
+
+std::pair<std::string, std::string> SplitPair(const std::string& text, const char* option) {
+  const size_t equal = text.find('=');
+  if (equal == std::string::npos || equal == 0) throw CLI::ValidationError(option, text + " is not NAME=VALUE");
+  return {text.substr(0, equal), text.substr(equal + 1)};
+}
+
+SessionOptions MakeSessionOptions(const Arguments& arguments) {
+  SessionOptions options;
+  for (const std::string& provider : arguments.providers) options.providers.push_back({provider, {}});
+  options.error_on_failure = true;
+  options.intra_op_threads = arguments.threads;
+  options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
+  options.execution_mode = arguments.parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
+  for (const std::string& entry : arguments.config) options.config.insert(SplitPair(entry, "--config"));
+  return options;
+}
+
+std::map<std::string, int64_t> ParseDims(const Arguments& arguments) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : arguments.dims) {
+    const auto [name, value] = SplitPair(text, "--dim");
+    dims[name] = std::stoll(value);
+  }
+  return dims;
+}
+
+Measurement Measure(const Arguments& arguments) {
+  Measurement result;
+  const auto start = Clock::now();
+  const Session session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments));
+  result.load_ms = MillisecondsSince(start);
+  for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
+
+  const std::vector<Value> inputs = RandomInputs(session, ParseDims(arguments));
+  std::vector<Value> results(session.outputs().size());
+  // The warm-up's results become the buffers of every later run, so that the steady state allocates nothing.
+  for (int i = 0; i < arguments.warmup; ++i) session.Run(inputs, results);
+  const int64_t allocations = AllocationCount();
+  const auto begin = Clock::now();
+  const int64_t most = arguments.runs > 0 ? arguments.runs : 1'000'000;
+  std::vector<double> latency;
+  latency.reserve(static_cast<size_t>(most));
+  for (int64_t i = 0; i < most; ++i) {
+    const auto run_start = Clock::now();
+    session.Run(inputs, results);
+    latency.push_back(MillisecondsSince(run_start));
+    if (arguments.runs == 0 && latency.size() >= 3 && MillisecondsSince(begin) > arguments.seconds * 1000) break;
+  }
+  result.allocations_per_run =
+      static_cast<double>(AllocationCount() - allocations) / static_cast<double>(latency.size());
+  std::sort(latency.begin(), latency.end());
+  result.latency_ms = std::move(latency);
+  result.peak_rss_mib = PeakRssMib();
+  return result;
+}
+
+nlohmann::ordered_json ToJson(const Measurement& m) {
+  nlohmann::ordered_json json;
+  json["latency_ms"] = {{"median", Percentile(m.latency_ms, 0.5)},
+                        {"min", Percentile(m.latency_ms, 0)},
+                        {"p90", Percentile(m.latency_ms, 0.9)},
+                        {"p99", Percentile(m.latency_ms, 0.99)}};
+  json["load_ms"] = m.load_ms;
+  json["peak_rss_mib"] = m.peak_rss_mib;
+  json["allocations_per_run"] = m.allocations_per_run;
+  json["providers"] = m.providers;
+  json["runs"] = m.latency_ms.size();
+  return json;
+}
+
+void PrintText(const Arguments& arguments, const Measurement& m) {
+  fmt::print("{}\n", arguments.model);
+  fmt::print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
+             Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
+  fmt::print("  load         {:.1f} ms\n", m.load_ms);
+  fmt::print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
+  fmt::print("  allocations  {:.2f} a run\n", m.allocations_per_run);
+  for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
+}
+
+/// Runs with profiling on and adds up the trace's node events by operator.
+void PrintProfile(const Arguments& arguments) {
+  SessionOptions options = MakeSessionOptions(arguments);
+  options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
+  Session session(std::filesystem::path(arguments.model), options);
+  const std::vector<Value> inputs = RandomInputs(session, ParseDims(arguments));
+  std::vector<Value> results(session.outputs().size());
+  const int runs = arguments.runs > 0 ? arguments.runs : 20;
+  for (int i = 0; i < runs; ++i) session.Run(inputs, results);
+  const std::filesystem::path trace = session.EndProfiling();
+  std::ifstream file(trace);
+  const auto json = nlohmann::json::parse(file);
+  const auto& events = json.is_array() ? json : json.at("traceEvents");
+  struct Row {
+    double us = 0;
+    int64_t calls = 0;
+  };
+  std::map<std::string, Row> rows;
+  double total = 0;
+  for (const auto& event : events) {
+    if (event.value("cat", "") != "Node") continue;
+    const auto& args = event.at("args");
+    Row& row = rows[args.value("op_type", "?") + " (" + args.value("provider", "?") + ")"];
+    row.us += event.value("dur", 0.0);
+    total += event.value("dur", 0.0);
+    ++row.calls;
+  }
+  std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
+  std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.us > b.second.us; });
+  fmt::print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
+  for (const auto& [name, row] : sorted) {
+    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", name, row.us / 1000 / runs, total > 0 ? 100 * row.us / total : 0,
+               static_cast<double>(row.calls) / runs);
+  }
+  fmt::print("trace: {}\n", trace.string());
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"Measures a model: load time, latency, memory, allocations, time by operator"};
+  Arguments arguments;
+  app.add_option("model", arguments.model, "The .onnx file")->required();
+  app.add_option("-e", arguments.providers, "Execution providers in priority order (default: CPU)");
+  app.add_option("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)");
+  app.add_option("-r,--runs", arguments.runs, "Counted runs (0: as many as --seconds allows)");
+  app.add_option("--seconds", arguments.seconds, "How long to run");
+  app.add_option("--warmup", arguments.warmup, "Runs that do not count")->check(CLI::Range(1, 100000));
+  app.add_option("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs (others are 1)");
+  app.add_option("--config", arguments.config, "KEY=VALUE session configuration entries");
+  app.add_option("-o", arguments.optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
+  app.add_flag("-x", arguments.parallel, "Use the parallel executor");
+  app.add_flag("--json", arguments.json, "Print one JSON object");
+  app.add_flag("--profile", arguments.profile, "Also print time by operator, from a second, profiled session");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const Measurement measurement = Measure(arguments);
+    if (arguments.json) {
+      fmt::print("{}\n", ToJson(measurement).dump(2));
+    } else {
+      PrintText(arguments, measurement);
+    }
+    if (arguments.profile) PrintProfile(arguments);
+    return 0;
+  } catch (const CLI::Error& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tessera_perf: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::perf
+
+int main(int argc, char** argv) { return tessera::perf::Main(argc, argv); }
