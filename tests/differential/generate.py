@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Makes seeded random models with expected outputs from an independent implementation, as test-data directories.
+
+    generate.py OUTPUT [--seed N] [--per-operator N] [--only REGEX]
+
+Expected outputs come from onnx's reference evaluator or from ONNX Runtime, as each recipe says: where the two are known to
+disagree with the specification, the recipe names the one that follows it. onnx_test_runner does the comparison.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import sys
+import warnings
+import zlib
+
+import numpy as np
+import onnx
+import onnx.reference
+from onnx import numpy_helper
+
+import recipes_elementwise  # noqa: F401  (registers its recipes)
+import recipes_movement  # noqa: F401
+import recipes_nn  # noqa: F401
+import recipes_reduction  # noqa: F401
+from recipe import RECIPES, to_model
+
+
+def expected_outputs(model, case):
+    if case.peer == "ort":
+        import onnxruntime
+        model.ir_version = 10
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return session.run(None, case.inputs)
+    return onnx.reference.ReferenceEvaluator(model).run(None, case.inputs)
+
+
+def complete_output_types(model, outputs):
+    """Declares what inference left open, so that the case says what it expects."""
+    for info, array in zip(model.graph.output, outputs):
+        if info.type.tensor_type.elem_type == 0:
+            info.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
+
+
+def write_case(folder, model, case, outputs):
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "tolerance.json").write_text(json.dumps({"rtol": case.rtol, "atol": case.atol}))
+    for i, info in enumerate(model.graph.input):
+        (data / f"input_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(case.inputs[info.name]), info.name).SerializeToString())
+    for i, (info, array) in enumerate(zip(model.graph.output, outputs)):
+        (data / f"output_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), info.name).SerializeToString())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--per-operator", type=int, default=6)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    np.seterr(all="ignore")
+    shutil.rmtree(arguments.output, ignore_errors=True)
+    written, refused = 0, {}
+    for name, make in sorted(RECIPES.items()):
+        if not re.search(arguments.only, name):
+            continue
+        for i in range(arguments.per_operator):
+            # A stream for each case: adding a recipe does not change the others' cases.
+            case = make(np.random.default_rng([arguments.seed, zlib.crc32(name.encode()), i]))
+            try:
+                model = to_model(case)
+                outputs = expected_outputs(model, case)
+            except Exception as error:  # noqa: BLE001: a peer that cannot run a case gives no expectation
+                refused.setdefault(name, []).append(f"{i}: {str(error).splitlines()[0][:120]}")
+                continue
+            complete_output_types(model, outputs)
+            write_case(arguments.output / f"{name}_{arguments.seed}_{i}", model, case, outputs)
+            written += 1
+    for name, reasons in refused.items():
+        print(f"{name}: {len(reasons)} cases that the peer cannot run, e.g. {reasons[0]}")
+    print(f"{written} cases in {arguments.output}")
+    # A peer that refuses a few corners is expected; a recipe that never works is broken.
+    broken = [name for name, reasons in refused.items() if len(reasons) == arguments.per_operator]
+    if broken:
+        sys.exit(f"no case at all from: {', '.join(broken)}")
+
+
+if __name__ == "__main__":
+    main()
