@@ -1,0 +1,156 @@
+"""Single-operator models at sizes that real networks use; operators.py times them."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+F32, I64, BOOL, U8, I8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8, TensorProto.INT8
+rng = np.random.default_rng(0)
+
+
+def weights(*shape):
+    return rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+
+
+def ints(*numbers):
+    return np.asarray(numbers, np.int64)
+
+
+def model(op, inputs, constants=(), outputs=1, opset=20, **attributes):
+    """`inputs`: (shape, type) pairs fed at run time; `constants`: arrays after them, None for an omitted input."""
+    names, infos, initializers = [], [], []
+    for i, (shape, kind) in enumerate(inputs):
+        names.append(f"x{i}")
+        infos.append(helper.make_tensor_value_info(f"x{i}", kind, shape))
+    for i, array in enumerate(constants):
+        names.append("" if array is None else f"c{i}")
+        if array is not None:
+            initializers.append(numpy_helper.from_array(array, f"c{i}"))
+    results = [f"y{i}" for i in range(outputs)]
+    graph = helper.make_graph([helper.make_node(op, names, results, **attributes)], op, infos,
+                              [helper.make_empty_tensor_value_info(r) for r in results], initializers)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    return onnx.shape_inference.infer_shapes(made)
+
+
+def lstm_like(op, gates, length, batch, size, hidden):
+    return model(op, [((length, batch, size), F32)], [weights(1, gates * hidden, size), weights(1, gates * hidden, hidden),
+                                                      weights(1, 2 * gates * hidden)], outputs=2, hidden_size=hidden)
+
+
+def boxes(count):
+    corner = rng.uniform(0, 1, (1, count, 2))
+    return np.concatenate([corner, corner + rng.uniform(0.01, 0.2, (1, count, 2))], -1).astype(np.float32)
+
+
+IMAGE = ((1, 64, 112, 112), F32)
+TOKENS = ((8, 128, 768), F32)
+SCORES = ((8, 12, 128, 128), F32)
+
+MODELS = {
+    # elementwise
+    **{op: model(op, [TOKENS]) for op in ("Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Sqrt", "Abs", "Neg", "Floor", "Softplus",
+                                          "LeakyRelu", "Elu", "HardSwish", "Gelu", "Sin", "Cos", "Round", "Reciprocal", "Sign")},
+    "Log": model("Log", [((8, 128, 768), F32)]),
+    "Add same": model("Add", [TOKENS, TOKENS]),
+    "Add row": model("Add", [TOKENS], [weights(768)]),
+    "Add channel": model("Add", [IMAGE], [weights(64, 1, 1)]),
+    "Mul scalar": model("Mul", [TOKENS], [np.float32(0.5).reshape(())]),
+    "Div same": model("Div", [TOKENS, TOKENS]),
+    "Pow 2": model("Pow", [TOKENS], [np.float32(2).reshape(())]),
+    "Max": model("Max", [TOKENS, TOKENS]),
+    "Where": model("Where", [((8, 12, 128, 128), BOOL), SCORES], [np.float32(-1e9).reshape(())]),
+    "Greater": model("Greater", [TOKENS, TOKENS]),
+    "Clip": model("Clip", [IMAGE], [np.float32(0), np.float32(6)]),
+    "PRelu": model("PRelu", [IMAGE], [weights(64, 1, 1)]),
+    "Cast f32 i64": model("Cast", [TOKENS], to=I64),
+    "Cast f32 f16": model("Cast", [TOKENS], to=TensorProto.FLOAT16),
+    "QuantizeLinear": model("QuantizeLinear", [IMAGE], [np.float32(0.02), np.uint8(128)], opset=19),
+    "DequantizeLinear": model("DequantizeLinear", [((1, 64, 112, 112), U8)], [np.float32(0.02), np.uint8(128)], opset=19),
+    "DynamicQuantizeLinear": model("DynamicQuantizeLinear", [TOKENS], outputs=3),
+    # reductions and normalizations
+    "ReduceMean last": model("ReduceMean", [TOKENS], [ints(-1)]),
+    "ReduceMean spatial": model("ReduceMean", [IMAGE], [ints(2, 3)]),
+    "ReduceSum first": model("ReduceSum", [((512, 4096), F32)], [ints(0)]),
+    "ReduceMax last": model("ReduceMax", [TOKENS], [ints(-1)]),
+    "ArgMax last": model("ArgMax", [((128, 30522), F32)], axis=-1),
+    "Softmax last": model("Softmax", [SCORES], axis=-1),
+    "Softmax channel": model("Softmax", [((1, 21, 256, 256), F32)], axis=1),
+    "LogSoftmax": model("LogSoftmax", [((64, 30522), F32)], axis=-1),
+    "LayerNormalization": model("LayerNormalization", [TOKENS], [weights(768), weights(768)], axis=-1),
+    "BatchNormalization": model("BatchNormalization", [IMAGE], [weights(64), weights(64), weights(64), np.abs(weights(64)) + 0.5]),
+    "InstanceNormalization": model("InstanceNormalization", [IMAGE], [weights(64), weights(64)]),
+    "GroupNormalization": model("GroupNormalization", [IMAGE], [weights(64), weights(64)], num_groups=8, opset=21),
+    "LRN": model("LRN", [IMAGE], size=5),
+    "LpNormalization": model("LpNormalization", [((512, 768), F32)]),
+    "CumSum": model("CumSum", [((512, 4096), F32)], [np.int64(1)]),
+    "TopK small": model("TopK", [((1, 100000), F32)], [ints(100)], outputs=2),
+    "TopK rows": model("TopK", [((128, 4096), F32)], [ints(5)], outputs=2),
+    # data movement
+    "Transpose 0213": model("Transpose", [((8, 128, 12, 64), F32)], perm=[0, 2, 1, 3]),
+    "Transpose 0231": model("Transpose", [IMAGE], perm=[0, 2, 3, 1]),
+    "Transpose 10": model("Transpose", [((2048, 2048), F32)], perm=[1, 0]),
+    "Concat channel": model("Concat", [IMAGE, IMAGE], axis=1),
+    "Concat last": model("Concat", [((8, 128, 64), F32), ((8, 128, 64), F32)], axis=-1),
+    "Split last": model("Split", [((8, 128, 2304), F32)], [ints(768, 768, 768)], outputs=3, axis=-1),
+    "Slice": model("Slice", [IMAGE], [ints(8, 8), ints(104, 104), ints(2, 3)]),
+    "Slice step 2": model("Slice", [IMAGE], [ints(0, 0), ints(112, 112), ints(2, 3), ints(2, 2)]),
+    "Pad": model("Pad", [IMAGE], [ints(0, 0, 1, 1, 0, 0, 1, 1)]),
+    "Pad reflect": model("Pad", [IMAGE], [ints(0, 0, 3, 3, 0, 0, 3, 3)], mode="reflect"),
+    "Tile": model("Tile", [((8, 128, 64), F32)], [ints(1, 1, 12)]),
+    "Expand": model("Expand", [((8, 1, 1, 128), F32)], [ints(8, 12, 128, 128)]),
+    "GatherElements": model("GatherElements", [((512, 1024), F32), ((512, 1024), I64)], axis=0),
+    "DepthToSpace": model("DepthToSpace", [((1, 64, 112, 112), F32)], blocksize=2),
+    "SpaceToDepth": model("SpaceToDepth", [((1, 16, 224, 224), F32)], blocksize=2),
+    "NonZero": model("NonZero", [((512, 512), BOOL)]),
+    "Trilu": model("Trilu", [((8, 512, 512), F32)]),
+    # pooling, resampling, detection, recurrent
+    "MaxPool 3x3 s2": model("MaxPool", [IMAGE], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    "MaxPool 2x2 s2": model("MaxPool", [IMAGE], kernel_shape=[2, 2], strides=[2, 2]),
+    "AveragePool 3x3": model("AveragePool", [IMAGE], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "GlobalAveragePool": model("GlobalAveragePool", [((1, 2048, 7, 7), F32)]),
+    "Resize linear 2x": model("Resize", [((1, 64, 56, 56), F32)], [None, np.float32([1, 1, 2, 2])], mode="linear"),
+    "Resize nearest 2x": model("Resize", [((1, 64, 56, 56), F32)], [None, np.float32([1, 1, 2, 2])], mode="nearest",
+                               coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+    "Resize cubic 2x": model("Resize", [((1, 16, 56, 56), F32)], [None, np.float32([1, 1, 2, 2])], mode="cubic"),
+    "Resize linear down": model("Resize", [((1, 3, 640, 480), F32)], [None, None, ints(1, 3, 224, 224)], mode="linear"),
+    "GridSample": model("GridSample", [((1, 32, 64, 64), F32), ((1, 64, 64, 2), F32)], mode="linear"),
+    "RoiAlign": model("RoiAlign", [((1, 64, 56, 56), F32)], [(boxes(64)[0] * 56).astype(np.float32), np.zeros(64, np.int64)],
+                      output_height=7, output_width=7, sampling_ratio=2),
+    "LSTM": lstm_like("LSTM", 4, 64, 4, 128, 128),
+    "GRU": lstm_like("GRU", 3, 64, 4, 128, 128),
+    "RNN": lstm_like("RNN", 1, 64, 4, 128, 128),
+    "DFT": model("DFT", [((16, 1024, 1), F32)], [None, np.int64(1)], opset=20),
+    # products and convolutions (their proper speed is another chapter; here so that nobody forgets them)
+    "MatMul 512": model("MatMul", [((512, 768), F32)], [weights(768, 768)]),
+    "MatMul batched": model("MatMul", [((8, 12, 128, 64), F32), ((8, 12, 64, 128), F32)]),
+    "Gemm vector": model("Gemm", [((1, 2048), F32)], [weights(1000, 2048), weights(1000)], transB=1),
+    "Conv 3x3": model("Conv", [((1, 64, 56, 56), F32)], [weights(64, 64, 3, 3), weights(64)], pads=[1, 1, 1, 1]),
+    "Conv 1x1": model("Conv", [((1, 256, 56, 56), F32)], [weights(64, 256, 1, 1), weights(64)]),
+    "Conv depthwise": model("Conv", [((1, 96, 56, 56), F32)], [weights(96, 1, 3, 3), weights(96)], group=96, pads=[1, 1, 1, 1]),
+    "ConvTranspose": model("ConvTranspose", [((1, 64, 28, 28), F32)], [weights(64, 32, 2, 2)], strides=[2, 2]),
+    "Einsum": model("Einsum", [((8, 12, 128, 64), F32), ((8, 12, 128, 64), F32)], equation="bhqd,bhkd->bhqk"),
+}
+
+
+def with_constant_inputs():
+    """Operators whose index inputs must be sensible: constants, with the data fed."""
+    ids = rng.integers(0, 30522, (8, 128))
+    MODELS["Gather embedding"] = model_gather((30522, 768), ids)
+    nms = model("NonMaxSuppression", [((1, 1, 2000), F32)])
+    nms.graph.node[0].input[:] = ["boxes", "x0", "most", "iou", "score"]
+    for name, array in (("boxes", boxes(2000)), ("most", ints(100)), ("iou", np.float32([0.5])), ("score", np.float32([0.0]))):
+        nms.graph.initializer.append(numpy_helper.from_array(array, name))
+    MODELS["NonMaxSuppression"] = onnx.shape_inference.infer_shapes(nms)
+    scatter = model("ScatterND", [((512, 1024), F32)], [rng.permutation(512)[:256].astype(np.int64)[:, None], weights(256, 1024)])
+    MODELS["ScatterND rows"] = scatter
+    MODELS["OneHot"] = model("OneHot", [((64, 128), I64)], [np.int64(512), np.float32([0, 1])])
+
+
+def model_gather(table, ids):
+    made = model("Gather", [(table, F32)], [ids])
+    # The table is the weight and the ids are given: what an embedding is.
+    return made
+
+
+with_constant_inputs()

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Times single operators against ONNX Runtime and prints a Markdown table.
+
+    benchmarks/operators.py [--threads 1,4] [--only REGEX] [--rounds N] [--build build]
+
+Each measurement is its own process; the two runtimes take turns, and a row shows the median over the rounds. The ratio is
+ONNX Runtime's time over Tessera's: above 1.0, Tessera is faster.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SECONDS = 0.25
+
+
+def time_ort(path, threads):
+    """Median milliseconds of ONNX Runtime with inputs and outputs bound; runs in its own process."""
+    import time
+
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    random = np.random.default_rng(0)
+    binding = session.io_binding()
+    kinds = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_, "tensor(uint8)": np.uint8}
+    held = []
+    for value in session.get_inputs():
+        dtype = kinds[value.type]
+        array = random.uniform(-1, 1, value.shape).astype(dtype) if dtype == np.float32 else random.integers(0, 2, value.shape).astype(dtype)
+        held.append(onnxruntime.OrtValue.ortvalue_from_numpy(array))
+        binding.bind_ortvalue_input(value.name, held[-1])
+    for value in session.get_outputs():
+        binding.bind_output(value.name, "cpu")
+    for _ in range(5):
+        session.run_with_iobinding(binding)
+    times, begin = [], time.perf_counter()
+    while time.perf_counter() - begin < SECONDS or len(times) < 5:
+        start = time.perf_counter()
+        session.run_with_iobinding(binding)
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
+def run_ort(path, threads):
+    out = subprocess.run([sys.executable, __file__, "--ort", path, "--threads", str(threads)], capture_output=True, text=True, check=True)
+    return float(out.stdout)
+
+
+def run_tessera(build, path, threads, provider):
+    out = subprocess.run([build / "bin/tessera_perf", path, "-e", provider, "-t", str(threads), "--seconds", str(SECONDS), "--json"],
+                         capture_output=True, text=True)
+    if out.returncode != 0:
+        raise RuntimeError(out.stderr.strip())
+    return json.loads(out.stdout)["latency_ms"]["median"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--provider", default="cpu")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path(__file__).parents[1] / "build")
+    parser.add_argument("--ort", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    threads = [int(t) for t in arguments.threads.split(",")]
+    if arguments.ort:
+        print(time_ort(arguments.ort, threads[0]))
+        return
+    from operator_models import MODELS
+    print("| operator | " + " | ".join(f"Tessera, {t} thr. (ms) | ONNX Runtime (ms) | ratio" for t in threads) + " |")
+    print("|---|" + "---:|---:|---:|" * len(threads))
+    slower = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, model in MODELS.items():
+            if not re.search(arguments.only, name):
+                continue
+            path = os.path.join(folder, "model.onnx")
+            pathlib.Path(path).write_bytes(model.SerializeToString())
+            cells = []
+            for count in threads:
+                try:
+                    pairs = [(run_tessera(arguments.build, path, count, arguments.provider), run_ort(path, count)) for _ in range(arguments.rounds)]
+                    ours, theirs = (statistics.median(column) for column in zip(*pairs))
+                    ratio = statistics.median(b / a for a, b in pairs)
+                    cells.append(f"{ours:.4f} | {theirs:.4f} | {ratio:.2f}")
+                    if ratio < 1.0:
+                        slower.append(f"{name} at {count}: {ratio:.2f}")
+                except (RuntimeError, subprocess.CalledProcessError) as error:
+                    cells.append(f"failed | failed | {str(error).splitlines()[-1][:60]}")
+            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    print(f"\n{len(slower)} slower than ONNX Runtime: {'; '.join(slower) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
