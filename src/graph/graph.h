@@ -32,6 +32,8 @@ class Graph {
   /// A new value; names are unique in a graph. An empty name gets a fresh one.
   ValueIndex AddValue(std::string name, TypeInfo type = {});
   ValueIndex AddConstant(std::string name, Tensor tensor);
+  /// Makes a value that has no producer a constant.
+  void SetConstant(ValueIndex index, Tensor tensor);
   /// kNone when this graph does not hold `name` (enclosing graphs are not searched).
   ValueIndex FindValue(std::string_view name) const noexcept;
   /// The local stand-in for a value of the enclosing graph; made on first use, and recursively through all levels between.
@@ -90,6 +92,7 @@ class Graph {
   std::map<std::string, int, std::less<>> opsets_;
   mutable std::vector<NodeIndex> order_;
   mutable bool order_valid_ = false;
+  int next_name_ = 0;
 };
 
 }  // namespace tessera

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace tessera {
+
+/// A read-only mapping of a whole file, shared and kept by whoever holds `owner`.
+struct MappedFile {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.
+MappedFile MapFile(const std::filesystem::path& path);
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+#include "model/external_data.h"
+
+#include <charconv>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+
+namespace tessera {
+namespace {
+
+size_t ParseSize(const std::string& text, std::string_view key) {
+  size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  Require(error == std::errc() && end == text.data() + text.size(), "external data: {} '{}' is not a size", key, text);
+  return value;
+}
+
+/// `location` resolved against `folder`, with every link followed, when it stays inside.
+std::filesystem::path Inside(const std::filesystem::path& folder, const std::string& location) {
+  namespace fs = std::filesystem;
+  const fs::path relative = fs::path(location).lexically_normal();
+  Require(!location.empty() && location.find('\0') == std::string::npos && relative.is_relative() && *relative.begin() != "..",
+          "external data '{}' is outside the model's folder", location);
+  std::error_code error;
+  const fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
+  Require(!error, "the model's folder {} cannot be read", folder.string());
+  const fs::path file = fs::canonical(root / relative, error);
+  if (error) Fail(ErrorCode::kNoSuchFile, "external data '{}' does not exist in {}", location, root.string());
+  const auto [root_end, file_end] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
+  Require(root_end == root.end(), "external data '{}' leads outside the model's folder through a link", location);
+  return file;
+}
+
+}  // namespace
+
+SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
+  Require(!folder_.empty(), "its data is external, and a model from memory has no folder to find it in");
+  std::string location;
+  size_t offset = 0;
+  std::optional<size_t> length;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = ParseSize(entry.value(), "offset");
+    if (entry.key() == "length") length = ParseSize(entry.value(), "length");
+  }
+  auto found = files_.find(location);
+  if (found == files_.end()) {
+    const MappedFile file = MapFile(Inside(folder_, location));
+    found = files_.emplace(location, SharedBytes{file.bytes, file.owner}).first;
+  }
+  const SharedBytes& file = found->second;
+  const size_t size = file.bytes.size();
+  Require(offset <= size && length.value_or(0) <= size - offset, "external data '{}' has {} bytes; offset {} and length {} do not fit",
+          location, size, offset, length.value_or(0));
+  return {file.bytes.subspan(offset, length.value_or(size - offset)), file.owner};
+}
+
+}  // namespace tessera

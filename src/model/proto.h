@@ -1,0 +1,45 @@
+#pragma once
+
+// Conversions between ONNX's protobuf messages and Tessera's types.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "onnx/onnx_pb.h"
+#include "tessera/value.h"
+
+namespace tessera {
+
+/// Bytes that outlive whoever looks at them: a mapped file, a caller's buffer.
+struct SharedBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// Where a TensorProto's data lies when not inside the message: external data, or raw_data that the loader left in the
+/// file. Returns nothing when the message holds its data. Throws Error for locations that must not be read.
+using TensorDataSource = std::function<std::optional<SharedBytes>(const onnx::TensorProto&)>;
+
+/// Type and dims are checked against the data's size. Shares the source's bytes where they are aligned; copies otherwise.
+Tensor FromProto(const onnx::TensorProto& proto, const TensorDataSource& source = nullptr);
+SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source = nullptr);
+TypeInfo FromProto(const onnx::TypeProto& proto);
+
+onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name);
+onnx::TypeProto ToProto(const TypeInfo& type);
+
+/// Parses a message; throws Error(kInvalidProtobuf) with `what` in the text.
+template <class Message>
+Message ParseMessage(std::span<const std::byte> bytes, std::string_view what) {
+  Message message;
+  if (bytes.size() > 0x7fffffff || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw Error(ErrorCode::kInvalidProtobuf, std::string(what) + " is not a valid protobuf message (truncated or damaged)");
+  }
+  return message;
+}
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#include <complex>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "model/proto.h"
+
+namespace tessera {
+namespace {
+
+using onnx::TensorProto;
+
+bool IsSixBit(ElementType type) { return type == ElementType::kFloat6E2M3 || type == ElementType::kFloat6E3M2; }
+
+/// Bytes of raw_data for `count` elements: as in memory, but 6-bit floats are packed four to three bytes.
+size_t RawSize(ElementType type, int64_t count) {
+  if (!IsSixBit(type)) return ByteSize(type, count);
+  return (CheckedMul(static_cast<size_t>(count), size_t{6}) + 7) / 8;
+}
+
+void UnpackSixBit(std::span<const std::byte> packed, Tensor& tensor) {
+  auto* codes = tensor.mutable_data<uint8_t>();
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const size_t bit = static_cast<size_t>(i) * 6, byte = bit / 8;
+    unsigned word = std::to_integer<unsigned>(packed[byte]);
+    if (byte + 1 < packed.size()) word |= std::to_integer<unsigned>(packed[byte + 1]) << 8;
+    codes[i] = static_cast<uint8_t>((word >> (bit % 8)) & 0x3f);
+  }
+}
+
+/// The alignment that kernels need of an element: its own width, complex by its parts.
+size_t RequiredAlignment(ElementType type) {
+  const int bits = BitWidth(type);
+  return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
+}
+
+Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name) {
+  const size_t expected = RawSize(type, shape.num_elements());
+  Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
+          ElementTypeName(type), shape.ToString(), expected);
+  const bool aligned = reinterpret_cast<uintptr_t>(raw.bytes.data()) % RequiredAlignment(type) == 0;
+  if (raw.owner != nullptr && aligned && !IsSixBit(type) && expected > 0) {
+    // The bytes are never written: constants are read-only, and in-place outputs never take a constant's buffer.
+    return Tensor::Share(type, shape, const_cast<std::byte*>(raw.bytes.data()), std::const_pointer_cast<void>(raw.owner));
+  }
+  Tensor tensor(type, shape);
+  if (IsSixBit(type)) {
+    UnpackSixBit(raw.bytes, tensor);
+  } else if (expected > 0) {
+    std::memcpy(tensor.mutable_raw(), raw.bytes.data(), expected);
+  }
+  return tensor;
+}
+
+template <class T, class Field>
+void CopyField(const Field& field, Tensor& tensor, const std::string& name) {
+  Require(field.size() == tensor.num_elements(), "tensor '{}': {} elements of data, shape {} has {}", name, field.size(),
+          tensor.shape().ToString(), tensor.num_elements());
+  std::transform(field.begin(), field.end(), tensor.mutable_data<T>(), [](auto value) { return static_cast<T>(value); });
+}
+
+/// int32_data holds one code per element for types of 8 to 32 bits, one byte of packed codes for narrower ones.
+void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
+  const auto& field = proto.int32_data();
+  const int bits = BitWidth(tensor.type());
+  const int64_t expected = bits < 8 ? static_cast<int64_t>(tensor.byte_size()) : tensor.num_elements();
+  Require(field.size() == expected, "tensor '{}': {} entries of int32_data, {} {} needs {}", proto.name(), field.size(),
+          ElementTypeName(tensor.type()), tensor.shape().ToString(), expected);
+  auto* bytes = static_cast<std::byte*>(tensor.mutable_raw());
+  const size_t width = bits < 8 ? 1 : static_cast<size_t>(bits) / 8;
+  for (int i = 0; i < field.size(); ++i) {
+    const int32_t code = field.Get(i);  // little-endian: the low bytes come first
+    std::memcpy(bytes + static_cast<size_t>(i) * width, &code, width);
+  }
+}
+
+template <class T, class Field>
+void CopyComplexField(const Field& field, Tensor& tensor, const std::string& name) {
+  Require(field.size() == 2 * tensor.num_elements(), "tensor '{}': {} numbers of data, {} complex elements need {}", name,
+          field.size(), tensor.num_elements(), 2 * tensor.num_elements());
+  std::copy(field.begin(), field.end(), static_cast<T*>(tensor.mutable_raw()));
+}
+
+void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
+  switch (tensor.type()) {
+    case ElementType::kFloat:
+      return CopyField<float>(proto.float_data(), tensor, proto.name());
+    case ElementType::kDouble:
+      return CopyField<double>(proto.double_data(), tensor, proto.name());
+    case ElementType::kInt64:
+      return CopyField<int64_t>(proto.int64_data(), tensor, proto.name());
+    case ElementType::kUInt64:
+      return CopyField<uint64_t>(proto.uint64_data(), tensor, proto.name());
+    case ElementType::kUInt32:
+      return CopyField<uint32_t>(proto.uint64_data(), tensor, proto.name());
+    case ElementType::kComplex64:
+      return CopyComplexField<float>(proto.float_data(), tensor, proto.name());
+    case ElementType::kComplex128:
+      return CopyComplexField<double>(proto.double_data(), tensor, proto.name());
+    case ElementType::kString:
+      Require(proto.string_data_size() == tensor.num_elements(), "tensor '{}': {} strings, shape {} has {}", proto.name(),
+              proto.string_data_size(), tensor.shape().ToString(), tensor.num_elements());
+      std::copy(proto.string_data().begin(), proto.string_data().end(), tensor.mutable_data<std::string>());
+      return;
+    default:
+      return CopyInt32Field(proto, tensor);
+  }
+}
+
+}  // namespace
+
+Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
+  const auto type = static_cast<ElementType>(proto.data_type());
+  Require(BitWidth(type) != 0, "tensor '{}' has unknown element type {}", proto.name(), proto.data_type());
+  Require(!proto.has_segment(), "tensor '{}' is stored in segments, which ONNX never defined", proto.name());
+  const Shape shape(std::span<const int64_t>(proto.dims().data(), static_cast<size_t>(proto.dims_size())));
+  try {
+    if (source) {
+      if (const auto raw = source(proto)) {
+        Require(type != ElementType::kString, "strings cannot be raw data");
+        return FromRaw(type, shape, *raw, proto.name());
+      }
+    }
+    Require(proto.data_location() != TensorProto::EXTERNAL, "its data is external, and there is no folder to find it in");
+    if (proto.has_raw_data()) {
+      Require(type != ElementType::kString, "strings cannot be raw data");
+      const auto bytes = std::as_bytes(std::span(proto.raw_data()));
+      return FromRaw(type, shape, {bytes, nullptr}, proto.name());
+    }
+    // Check before allocating: a tiny message must not ask for terabytes.
+    const int64_t held = proto.float_data_size() + proto.int32_data_size() * 4 + proto.string_data_size() +
+                         proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
+    Require(shape.num_elements() <= std::max<int64_t>(held, 0), "it holds less data than shape {} needs", shape.ToString());
+    Tensor tensor(type, shape);
+    CopyTypedFields(proto, tensor);
+    return tensor;
+  } catch (const Error& error) {
+    throw error.At(fmt::format("tensor '{}'", proto.name()));
+  }
+}
+
+SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source) {
+  SparseTensor sparse;
+  sparse.values = FromProto(proto.values(), source);
+  sparse.indices = FromProto(proto.indices(), source);
+  sparse.dense_shape = Shape(std::span<const int64_t>(proto.dims().data(), static_cast<size_t>(proto.dims_size())));
+  return sparse;
+}
+
+TensorProto ToProto(const Tensor& tensor, std::string_view name) {
+  TensorProto proto;
+  proto.set_name(std::string(name));
+  proto.set_data_type(static_cast<int32_t>(tensor.type()));
+  for (int64_t dim : tensor.shape()) proto.add_dims(dim);
+  if (tensor.is(ElementType::kString)) {
+    for (const std::string& text : tensor.values<std::string>()) proto.add_string_data(text);
+  } else if (IsSixBit(tensor.type())) {
+    for (uint8_t code : std::span(tensor.data<uint8_t>(), static_cast<size_t>(tensor.num_elements()))) {
+      proto.add_int32_data(code);
+    }
+  } else {
+    proto.set_raw_data(tensor.raw(), tensor.byte_size());
+  }
+  return proto;
+}
+
+}  // namespace tessera

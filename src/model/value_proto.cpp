@@ -1,0 +1,185 @@
+#include "base/check.h"
+#include "model/proto.h"
+#include "onnx/onnx-data.pb.h"
+#include "tessera/serialization.h"
+
+namespace tessera {
+namespace {
+
+Value FromSequence(const onnx::SequenceProto& proto, const TypeInfo& type);
+Value FromOptional(const onnx::OptionalProto& proto, const TypeInfo& type);
+Value FromMap(const onnx::MapProto& proto, const TypeInfo& type);
+
+const TypeInfo& InnerOf(const TypeInfo& type) {
+  static const TypeInfo none;
+  return type.inner ? *type.inner : none;
+}
+
+Value FromSequence(const onnx::SequenceProto& proto, const TypeInfo& type) {
+  Sequence sequence;
+  sequence.element_type = InnerOf(type);
+  const auto& inner = InnerOf(type);
+  switch (proto.elem_type()) {
+    case onnx::SequenceProto::TENSOR:
+      for (const auto& tensor : proto.tensor_values()) sequence.elements.emplace_back(FromProto(tensor));
+      break;
+    case onnx::SequenceProto::SPARSE_TENSOR:
+      for (const auto& tensor : proto.sparse_tensor_values()) sequence.elements.emplace_back(FromProto(tensor));
+      break;
+    case onnx::SequenceProto::SEQUENCE:
+      for (const auto& element : proto.sequence_values()) sequence.elements.push_back(FromSequence(element, inner));
+      break;
+    case onnx::SequenceProto::MAP:
+      for (const auto& element : proto.map_values()) sequence.elements.push_back(FromMap(element, inner));
+      break;
+    case onnx::SequenceProto::OPTIONAL:
+      for (const auto& element : proto.optional_values()) sequence.elements.push_back(FromOptional(element, inner));
+      break;
+    default:
+      break;  // an empty sequence need not say what it would hold
+  }
+  if (sequence.element_type.kind == ValueKind::kNone && !sequence.elements.empty()) {
+    sequence.element_type = sequence.elements.front().type();
+    sequence.element_type.shape.reset();
+  }
+  return sequence;
+}
+
+Value FromOptional(const onnx::OptionalProto& proto, const TypeInfo& type) {
+  switch (proto.elem_type()) {
+    case onnx::OptionalProto::TENSOR:
+      return FromProto(proto.tensor_value());
+    case onnx::OptionalProto::SPARSE_TENSOR:
+      return FromProto(proto.sparse_tensor_value());
+    case onnx::OptionalProto::SEQUENCE:
+      return FromSequence(proto.sequence_value(), InnerOf(type));
+    case onnx::OptionalProto::MAP:
+      return FromMap(proto.map_value(), InnerOf(type));
+    case onnx::OptionalProto::OPTIONAL:
+      return FromOptional(proto.optional_value(), InnerOf(type));
+    default:
+      return {};
+  }
+}
+
+template <class T, class Field>
+Tensor Keys(const Field& field) {
+  std::vector<T> keys(field.begin(), field.end());
+  return Tensor::Of<T>(Shape{static_cast<int64_t>(keys.size())}, std::span<const T>(keys));
+}
+
+Value FromMap(const onnx::MapProto& proto, const TypeInfo& type) {
+  Map map;
+  switch (static_cast<ElementType>(proto.key_type())) {
+    case ElementType::kString:
+      map.keys = Keys<std::string>(proto.string_keys());
+      break;
+    case ElementType::kInt64:
+      map.keys = Keys<int64_t>(proto.keys());
+      break;
+    case ElementType::kInt32:
+      map.keys = Keys<int32_t>(proto.keys());
+      break;
+    default:
+      Fail(ErrorCode::kNotImplemented, "maps with keys of type {} are not supported",
+           ElementTypeName(static_cast<ElementType>(proto.key_type())));
+  }
+  map.values = FromSequence(proto.values(), {ValueKind::kSequence, {}, {}, type.inner}).sequence().elements;
+  map.value_type = InnerOf(type);
+  Require(static_cast<int64_t>(map.values.size()) == map.keys.num_elements(), "a map has {} keys and {} values",
+          map.keys.num_elements(), map.values.size());
+  return map;
+}
+
+onnx::SparseTensorProto ToProto(const SparseTensor& sparse) {
+  onnx::SparseTensorProto proto;
+  *proto.mutable_values() = ToProto(sparse.values, "");
+  *proto.mutable_indices() = ToProto(sparse.indices, "");
+  for (int64_t dim : sparse.dense_shape) proto.add_dims(dim);
+  return proto;
+}
+
+onnx::SequenceProto ToProto(const Sequence& sequence);
+
+onnx::MapProto ToProto(const Map& map) {
+  onnx::MapProto proto;
+  proto.set_key_type(static_cast<int32_t>(map.keys.type()));
+  for (int64_t i = 0; i < map.keys.num_elements(); ++i) {
+    if (map.keys.is(ElementType::kString)) {
+      proto.add_string_keys(map.keys.data<std::string>()[i]);
+    } else {
+      proto.add_keys(map.keys.is(ElementType::kInt32) ? map.keys.data<int32_t>()[i] : map.keys.data<int64_t>()[i]);
+    }
+  }
+  *proto.mutable_values() = ToProto(Sequence{map.value_type, map.values});
+  return proto;
+}
+
+onnx::SequenceProto ToProto(const Sequence& sequence) {
+  onnx::SequenceProto proto;
+  proto.set_elem_type(static_cast<int32_t>(sequence.element_type.kind == ValueKind::kTensor     ? onnx::SequenceProto::TENSOR
+                                           : sequence.element_type.kind == ValueKind::kSequence ? onnx::SequenceProto::SEQUENCE
+                                           : sequence.element_type.kind == ValueKind::kMap      ? onnx::SequenceProto::MAP
+                                                                                                : onnx::SequenceProto::TENSOR));
+  for (const Value& element : sequence.elements) {
+    switch (element.kind()) {
+      case ValueKind::kTensor:
+        *proto.add_tensor_values() = ToProto(element.tensor(), "");
+        break;
+      case ValueKind::kSparseTensor:
+        *proto.add_sparse_tensor_values() = ToProto(element.sparse_tensor());
+        break;
+      case ValueKind::kSequence:
+        *proto.add_sequence_values() = ToProto(element.sequence());
+        break;
+      case ValueKind::kMap:
+        *proto.add_map_values() = ToProto(element.map());
+        break;
+      default:
+        proto.add_optional_values();
+    }
+  }
+  return proto;
+}
+
+template <class Message>
+std::string Named(Message message, std::string_view name) {
+  message.set_name(std::string(name));
+  return message.SerializeAsString();
+}
+
+}  // namespace
+
+Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type) {
+  switch (type.kind) {
+    case ValueKind::kSequence:
+      return FromSequence(ParseMessage<onnx::SequenceProto>(bytes, "the sequence"), type);
+    case ValueKind::kOptional:
+      return FromOptional(ParseMessage<onnx::OptionalProto>(bytes, "the optional"), type);
+    case ValueKind::kMap:
+      return FromMap(ParseMessage<onnx::MapProto>(bytes, "the map"), type);
+    case ValueKind::kSparseTensor:
+      return FromProto(ParseMessage<onnx::SparseTensorProto>(bytes, "the sparse tensor"));
+    case ValueKind::kTensor:
+    case ValueKind::kNone:
+      break;
+  }
+  return FromProto(ParseMessage<onnx::TensorProto>(bytes, "the tensor"));
+}
+
+std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo&) {
+  switch (value.kind()) {
+    case ValueKind::kTensor:
+      return ToProto(value.tensor(), name).SerializeAsString();
+    case ValueKind::kSequence:
+      return Named(ToProto(value.sequence()), name);
+    case ValueKind::kMap:
+      return Named(ToProto(value.map()), name);
+    case ValueKind::kSparseTensor:
+      return ToProto(value.sparse_tensor()).SerializeAsString();
+    default:
+      return Named(onnx::OptionalProto(), name);
+  }
+}
+
+}  // namespace tessera
