@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tessera/execution_provider.h"
+
+namespace tessera {
+
+/// Compiles regions of float32 convolutions, products, pooling and what stands between them to oneDNN primitives.
+TESSERA_API const ProviderFactory& OnednnProviderFactory();
+
+}  // namespace tessera

@@ -1,0 +1,205 @@
+#include "builder.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "lowering.h"
+#include "shared_weights.h"
+
+namespace tessera::onednn {
+namespace {
+
+Dims ToDims(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
+
+/// oneDNN has no rank 0: a scalar is one element.
+Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
+
+std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
+  if (node.op_type == "Add") return dnnl::algorithm::binary_add;
+  if (node.op_type == "Mul") return dnnl::algorithm::binary_mul;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes)
+    : region_(region), program_(std::make_unique<Program>()) {
+  for (size_t i = 0; i < input_shapes.size(); ++i) {
+    const Dims dims = ToDims(input_shapes[i]);
+    values_[region.inputs()[i]] = {
+        dims, AddMemory({.desc = Plain(AtLeastOne(dims)), .kind = MemoryKind::kInput, .index = static_cast<int>(i), .constant = {}})};
+  }
+}
+
+std::unique_ptr<Program> ProgramBuilder::Build() {
+  for (NodeIndex index : region_.nodes()) {
+    if (done_.contains(index)) continue;
+    const Node& node = region_.node(index);
+    try {
+      FindLowering(node)->lower(*this, node);
+    } catch (const Error& error) {
+      throw error.At(node.Label(&region_));
+    } catch (const dnnl::error& error) {
+      Fail(ErrorCode::kEpFail, "{}: oneDNN: {}", node.Label(&region_), error.what());
+    }
+  }
+  FinishOutputs();
+  program_->PlanTemporaries();
+  return std::move(program_);
+}
+
+MemoryIndex ProgramBuilder::AddMemory(MemorySlot slot) {
+  program_->memories.push_back(std::move(slot));
+  return static_cast<MemoryIndex>(program_->memories.size()) - 1;
+}
+
+void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) { values_[index] = std::move(value); }
+
+RegionValue ProgramBuilder::input(const Node& node, size_t i) {
+  const ValueIndex index = node.inputs[i];
+  const auto found = values_.find(index);
+  if (found != values_.end()) return found->second;
+  const Tensor* tensor = region_.constant(index);
+  Require(tensor != nullptr && tensor->is(ElementType::kFloat), "input {} is not a float tensor", i);
+  const Dims dims = ToDims(tensor->shape());
+  const Desc plain = Plain(AtLeastOne(dims));
+  MemorySlot slot{.desc = plain, .kind = MemoryKind::kConstant, .constant = SharedWeights::Plain(*tensor, plain)};
+  return values_[index] = {dims, AddMemory(std::move(slot))};
+}
+
+MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
+  const MemorySlot& source = program_->memories[static_cast<size_t>(memory)];
+  if (source.desc == desc) return memory;
+  auto key = std::pair(memory, LayoutKey(desc));
+  if (const auto found = reordered_.find(key); found != reordered_.end()) return found->second;
+  MemoryIndex result;
+  if (source.kind == MemoryKind::kConstant) {
+    MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
+    result = AddMemory(std::move(slot));
+  } else {
+    const Desc from = source.desc;
+    result = Temporary(desc);
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc reorder(CpuEngine(), from, CpuEngine(), desc, attr);
+    const Desc scratchpad = reorder.scratchpad_desc();
+    Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, memory}, {DNNL_ARG_TO, result}}, &scratchpad);
+  }
+  reordered_.emplace(std::move(key), result);
+  return result;
+}
+
+MemoryIndex ProgramBuilder::Alias(MemoryIndex memory, const Desc& desc) {
+  if (this->desc(memory) == desc) return memory;
+  const MemorySlot& source = program_->memories[static_cast<size_t>(memory)];
+  if (source.kind == MemoryKind::kConstant) {
+    MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::Viewed(source.constant, desc)};
+    return AddMemory(std::move(slot));
+  }
+  return AddMemory({.desc = desc, .kind = MemoryKind::kAlias, .index = memory, .constant = {}});
+}
+
+MemoryIndex ProgramBuilder::Temporary(const Desc& desc) {
+  return AddMemory({.desc = desc, .kind = MemoryKind::kTemporary, .constant = {}});
+}
+
+MemoryIndex ProgramBuilder::Constant(const Dims& dims, std::span<const float> values) {
+  MemorySlot slot{.desc = Plain(dims), .kind = MemoryKind::kConstant, .constant = SharedWeights::Made(Plain(dims), values)};
+  return AddMemory(std::move(slot));
+}
+
+void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad) {
+  if (scratchpad != nullptr && scratchpad->get_size() > 0) {
+    arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));
+  }
+  program_->commands.push_back({std::move(primitive), std::move(arguments)});
+}
+
+const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
+  const GraphValue& value = region_.value(index);
+  if (value.is_output || value.consumers.size() != 1 || !region_.contains(value.consumers[0])) return nullptr;
+  const Node& consumer = region_.node(value.consumers[0]);
+  const auto uses = std::count(consumer.inputs.begin(), consumer.inputs.end(), index);
+  return uses == 1 && !done_.contains(consumer.index) ? &consumer : nullptr;
+}
+
+ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(const Node& node, const Dims& output) {
+  constexpr int kMostPostOps = 8;
+  Fusion fusion;
+  fusion.result = node.outputs[0];
+  for (int count = 0; count < kMostPostOps; ++count) {
+    const Node* next = OnlyConsumer(fusion.result);
+    if (next == nullptr || next->outputs.size() != 1) break;
+    Fusion::Op op;
+    if (const auto eltwise = AsEltwise(region_, *next)) {
+      op = {eltwise->algorithm, eltwise->alpha, eltwise->beta, dnnl::algorithm::undef, {}};
+    } else if (const auto binary = BinaryAlgorithm(*next)) {
+      // The other operand must be there already, and of the output's own shape.
+      const size_t other = next->inputs[0] == fusion.result ? 1 : 0;
+      const auto found = values_.find(next->inputs[other]);
+      if (found == values_.end() || found->second.dims != output) break;
+      op.binary = *binary;
+      op.operand = found->second;
+    } else {
+      break;
+    }
+    fusion.ops.push_back(std::move(op));
+    done_.insert(next->index);
+    fusion.result = next->outputs[0];
+  }
+  return fusion;
+}
+
+dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) const {
+  dnnl::post_ops post_ops;
+  for (const Op& op : ops) {
+    if (!op.eltwise) {
+      post_ops.append_binary(op.binary, output);
+      continue;
+    }
+#if DNNL_VERSION_MAJOR >= 3
+    post_ops.append_eltwise(*op.eltwise, op.alpha, op.beta);
+#else
+    post_ops.append_eltwise(1.0f, *op.eltwise, op.alpha, op.beta);
+#endif
+  }
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_post_ops(post_ops);
+  return attr;
+}
+
+void ProgramBuilder::AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
+                              const Desc& scratchpad, const Fusion& fusion, RegionValue output) {
+  for (size_t i = 0; i < fusion.ops.size(); ++i) {
+    if (fusion.ops[i].eltwise) continue;
+    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+                           InLayout(fusion.ops[i].operand.memory, desc(output.memory)));
+  }
+  Add(std::move(primitive), std::move(arguments), &scratchpad);
+  SetValue(fusion.result, std::move(output));
+}
+
+void ProgramBuilder::FinishOutputs() {
+  std::set<MemoryIndex> given;
+  for (size_t i = 0; i < region_.outputs().size(); ++i) {
+    const RegionValue& value = values_.at(region_.outputs()[i]);
+    program_->output_shapes.emplace_back(std::span<const int64_t>(value.dims));
+    MemorySlot& slot = program_->memories[static_cast<size_t>(value.memory)];
+    const Desc plain = Plain(AtLeastOne(value.dims));
+    if (slot.kind == MemoryKind::kTemporary && slot.desc == plain && given.insert(value.memory).second) {
+      slot.kind = MemoryKind::kOutput;
+      slot.index = static_cast<int>(i);
+      continue;
+    }
+    const Desc from = slot.desc;
+    const MemoryIndex target = AddMemory({.desc = plain, .kind = MemoryKind::kOutput, .index = static_cast<int>(i), .constant = {}});
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc reorder(CpuEngine(), from, CpuEngine(), plain, attr);
+    const Desc scratchpad = reorder.scratchpad_desc();
+    Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, value.memory}, {DNNL_ARG_TO, target}}, &scratchpad);
+  }
+}
+
+}  // namespace tessera::onednn

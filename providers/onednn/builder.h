@@ -1,0 +1,87 @@
+#pragma once
+
+// Builds a Program: follows each value's layout through the region, reorders only where a primitive or the border asks.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "program.h"
+#include "tessera/graph.h"
+
+namespace tessera::onednn {
+
+/// A value of the region: its logical dimensions and where its elements are.
+struct RegionValue {
+  Dims dims;
+  MemoryIndex memory = -1;
+};
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes);
+
+  /// Lowers every node. Throws Error or dnnl::error.
+  std::unique_ptr<Program> Build();
+
+  // --- for lowerings ----------------------------------------------------------------------------------------------------
+  const GraphViewer& region() const noexcept { return region_; }
+  bool has_input(const Node& node, size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNone; }
+  const Tensor* constant(const Node& node, size_t i) const { return has_input(node, i) ? region_.constant(node.inputs[i]) : nullptr; }
+  /// Input `i` as computed so far, constants included.
+  RegionValue input(const Node& node, size_t i);
+  const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
+
+  /// The same elements in layout `desc`; a reorder is added when they are in another. Constants are reordered once, now, and
+  /// shared by every program of the process that asks for the same.
+  MemoryIndex InLayout(MemoryIndex memory, const Desc& desc);
+  MemoryIndex InPlainLayout(const RegionValue& value) { return InLayout(value.memory, Plain(value.dims)); }
+  /// The same bytes (plain layout) under another description.
+  MemoryIndex Alias(MemoryIndex memory, const Desc& desc);
+  MemoryIndex Temporary(const Desc& desc);
+  /// A constant made here: `values` in plain layout of `dims`.
+  MemoryIndex Constant(const Dims& dims, std::span<const float> values);
+
+  /// Adds a primitive. With a user scratchpad: adds its memory.
+  void Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad = nullptr);
+
+  void SetOutput(const Node& node, RegionValue value) { SetValue(node.outputs[0], std::move(value)); }
+
+  /// Elementwise operators that directly follow a primitive and nothing else reads: they run inside it, and are done.
+  struct Fusion {
+    struct Op {
+      std::optional<dnnl::algorithm> eltwise;
+      float alpha = 0, beta = 0;
+      dnnl::algorithm binary = dnnl::algorithm::undef;
+      RegionValue operand;  // of a binary operator: the output's shape
+    };
+    std::vector<Op> ops;
+    ValueIndex result = kNone;
+
+    /// For a primitive whose output has this layout.
+    dnnl::primitive_attr Attributes(const Desc& output) const;
+  };
+  Fusion FuseFollowers(const Node& node, const Dims& output);
+  /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
+  void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
+                const Fusion& fusion, RegionValue output);
+  /// Says where a fused chain's last value lies, when the caller added the primitive itself.
+  void SetFused(const Fusion& fusion, RegionValue value) { SetValue(fusion.result, std::move(value)); }
+
+ private:
+  void SetValue(ValueIndex index, RegionValue value);
+  const Node* OnlyConsumer(ValueIndex value) const;
+  void FinishOutputs();
+  MemoryIndex AddMemory(MemorySlot slot);
+
+  const GraphViewer& region_;
+  std::unique_ptr<Program> program_;
+  std::map<ValueIndex, RegionValue> values_;
+  std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;
+  std::set<NodeIndex> done_;
+};
+
+}  // namespace tessera::onednn

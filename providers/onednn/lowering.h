@@ -1,0 +1,57 @@
+#pragma once
+
+// How each ONNX operator becomes oneDNN primitives: one Lowering per operator, one file per family.
+
+#include <span>
+#include <string>
+
+#include "builder.h"
+#include "tessera/execution_provider.h"
+
+namespace tessera::onednn {
+
+struct Lowering {
+  std::string_view op_type;
+  int first_version;
+  int last_version;
+  /// Constant inputs may be of other types (shapes, bounds).
+  bool host_inputs;
+  /// What the general checks do not cover; empty when the node can be lowered whatever its run-time shapes.
+  std::string (*refusal)(const GraphViewer& graph, const Node& node);
+  void (*lower)(ProgramBuilder& builder, const Node& node);
+};
+
+/// Null when the operator (or its version) has none.
+const Lowering* FindLowering(const Node& node);
+
+std::span<const Lowering> ConvolutionLowerings();
+std::span<const Lowering> ProductLowerings();
+std::span<const Lowering> PoolingLowerings();
+std::span<const Lowering> ElementwiseLowerings();
+std::span<const Lowering> NormalizationLowerings();
+std::span<const Lowering> ShapeLowerings();
+
+/// A node's attribute with its default, as in KernelInfo.
+template <class T>
+T AttributeOr(const Node& node, std::string_view name, T fallback) {
+  const AttributeValue* value = node.FindAttribute(name);
+  const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
+  return typed == nullptr ? fallback : *typed;
+}
+
+/// The elementwise function of a node as a oneDNN algorithm, for primitives and post-ops alike.
+struct Eltwise {
+  dnnl::algorithm algorithm;
+  float alpha = 0;
+  float beta = 0;
+};
+std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
+
+/// Convolution and pooling attributes for an input of these spatial sizes; also gives the output's sizes.
+struct WindowShape {
+  Window window;
+  Dims output;
+};
+WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel);
+
+}  // namespace tessera::onednn

@@ -1,0 +1,169 @@
+#include "tessera/providers/onednn.h"
+
+#include <omp.h>
+
+#include <list>
+
+#include "base/check.h"
+#include "builder.h"
+#include "lowering.h"
+#include "region.h"
+
+namespace tessera {
+namespace onednn {
+
+const Lowering* FindLowering(const Node& node) {
+  if (!node.domain.empty()) return nullptr;
+  for (const auto& family : {ConvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(),
+                             NormalizationLowerings(), ShapeLowerings()}) {
+    for (const Lowering& lowering : family) {
+      if (lowering.op_type == node.op_type && node.since_version >= lowering.first_version &&
+          node.since_version <= lowering.last_version) {
+        return &lowering;
+      }
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
+/// A region as one kernel. Programs are compiled for the input shapes that come, and the last few are kept.
+class RegionKernel final : public Kernel {
+ public:
+  RegionKernel(const GraphViewer& region, int threads) : region_(region), threads_(threads) {
+    // With every shape known, all compilation happens now.
+    std::vector<Shape> shapes;
+    for (ValueIndex input : region_.inputs()) {
+      const auto& type = region_.value(input).type;
+      const auto shape = type.shape ? ToShape(*type.shape) : std::nullopt;
+      if (!shape) return;
+      shapes.push_back(*shape);
+    }
+    Find(shapes);
+  }
+
+  void Compute(KernelContext& context) override {
+    const size_t count = region_.inputs().size();
+    auto shapes = context.scratch<const Shape*>(count);
+    auto inputs = context.scratch<const void*>(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor& tensor = context.required_input(i);
+      shapes[i] = &tensor.shape();
+      inputs[i] = tensor.raw();
+    }
+    const std::shared_ptr<Program> program = FindCached(shapes);
+    auto outputs = context.scratch<void*>(program->output_shapes.size());
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context.output(i, program->output_shapes[i])->mutable_raw();
+    auto block = context.scratch<std::byte>(program->block_bytes());
+    omp_set_num_threads(threads_);
+    program->Run(inputs, outputs, block.data());
+  }
+
+ private:
+  static constexpr size_t kMostPrograms = 16;
+
+  struct Entry {
+    std::vector<Shape> shapes;
+    std::shared_ptr<Program> program;
+  };
+
+  std::shared_ptr<Program> FindCached(std::span<const Shape* const> shapes) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto entry = programs_.begin(); entry != programs_.end(); ++entry) {
+        const bool equal = std::equal(shapes.begin(), shapes.end(), entry->shapes.begin(), entry->shapes.end(),
+                                      [](const Shape* a, const Shape& b) { return *a == b; });
+        if (!equal) continue;
+        if (entry != programs_.begin()) programs_.splice(programs_.begin(), programs_, entry);
+        return entry->program;
+      }
+    }
+    std::vector<Shape> copies;
+    for (const Shape* shape : shapes) copies.push_back(*shape);
+    return Find(copies);
+  }
+
+  std::shared_ptr<Program> Find(const std::vector<Shape>& shapes) {
+    omp_set_num_threads(threads_);  // implementations are chosen for a number of threads
+    for (const Shape& shape : shapes) {
+      Require(shape.num_elements() > 0, "an input of shape {} is empty; empty tensors are not lowered to oneDNN", shape.ToString());
+    }
+    std::shared_ptr<Program> program;
+    try {
+      program = ProgramBuilder(region_, shapes).Build();
+    } catch (const dnnl::error& error) {
+      Fail(ErrorCode::kEpFail, "oneDNN: {} (status {})", error.what(), static_cast<int>(error.status));
+    }
+    const std::lock_guard lock(mutex_);
+    programs_.push_front({shapes, program});
+    if (programs_.size() > kMostPrograms) programs_.pop_back();
+    return program;
+  }
+
+  GraphViewer region_;
+  int threads_;
+  std::mutex mutex_;
+  std::list<Entry> programs_;  // most recently used first
+};
+
+class OnednnProvider final : public ExecutionProvider {
+ public:
+  std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
+  const KernelRegistry& kernels() const noexcept override { return kernels_; }
+
+  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&, RefusalSink& refusals) const override {
+    std::vector<bool> takes;
+    for (NodeIndex index : graph.nodes()) {
+      const Node& node = graph.node(index);
+      if (takes.size() <= static_cast<size_t>(index)) takes.resize(static_cast<size_t>(index) + 1);
+      if (!node.provider.empty()) continue;
+      std::string reason = RefusalReason(graph, node);
+      takes[static_cast<size_t>(index)] = reason.empty();
+      if (!reason.empty()) refusals.Refuse(index, std::move(reason));
+    }
+    std::vector<ComputeCapability> claims;
+    for (auto& region : FindRegions(graph, takes)) {
+      for (NodeIndex index : region) takes[static_cast<size_t>(index)] = false;
+      const Node& first = graph.node(region.front());
+      std::string name = fmt::format("dnnl_{}_{}", first.op_type, first.index);
+      claims.push_back({std::move(region), true, std::move(name)});
+    }
+    for (NodeIndex index : graph.nodes()) {
+      if (takes[static_cast<size_t>(index)]) {
+        refusals.Refuse(index, "no convolution, product or pooling stands beside it: alone it gains nothing here");
+      }
+    }
+    return claims;
+  }
+
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const FusedSubgraph& subgraph : subgraphs) {
+      const int threads = services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads();
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads));
+    }
+    return kernels;
+  }
+
+ private:
+  KernelRegistry kernels_;
+};
+
+}  // namespace
+}  // namespace onednn
+
+const ProviderFactory& OnednnProviderFactory() {
+  static const ProviderFactory factory = {
+      .name = "DnnlExecutionProvider",
+      .cli_name = "dnnl",
+      .options = {},
+      .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
+        onednn::CpuEngine();
+        return std::make_unique<onednn::OnednnProvider>();
+      },
+  };
+  return factory;
+}
+
+}  // namespace tessera

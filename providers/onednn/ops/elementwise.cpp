@@ -1,0 +1,143 @@
+// Unary operators -> eltwise_forward; Add, Sub, Mul, Div, Max, Min -> binary.
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+using dnnl::algorithm;
+
+std::optional<float> ScalarConstant(const GraphViewer& graph, const Node& node, size_t i) {
+  if (i >= node.inputs.size() || node.inputs[i] == kNone) return std::nullopt;
+  const Tensor* tensor = graph.constant(node.inputs[i]);
+  if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->num_elements() != 1) return std::nullopt;
+  return tensor->data<float>()[0];
+}
+
+std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
+  float low = std::numeric_limits<float>::lowest(), high = std::numeric_limits<float>::max();
+  if (node.since_version < 11) {
+    low = AttributeOr<float>(node, "min", low);
+    high = AttributeOr<float>(node, "max", high);
+  } else {
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNone) continue;
+      const auto bound = ScalarConstant(graph, node, i);
+      if (!bound) return std::nullopt;
+      (i == 1 ? low : high) = *bound;
+    }
+  }
+  return low <= high ? std::optional(Eltwise{algorithm::eltwise_clip, low, high}) : std::nullopt;
+}
+
+std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
+  return AsEltwise(graph, node) ? std::string() : "its parameters are not constants that oneDNN can take";
+}
+
+void LowerUnary(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const Eltwise eltwise = *AsEltwise(builder.region(), node);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(x.memory), eltwise.alpha, eltwise.beta, attr);
+  const MemoryIndex dst = builder.Temporary(builder.desc(x.memory));
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.SetOutput(node, {x.dims, dst});
+}
+
+algorithm BinaryOf(const Node& node) {
+  if (node.op_type == "Add" || node.op_type == "Sum") return algorithm::binary_add;
+  if (node.op_type == "Sub") return algorithm::binary_sub;
+  if (node.op_type == "Mul") return algorithm::binary_mul;
+  return algorithm::binary_div;
+}
+
+std::string RefuseBinary(const GraphViewer& graph, const Node& node) {
+  if (node.inputs.size() != 2) return "only two operands are lowered";
+  const auto& a = *graph.value(node.inputs[0]).type.shape;
+  const auto& b = *graph.value(node.inputs[1]).type.shape;
+  if (a.empty() || b.size() > a.size()) return "the first operand is not of the result's shape";
+  for (size_t i = 0; i < b.size(); ++i) {
+    const Dimension& da = a[a.size() - b.size() + i];
+    const Dimension& db = b[i];
+    const bool equal = (da.known() && da == db) || (!da.symbol.empty() && da == db);
+    if (!equal && db.value != 1) return "the first operand is not known to be of the result's shape";
+  }
+  return {};
+}
+
+void LowerBinary(ProgramBuilder& builder, const Node& node) {
+  const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
+  Dims b_dims = b.dims;
+  b_dims.insert(b_dims.begin(), a.dims.size() - b_dims.size(), 1);
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    Require(b_dims[i] == a.dims[i] || b_dims[i] == 1, "operands of sizes {} and {} do not broadcast", a.dims[i], b_dims[i]);
+  }
+  MemoryIndex left = a.memory, right;
+  if (b_dims == a.dims) {
+    right = builder.InLayout(builder.Alias(b.dims == b_dims ? b.memory : builder.InPlainLayout(b), b.dims == b_dims ? builder.desc(b.memory) : Plain(b_dims)),
+                             builder.desc(left));
+  } else {
+    // Blocked layouts have fast paths for one value a channel or one in all; other broadcasts go row-major.
+    bool by_channel = true;
+    for (size_t i = 0; i < b_dims.size(); ++i) by_channel = by_channel && (i == 1 || b_dims[i] == 1);
+    if (!by_channel) left = builder.InPlainLayout(a);
+    right = builder.Alias(builder.InPlainLayout({b.dims.empty() ? Dims{1} : b.dims, b.memory}), Plain(b_dims));
+  }
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), builder.desc(left), builder.desc(right), builder.desc(left), attr);
+  const MemoryIndex dst = builder.Temporary(builder.desc(left));
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.SetOutput(node, {a.dims, dst});
+}
+
+constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"LeakyRelu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Sigmoid", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Tanh", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Elu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Abs", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Sqrt", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Clip", 1, kLatestVersion, true, RefuseUnary, LowerUnary},
+                                   {"HardSwish", 14, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Gelu", 20, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"Add", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+                                   {"Sum", 8, kLatestVersion, false, RefuseBinary, LowerBinary},
+                                   {"Sub", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+                                   {"Mul", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+                                   {"Div", 7, kLatestVersion, false, RefuseBinary, LowerBinary}};
+
+}  // namespace
+
+std::span<const Lowering> ElementwiseLowerings() { return kLowerings; }
+
+std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
+  if (!node.domain.empty()) return std::nullopt;
+  const std::string& op = node.op_type;
+  if (op == "Relu") return Eltwise{algorithm::eltwise_relu};
+  if (op == "LeakyRelu") return Eltwise{algorithm::eltwise_relu, AttributeOr<float>(node, "alpha", 0.01f)};
+  if (op == "Sigmoid") return Eltwise{algorithm::eltwise_logistic};
+  if (op == "Tanh") return Eltwise{algorithm::eltwise_tanh};
+  if (op == "Elu") return Eltwise{algorithm::eltwise_elu, AttributeOr<float>(node, "alpha", 1.0f)};
+  if (op == "Abs") return Eltwise{algorithm::eltwise_abs};
+  if (op == "Sqrt") return Eltwise{algorithm::eltwise_sqrt};
+  if (op == "Clip") return AsClip(graph, node);
+#if DNNL_VERSION_MAJOR >= 3
+  if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
+#else
+  if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish};
+#endif
+  if (op == "Gelu") {
+    return Eltwise{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,66 @@
+// MaxPool (1-22, values only), AveragePool (1-22), GlobalAveragePool, GlobalMaxPool -> pooling_forward.
+
+#include "base/check.h"
+#include "lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+std::string RefusePool(const GraphViewer& graph, const Node& node) {
+  const auto& x = graph.value(node.inputs[0]).type.shape;
+  if (x->size() < 3 || x->size() > 5) return "oneDNN pools one to three spatial dimensions";
+  if (node.op_type == "AveragePool" && AttributeOr<int64_t>(node, "ceil_mode", 0) != 0) {
+    return "ceil_mode of an average counts other elements in oneDNN";
+  }
+  return {};
+}
+
+void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm, const RegionValue& x, const WindowShape& window) {
+  Dims out = {x.dims[0], x.dims[1]};
+  out.insert(out.end(), window.output.begin(), window.output.end());
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  // The input's layout is kept: pooling is never worth a reorder.
+  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(x.memory), AnyLayout(out), window.window, attr);
+  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(Pooling(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.SetOutput(node, {out, dst});
+}
+
+void LowerWindowPool(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {});
+  Require(kernel.size() + 2 == x.dims.size(), "kernel_shape has {} entries for an input of {} dimensions", kernel.size(), x.dims.size());
+  const bool with_padding = AttributeOr<int64_t>(node, "count_include_pad", 0) != 0;
+  const dnnl::algorithm algorithm = node.op_type == "MaxPool" ? dnnl::algorithm::pooling_max
+                                    : with_padding            ? dnnl::algorithm::pooling_avg_include_padding
+                                                              : dnnl::algorithm::pooling_avg_exclude_padding;
+  Lower(builder, node, algorithm, x, ResolveWindow(node, std::span<const int64_t>(x.dims).subspan(2), kernel));
+}
+
+void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  WindowShape window;
+  for (int64_t size : std::span<const int64_t>(x.dims).subspan(2)) {
+    window.output.push_back(1);
+    window.window.kernel.push_back(size);
+    window.window.strides.push_back(1);
+    window.window.dilations.push_back(0);
+    window.window.pad_begin.push_back(0);
+    window.window.pad_end.push_back(0);
+  }
+  Lower(builder, node,
+        node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x, window);
+}
+
+constexpr Lowering kLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
+                                   {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
+                                   {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
+                                   {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};
+
+}  // namespace
+
+std::span<const Lowering> PoolingLowerings() { return kLowerings; }
+
+}  // namespace tessera::onednn

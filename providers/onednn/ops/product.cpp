@@ -1,0 +1,120 @@
+// MatMul (1-13) and Gemm (7-13) -> matmul, with bias and following elementwise operators inside.
+
+#include "base/check.h"
+#include "lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+/// One product of two matrices, or of two equally deep stacks of them.
+struct Product {
+  MemoryIndex a, b;
+  Dims a_dims, b_dims, out;
+  Desc b_desc;
+  std::optional<MemoryIndex> bias;
+};
+
+void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
+  const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
+  const auto fusion = builder.FuseFollowers(node, result);
+  // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
+  const Desc out = Plain(p.out);
+  const auto pd = MatmulDesc(CpuEngine(), Plain(p.a_dims), p.b_desc, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
+  const MemoryIndex dst = builder.Temporary(Plain(result));
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, p.a},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(p.b, pd.weights_desc())},
+                                                        {DNNL_ARG_DST, builder.Alias(dst, out)}};
+  if (p.bias) arguments.emplace_back(DNNL_ARG_BIAS, *p.bias);
+  for (size_t i = 0; i < fusion.ops.size(); ++i) {
+    if (fusion.ops[i].eltwise) continue;
+    const MemoryIndex operand = builder.InPlainLayout(fusion.ops[i].operand);
+    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, builder.Alias(operand, out));
+  }
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);
+  builder.SetFused(fusion, {result, dst});
+}
+
+std::string RefuseMatMul(const GraphViewer& graph, const Node& node) {
+  const auto& a = graph.value(node.inputs[0]).type.shape;
+  const auto& b = graph.value(node.inputs[1]).type.shape;
+  if (a->size() < 2 || b->size() < 2) return "vector operands are left to the CPU provider";
+  if (b->size() > 2 && a->size() != b->size()) return "stacks of different depth are left to the CPU provider";
+  for (size_t i = 0; b->size() > 2 && i + 2 < b->size(); ++i) {
+    // Stacks that may broadcast against each other in either direction.
+    if (!((*a)[i].known() && (*a)[i] == (*b)[i]) && !(!(*a)[i].symbol.empty() && (*a)[i] == (*b)[i])) {
+      return "the stacks' sizes are not known to be equal";
+    }
+  }
+  return {};
+}
+
+void LowerMatMul(ProgramBuilder& builder, const Node& node) {
+  const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
+  const auto k = a.dims.back(), n = b.dims.back();
+  Require(b.dims[b.dims.size() - 2] == k, "K is {} in A and {} in B", k, b.dims[b.dims.size() - 2]);
+  Dims result = a.dims;
+  result.back() = n;
+  const bool weights = builder.constant(node, 1) != nullptr;
+  Product p;
+  p.b_dims = b.dims;
+  if (b.dims.size() == 2) {
+    // One matrix for every stack: a single tall product.
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < a.dims.size(); ++i) rows *= a.dims[i];
+    p.a_dims = {rows, k};
+    p.out = {rows, n};
+    p.b_desc = weights ? AnyLayout(b.dims) : Plain(b.dims);
+  } else {
+    for (size_t i = 0; i + 2 < a.dims.size(); ++i) {
+      Require(a.dims[i] == b.dims[i], "stacks of {} and {} matrices do not match", a.dims[i], b.dims[i]);
+    }
+    p.a_dims = a.dims;
+    p.out = result;
+    p.b_desc = Plain(b.dims);
+  }
+  p.a = builder.Alias(builder.InPlainLayout(a), Plain(p.a_dims));
+  p.b = builder.InPlainLayout(b);
+  AddProduct(builder, node, std::move(p), result);
+}
+
+std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
+  if (AttributeOr<int64_t>(node, "transA", 0) != 0) return "a transposed A is left to the CPU provider";
+  if (AttributeOr<float>(node, "alpha", 1.0f) != 1.0f) return "alpha other than 1 is left to the CPU provider";
+  if (node.inputs.size() > 2 && node.inputs[2] != kNone) {
+    if (AttributeOr<float>(node, "beta", 1.0f) != 1.0f) return "beta other than 1 is left to the CPU provider";
+    const auto& c = graph.value(node.inputs[2]).type.shape;
+    const auto& b = graph.value(node.inputs[1]).type.shape;
+    const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
+    const bool row = c->size() == 1 || (c->size() == 2 && (*c)[0].value == 1);
+    if (!row || !c->back().known() || c->back() != (*b)[trans_b ? 0 : 1]) return "C is not one bias a column";
+  }
+  return {};
+}
+
+void LowerGemm(ProgramBuilder& builder, const Node& node) {
+  const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
+  const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
+  Require(a.dims.size() == 2 && b.dims.size() == 2, "A and B have {} and {} dimensions; both need 2", a.dims.size(), b.dims.size());
+  const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
+  Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
+  Product p;
+  p.a = builder.InPlainLayout(a);
+  p.a_dims = a.dims;
+  p.b_dims = {k, n};
+  p.out = {m, n};
+  const Desc given = trans_b ? Desc(p.b_dims, dnnl::memory::data_type::f32, Dims{1, k}) : Plain(p.b_dims);
+  p.b = builder.Alias(builder.InPlainLayout(b), given);
+  p.b_desc = builder.constant(node, 1) != nullptr ? AnyLayout(p.b_dims) : given;
+  if (builder.has_input(node, 2)) p.bias = builder.Alias(builder.InPlainLayout(builder.input(node, 2)), Plain({1, n}));
+  AddProduct(builder, node, std::move(p), {m, n});
+}
+
+constexpr Lowering kLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
+                                   {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
+
+}  // namespace
+
+std::span<const Lowering> ProductLowerings() { return kLowerings; }
+
+}  // namespace tessera::onednn

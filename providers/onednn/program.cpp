@@ -1,0 +1,115 @@
+#include "program.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace tessera::onednn {
+namespace {
+
+size_t RoundUp(size_t bytes) { return (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment; }
+
+struct Life {
+  size_t first = std::numeric_limits<size_t>::max();
+  size_t last = 0;
+};
+
+}  // namespace
+
+const dnnl::engine& CpuEngine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+MemoryIndex Program::Root(MemoryIndex memory) const {
+  while (memories[static_cast<size_t>(memory)].kind == MemoryKind::kAlias) memory = memories[static_cast<size_t>(memory)].index;
+  return memory;
+}
+
+void Program::PlanTemporaries() {
+  std::vector<Life> lives(memories.size());
+  for (size_t i = 0; i < commands.size(); ++i) {
+    for (const auto& [argument, memory] : commands[i].arguments) {
+      Life& life = lives[static_cast<size_t>(Root(memory))];
+      life.first = std::min(life.first, i);
+      life.last = std::max(life.last, i);
+    }
+  }
+  // Largest first, each at the lowest offset that no overlapping life holds.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (memories[i].kind == MemoryKind::kTemporary && lives[i].first <= lives[i].last) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return memories[a].desc.get_size() > memories[b].desc.get_size(); });
+  std::vector<size_t> placed;
+  for (size_t i : order) {
+    const size_t size = RoundUp(memories[i].desc.get_size());
+    std::vector<std::pair<size_t, size_t>> taken;
+    for (size_t other : placed) {
+      if (lives[other].first <= lives[i].last && lives[i].first <= lives[other].last) {
+        taken.emplace_back(memories[other].offset, memories[other].offset + RoundUp(memories[other].desc.get_size()));
+      }
+    }
+    std::sort(taken.begin(), taken.end());
+    size_t offset = 0;
+    for (const auto& [begin, end] : taken) {
+      if (offset + size <= begin) break;
+      offset = std::max(offset, end);
+    }
+    memories[i].offset = offset;
+    block_bytes_ = std::max(block_bytes_, offset + size);
+    placed.push_back(i);
+  }
+}
+
+std::unique_ptr<Program::Execution> Program::NewExecution() const {
+  auto execution = std::make_unique<Execution>();
+  for (const MemorySlot& slot : memories) {
+    execution->memories.push_back(slot.kind == MemoryKind::kConstant ? *slot.constant
+                                                                     : dnnl::memory(slot.desc, CpuEngine(), DNNL_MEMORY_NONE));
+  }
+  for (const Command& command : commands) {
+    auto& list = execution->arguments.emplace_back();
+    for (const auto& [argument, memory] : command.arguments) {
+      list.push_back({argument, execution->memories[static_cast<size_t>(memory)].get()});
+    }
+  }
+  execution->stream = dnnl::stream(CpuEngine());
+  return execution;
+}
+
+void Program::Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block) {
+  std::unique_ptr<Execution> execution;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      execution = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (execution == nullptr) execution = NewExecution();
+  for (size_t i = 0; i < memories.size(); ++i) {
+    const MemorySlot& slot = memories[static_cast<size_t>(Root(static_cast<MemoryIndex>(i)))];
+    if (slot.kind == MemoryKind::kConstant) continue;
+    void* data = slot.kind == MemoryKind::kInput    ? const_cast<void*>(inputs[static_cast<size_t>(slot.index)])
+                 : slot.kind == MemoryKind::kOutput ? outputs[static_cast<size_t>(slot.index)]
+                                                    : block + slot.offset;
+    dnnl_memory_set_data_handle(execution->memories[i].get(), data);
+  }
+  dnnl_status_t status = dnnl_success;
+  for (size_t i = 0; i < commands.size() && status == dnnl_success; ++i) {
+    const auto& arguments = execution->arguments[i];
+    status = dnnl_primitive_execute(commands[i].primitive.get(), execution->stream.get(), static_cast<int>(arguments.size()),
+                                    arguments.data());
+  }
+  execution->stream.wait();
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(execution));
+  }
+  if (status != dnnl_success) Fail(ErrorCode::kEpFail, "oneDNN cannot execute a primitive: status {}", static_cast<int>(status));
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,68 @@
+#pragma once
+
+// A region compiled for one set of input shapes: oneDNN primitives over numbered memories.
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "primitives.h"
+#include "tessera/kernel.h"
+
+namespace tessera::onednn {
+
+/// The process's one CPU engine.
+const dnnl::engine& CpuEngine();
+
+using MemoryIndex = int;
+
+enum class MemoryKind : int8_t { kInput, kOutput, kTemporary, kConstant, kAlias };
+
+struct MemorySlot {
+  Desc desc;
+  MemoryKind kind;
+  /// Input or output number of the region; the memory an alias looks at.
+  int index = 0;
+  size_t offset = 0;  // of a temporary, in the block
+  std::shared_ptr<const dnnl::memory> constant;
+};
+
+struct Command {
+  dnnl::primitive primitive;
+  std::vector<std::pair<int, MemoryIndex>> arguments;  // DNNL_ARG_*, memory
+};
+
+class Program {
+ public:
+  std::vector<MemorySlot> memories;
+  std::vector<Command> commands;
+  std::vector<Shape> output_shapes;
+
+  /// Gives temporaries whose lives do not meet the same bytes. Call once, when all commands stand.
+  void PlanTemporaries();
+
+  /// Bytes that Run needs for temporaries.
+  size_t block_bytes() const noexcept { return block_bytes_; }
+
+  /// Runs on the calling thread's OpenMP team. Re-entrant.
+  void Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block);
+
+ private:
+  /// Memory objects and argument lists of one run at a time; reused.
+  struct Execution {
+    std::vector<dnnl::memory> memories;
+    std::vector<std::vector<dnnl_exec_arg_t>> arguments;
+    dnnl::stream stream;
+  };
+  std::unique_ptr<Execution> NewExecution() const;
+  MemoryIndex Root(MemoryIndex memory) const;
+
+  size_t block_bytes_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Execution>> idle_;
+};
+
+}  // namespace tessera::onednn

@@ -1,0 +1,113 @@
+#include "region.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "lowering.h"
+
+namespace tessera::onednn {
+
+bool IsAnchor(const Node& node) {
+  static constexpr std::array<std::string_view, 7> anchors = {"Conv",        "MatMul",           "Gemm",         "MaxPool",
+                                                              "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+  return std::find(anchors.begin(), anchors.end(), node.op_type) != anchors.end();
+}
+
+std::string RefusalReason(const GraphViewer& graph, const Node& node) {
+  const Lowering* lowering = FindLowering(node);
+  if (lowering == nullptr) return "oneDNN has no lowering for this operator";
+  for (ValueIndex input : node.inputs) {
+    if (input == kNone) continue;
+    const TypeInfo& type = graph.value(input).type;
+    if (lowering->host_inputs && graph.constant(input) != nullptr) continue;
+    if (!type.is_tensor() || type.element != ElementType::kFloat) return "an input is " + type.ToString() + "; float is lowered";
+    if (!type.shape) return "an input's rank is unknown";
+    if (type.shape->size() > 6) return "an input has more than 6 dimensions";
+    for (const Dimension& dim : *type.shape) {
+      if (dim.value == 0) return "an input is empty";
+    }
+  }
+  for (size_t i = 1; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNone) return "only the first output is lowered";
+  }
+  return lowering->refusal(graph, node);
+}
+
+namespace {
+
+/// Does any of `from`, or a region that one of them depends on, equal `target`? A region runs as one node, so what any of its
+/// nodes depends on, all its outputs depend on.
+bool DependsOn(const std::set<int>& from, int target, const std::vector<std::set<int>>& region_depends) {
+  std::set<int> seen;
+  std::vector<int> waiting(from.begin(), from.end());
+  while (!waiting.empty()) {
+    const int region = waiting.back();
+    waiting.pop_back();
+    if (region == target) return true;
+    if (!seen.insert(region).second) continue;
+    const auto& next = region_depends[static_cast<size_t>(region)];
+    waiting.insert(waiting.end(), next.begin(), next.end());
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
+  std::vector<std::vector<NodeIndex>> regions;
+  std::vector<bool> anchored;
+  std::vector<std::set<int>> region_depends;
+  // For each value: its producer's region, and every region that it depends on.
+  std::vector<int> region_of(graph.num_values(), -1);
+  std::vector<std::set<int>> ancestors(graph.num_values());
+  for (NodeIndex index : graph.nodes()) {
+    const Node& node = graph.node(index);
+    std::vector<ValueIndex> inputs;
+    for (const auto* list : {&node.inputs, &node.implicit_inputs}) {
+      for (ValueIndex input : *list) {
+        if (input != kNone) inputs.push_back(input);
+      }
+    }
+    std::set<int> depends;
+    for (ValueIndex input : inputs) depends.insert(ancestors[static_cast<size_t>(input)].begin(), ancestors[static_cast<size_t>(input)].end());
+    int region = -1;
+    if (takes[static_cast<size_t>(index)]) {
+      for (ValueIndex input : inputs) {
+        const int candidate = region_of[static_cast<size_t>(input)];
+        if (candidate < 0 || candidate <= region) continue;
+        // Every input must come from the region itself or not depend on it at all.
+        const bool convex = std::all_of(inputs.begin(), inputs.end(), [&](ValueIndex other) {
+          const auto at = static_cast<size_t>(other);
+          return region_of[at] == candidate || !DependsOn(ancestors[at], candidate, region_depends);
+        });
+        if (convex) region = candidate;
+      }
+      if (region < 0) {
+        region = static_cast<int>(regions.size());
+        regions.emplace_back();
+        anchored.push_back(false);
+        region_depends.emplace_back();
+      }
+      regions[static_cast<size_t>(region)].push_back(index);
+      anchored[static_cast<size_t>(region)] = anchored[static_cast<size_t>(region)] || IsAnchor(node);
+      for (ValueIndex input : inputs) {
+        const auto at = static_cast<size_t>(input);
+        if (region_of[at] != region) region_depends[static_cast<size_t>(region)].insert(ancestors[at].begin(), ancestors[at].end());
+      }
+      depends.insert(region);
+    }
+    for (ValueIndex output : node.outputs) {
+      if (output == kNone) continue;
+      region_of[static_cast<size_t>(output)] = region;
+      ancestors[static_cast<size_t>(output)] = depends;
+    }
+  }
+  std::vector<std::vector<NodeIndex>> kept;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    if (anchored[i]) kept.push_back(std::move(regions[i]));
+  }
+  return kept;
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/execution_provider.h"
+
+namespace tessera::onednn {
+
+/// Why the provider cannot lower a node; empty when it can.
+std::string RefusalReason(const GraphViewer& graph, const Node& node);
+
+/// True for operators that make a region worth compiling: convolutions, products, pooling.
+bool IsAnchor(const Node& node);
+
+/// Groups the nodes that `takes` accepts into convex regions: no path leaves a region and comes back. Regions without an
+/// anchor are left out. In topological order.
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes);
+
+}  // namespace tessera::onednn

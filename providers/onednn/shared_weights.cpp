@@ -1,0 +1,68 @@
+#include "shared_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "program.h"
+
+namespace tessera::onednn {
+namespace {
+
+using Weights = std::shared_ptr<const dnnl::memory>;
+
+/// A memory that keeps something alive with it.
+template <class Owner>
+Weights Keep(dnnl::memory memory, Owner owner) {
+  struct Holder {
+    dnnl::memory memory;
+    Owner owner;
+  };
+  auto holder = std::make_shared<Holder>(Holder{std::move(memory), std::move(owner)});
+  return Weights(holder, &holder->memory);
+}
+
+}  // namespace
+
+std::string LayoutKey(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  std::vector<uint8_t> blob = desc.get_blob();
+  return std::string(blob.begin(), blob.end());
+#else
+  return std::string(reinterpret_cast<const char*>(&desc.data), sizeof(desc.data));
+#endif
+}
+
+Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
+  return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.raw())), tensor);
+}
+
+Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, std::string>, std::weak_ptr<const dnnl::memory>> cache;
+  // While an entry lives it holds its source, so that the source's address names one weight only.
+  const auto key = std::pair<const void*, std::string>(source->get_data_handle(), LayoutKey(source->get_desc()) + LayoutKey(desc));
+  const std::lock_guard lock(mutex);
+  if (auto held = cache[key].lock()) return held;
+  dnnl::memory target(desc, CpuEngine());
+  dnnl::stream stream(CpuEngine());
+  dnnl::memory from = *source;
+  dnnl::reorder(from, target).execute(stream, from, target);
+  stream.wait();
+  Weights made = Keep(std::move(target), source);
+  cache[key] = made;
+  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
+  return made;
+}
+
+Weights SharedWeights::Viewed(const Weights& source, const Desc& desc) {
+  return Keep(dnnl::memory(desc, CpuEngine(), source->get_data_handle()), source);
+}
+
+Weights SharedWeights::Made(const Desc& desc, std::span<const float> values) {
+  dnnl::memory memory(desc, CpuEngine());
+  std::copy(values.begin(), values.end(), static_cast<float*>(memory.get_data_handle()));
+  return std::make_shared<const dnnl::memory>(std::move(memory));
+}
+
+}  // namespace tessera::onednn

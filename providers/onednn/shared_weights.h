@@ -1,0 +1,30 @@
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "primitives.h"
+#include "tessera/value.h"
+
+namespace tessera::onednn {
+
+/// Equal for equal layouts.
+std::string LayoutKey(const Desc& desc);
+
+/// Constants as oneDNN memories. A weight in one layout exists once in the process, however many sessions and programs use
+/// it, and goes with the last of them.
+class SharedWeights {
+ public:
+  /// Looks at the tensor's own bytes and keeps them alive.
+  static std::shared_ptr<const dnnl::memory> Plain(const Tensor& tensor, const Desc& desc);
+  /// `source` reordered; made once per layout.
+  static std::shared_ptr<const dnnl::memory> InLayout(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
+  /// The same bytes under another description.
+  static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
+  static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const float> values);
+};
+
+}  // namespace tessera::onednn
