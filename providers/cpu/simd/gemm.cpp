@@ -1,0 +1,214 @@
+// Splits a matrix product into tiles for the threads, and chooses between the register-tile and the vector paths.
+
+#include "simd/gemm.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/checked.h"
+#include "simd/gemm_tile.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+const GemmKernels<T>& Kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return GemmKernelsF32();
+  } else {
+    return GemmKernelsF64();
+  }
+}
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Nanoseconds of one multiply-add on one core, roughly: 16 per cycle at 2.5 GHz for f32.
+template <class T>
+constexpr double kMulAddNs = sizeof(T) == 4 ? 0.025 : 0.05;
+
+/// Rows and columns of C that one task computes.
+struct Grid {
+  int64_t rows;
+  int64_t columns;
+  int64_t row_tasks;
+  int64_t column_tasks;
+  int64_t tasks() const { return row_tasks * column_tasks; }
+};
+
+template <class T>
+Grid SplitWork(const GemmArgs<T>& args, int64_t parts) {
+  const int64_t width = Kernels<T>().panel_width;
+  const int64_t block = Kernels<T>().row_block;
+  Grid grid{std::max<int64_t>(args.m, 1), std::max<int64_t>(args.n, 1), 1, 1};
+  if (parts > 1) {
+    // Columns first: each task then packs its own part of B. At most 128 columns, what the tile's buffer holds.
+    const int64_t panels = CeilDiv(grid.columns, width);
+    const int64_t most = std::max<int64_t>(128 / width, 1);
+    int64_t per_task = std::clamp<int64_t>(panels / (2 * parts), 1, most);
+    if (panels <= 2 * parts) per_task = CeilDiv(panels, std::min(panels, parts));
+    if (args.packed_b != nullptr && args.m >= 8 * parts * block) per_task = std::min(panels, most);
+    grid.columns = per_task * width;
+    grid.column_tasks = CeilDiv(panels, per_task);
+    const int64_t blocks = CeilDiv(grid.rows, block);
+    const int64_t want = CeilDiv(2 * parts, grid.column_tasks);
+    if (grid.column_tasks < 2 * parts && grid.column_tasks % parts != 0 && blocks > 1) {
+      const int64_t rows = CeilDiv(blocks, std::min(blocks, want));
+      grid.rows = rows * block;
+      grid.row_tasks = CeilDiv(blocks, rows);
+    }
+  }
+  return grid;
+}
+
+template <class T>
+void RunTask(const GemmArgs<T>& args, const Grid& grid, int64_t task) {
+  const int64_t m0 = task / grid.column_tasks * grid.rows;
+  const int64_t n0 = task % grid.column_tasks * grid.columns;
+  Kernels<T>().tile(args, m0, std::min(args.m, m0 + grid.rows), n0, std::min(args.n, n0 + grid.columns));
+}
+
+enum class VectorPath { kNone, kDots, kRowTimesMatrix };
+
+/// One row or one column: bound by the reading of the matrix.
+template <class T>
+VectorPath ChooseVectorPath(const GemmArgs<T>& args) {
+  if (args.m != 1 || args.packed_b != nullptr || args.source != nullptr) return VectorPath::kNone;
+  if (args.b_k == 1 && args.a_k == 1 && args.n > 0) return VectorPath::kDots;
+  if (args.b_col == 1) return VectorPath::kRowTimesMatrix;
+  return VectorPath::kNone;
+}
+
+/// A product with one column as one with one row: C' = B' A'. Only where C's column is contiguous.
+template <class T>
+bool SwapToRow(const GemmArgs<T>& args, GemmArgs<T>& swapped) {
+  if (args.n != 1 || args.m == 1 || args.c_row != 1 || args.packed_b != nullptr || args.source != nullptr) return false;
+  if (args.epilogue.residual != nullptr) return false;
+  swapped = args;
+  swapped.m = 1;
+  swapped.n = args.m;
+  swapped.a = args.b;
+  swapped.a_row = args.b_col;
+  swapped.a_k = args.b_k;
+  swapped.b = args.a;
+  swapped.b_k = args.a_k;
+  swapped.b_col = args.a_row;
+  std::swap(swapped.epilogue.row_bias, swapped.epilogue.col_bias);
+  return true;
+}
+
+template <class T>
+void RunVector(const GemmArgs<T>& args, VectorPath path, int64_t begin, int64_t end) {
+  (path == VectorPath::kDots ? Kernels<T>().dots : Kernels<T>().row_times_matrix)(args, begin, end);
+}
+
+}  // namespace
+
+template <class T>
+int64_t GemmPanelWidth() {
+  return Kernels<T>().panel_width;
+}
+
+template <class T>
+size_t PackedGemmBSize(int64_t k, int64_t n) {
+  const int64_t width = Kernels<T>().panel_width;
+  return static_cast<size_t>(CheckedMul(CheckedMul(CeilDiv(n, width), width), k));
+}
+
+template <class T>
+void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed) {
+  const int64_t width = Kernels<T>().panel_width;
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width) * 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Kernels<T>().pack(b + i * width * b_col, b_k, b_col, k, std::min(width, n - i * width), packed + i * width * k);
+    }
+  });
+}
+
+template <class T>
+size_t GemmWorkspaceSize(const GemmArgs<T>& args, int threads) {
+  if (args.packed_b != nullptr || args.source != nullptr || threads <= 1) return 0;
+  GemmArgs<T> swapped;
+  if (ChooseVectorPath(args) != VectorPath::kNone || SwapToRow(args, swapped)) return 0;
+  const Grid grid = SplitWork(args, threads);
+  return grid.row_tasks > 1 ? PackedGemmBSize<T>(args.k, args.n) : 0;
+}
+
+template <class T>
+void GemmSerial(const GemmArgs<T>& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  GemmArgs<T> swapped;
+  const GemmArgs<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
+  const VectorPath path = ChooseVectorPath(chosen);
+  if (path != VectorPath::kNone) {
+    RunVector(chosen, path, 0, chosen.n);
+  } else {
+    Kernels<T>().tile(args, 0, args.m, 0, args.n);
+  }
+}
+
+template <class T>
+void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
+  if (args.m <= 0 || args.n <= 0) return;
+  const double work = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
+  const bool serial = threads.num_threads() == 1 || work * kMulAddNs<T> < ThreadPool::kSerialBelowNs;
+  GemmArgs<T> swapped;
+  const GemmArgs<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
+  const VectorPath path = ChooseVectorPath(chosen);
+  if (path != VectorPath::kNone) {
+    const int64_t step = 64;
+    const double cost = static_cast<double>(step) * static_cast<double>(chosen.k) * 0.1;
+    threads.ParallelFor(CeilDiv(chosen.n, step), cost, [&](int64_t begin, int64_t end) {
+      RunVector(chosen, path, begin * step, std::min(chosen.n, end * step));
+    });
+    return;
+  }
+  if (serial) {
+    Kernels<T>().tile(args, 0, args.m, 0, args.n);
+    return;
+  }
+  const Grid grid = SplitWork(args, threads.num_threads());
+  GemmArgs<T> packed = args;
+  if (grid.row_tasks > 1 && args.packed_b == nullptr && args.source == nullptr && workspace != nullptr) {
+    PackGemmB(threads, args.k, args.n, args.b, args.b_k, args.b_col, workspace);
+    packed.packed_b = workspace;
+  }
+  threads.ParallelFor(grid.tasks(), work * kMulAddNs<T> / static_cast<double>(grid.tasks()), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) RunTask(packed, grid, i);
+  });
+}
+
+template <class T>
+void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem) {
+  if (shape.m <= 0 || shape.n <= 0 || count <= 0) return;
+  const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+  // Whole problems where there are enough of them; a problem is split only to keep every thread busy.
+  const int64_t parts = count >= 4 * threads.num_threads() || threads.num_threads() == 1 || shape.m == 1 || shape.n == 1
+                            ? 1
+                            : CeilDiv(2 * threads.num_threads(), count);
+  const Grid grid = SplitWork(shape, parts);
+  const double cost = work * kMulAddNs<T> / static_cast<double>(grid.tasks());
+  threads.ParallelFor(count * grid.tasks(), cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const GemmArgs<T> args = problem(i / grid.tasks());
+      if (grid.tasks() == 1) {
+        GemmSerial(args);
+      } else {
+        RunTask(args, grid, i % grid.tasks());
+      }
+    }
+  });
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                     \
+  template int64_t GemmPanelWidth<T>();                                                            \
+  template size_t PackedGemmBSize<T>(int64_t, int64_t);                                            \
+  template void PackGemmB<T>(ThreadPool&, int64_t, int64_t, const T*, int64_t, int64_t, T*);       \
+  template size_t GemmWorkspaceSize<T>(const GemmArgs<T>&, int);                                   \
+  template void Gemm<T>(ThreadPool&, const GemmArgs<T>&, T*);                                      \
+  template void GemmSerial<T>(const GemmArgs<T>&);                                                 \
+  template void GemmBatch<T>(ThreadPool&, int64_t, const GemmArgs<T>&, FunctionRef<GemmArgs<T>(int64_t)>);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu

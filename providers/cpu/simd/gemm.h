@@ -1,0 +1,100 @@
+#pragma once
+
+// Matrix multiplication: the one engine behind MatMul, Gemm, Conv, Einsum, Attention and the recurrent operators.
+//
+// C[m,n] = activation(alpha * A[m,k] * B[k,n] (+ C) + bias). B is read in panels of GemmPanelWidth() columns, packed once when
+// it is constant (PackGemmB) or on the way through the caches otherwise. A is read where it lies.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tessera/function_ref.h"
+#include "tessera/thread_pool.h"
+
+namespace tessera::cpu {
+
+enum class GemmActivation : uint8_t { kNone, kRelu, kClip, kLeakyRelu, kHardSigmoid, kHardSwish };
+
+/// What happens to a tile of C on its last visit.
+template <class T>
+struct GemmEpilogue {
+  const T* row_bias = nullptr;  // [m]
+  const T* col_bias = nullptr;  // [n]
+  const T* residual = nullptr;  // laid out as C
+  GemmActivation activation = GemmActivation::kNone;
+  T alpha = 0;  // kClip: lower bound; kLeakyRelu, kHardSigmoid: slope
+  T beta = 0;   // kClip: upper bound; kHardSigmoid: offset
+};
+
+/// Makes panels of B on the fly (convolution's implicit matrix).
+template <class T>
+class GemmPanelSource {
+ public:
+  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each PanelWidth() long; columns past
+  /// `width` must be written, with anything finite. Up to one panel row past the end may be overwritten.
+  virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const = 0;
+
+ protected:
+  ~GemmPanelSource() = default;
+};
+
+template <class T>
+struct GemmArgs {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  const T* a = nullptr;
+  int64_t a_row = 0;  // stride between rows; one of the two strides is usually 1
+  int64_t a_k = 1;
+  // B: the first of these that is set.
+  const T* packed_b = nullptr;
+  const GemmPanelSource<T>* source = nullptr;
+  const T* b = nullptr;
+  int64_t b_k = 0;
+  int64_t b_col = 1;
+  T* c = nullptr;
+  int64_t c_row = 0;
+  T alpha = 1;
+  bool accumulate = false;  // add to what C holds
+  GemmEpilogue<T> epilogue;
+};
+
+/// Elements of a packed B: whole panels.
+template <class T>
+size_t PackedGemmBSize(int64_t k, int64_t n);
+template <class T>
+int64_t GemmPanelWidth();
+template <class T>
+void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed);
+
+/// Elements of scratch that Gemm wants for these arguments; with none given it still works, slower where rows are few.
+template <class T>
+size_t GemmWorkspaceSize(const GemmArgs<T>& args, int threads);
+
+template <class T>
+void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace = nullptr);
+
+/// On the calling thread.
+template <class T>
+void GemmSerial(const GemmArgs<T>& args);
+
+/// `count` independent products of the same m, n and k; `problem(i)` describes the i-th.
+template <class T>
+void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem);
+
+extern template size_t PackedGemmBSize<float>(int64_t, int64_t);
+extern template size_t PackedGemmBSize<double>(int64_t, int64_t);
+extern template int64_t GemmPanelWidth<float>();
+extern template int64_t GemmPanelWidth<double>();
+extern template void PackGemmB<float>(ThreadPool&, int64_t, int64_t, const float*, int64_t, int64_t, float*);
+extern template void PackGemmB<double>(ThreadPool&, int64_t, int64_t, const double*, int64_t, int64_t, double*);
+extern template size_t GemmWorkspaceSize<float>(const GemmArgs<float>&, int);
+extern template size_t GemmWorkspaceSize<double>(const GemmArgs<double>&, int);
+extern template void Gemm<float>(ThreadPool&, const GemmArgs<float>&, float*);
+extern template void Gemm<double>(ThreadPool&, const GemmArgs<double>&, double*);
+extern template void GemmSerial<float>(const GemmArgs<float>&);
+extern template void GemmSerial<double>(const GemmArgs<double>&);
+extern template void GemmBatch<float>(ThreadPool&, int64_t, const GemmArgs<float>&, FunctionRef<GemmArgs<float>(int64_t)>);
+extern template void GemmBatch<double>(ThreadPool&, int64_t, const GemmArgs<double>&, FunctionRef<GemmArgs<double>(int64_t)>);
+
+}  // namespace tessera::cpu

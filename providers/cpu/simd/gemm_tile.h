@@ -1,0 +1,26 @@
+#pragma once
+
+// What the target-specific micro-kernels (gemm_f32.cpp, gemm_f64.cpp) offer to the scheduler in gemm.cpp.
+
+#include "simd/gemm.h"
+
+namespace tessera::cpu {
+
+template <class T>
+struct GemmKernels {
+  int64_t panel_width;  // columns of a panel of B
+  int64_t row_block;    // rows of a register tile
+  /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the panel width.
+  void (*tile)(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  /// One panel: rows [0, k) of columns [0, width); columns up to the panel width become zero.
+  void (*pack)(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out);
+  /// out[i * out_stride] = epilogue(alpha * dot(x, b + i * b_col)), i in [n0, n1): contiguous k.
+  void (*dots)(const GemmArgs<T>& args, int64_t n0, int64_t n1);
+  /// One row times row-major B, columns [n0, n1).
+  void (*row_times_matrix)(const GemmArgs<T>& args, int64_t n0, int64_t n1);
+};
+
+const GemmKernels<float>& GemmKernelsF32();
+const GemmKernels<double>& GemmKernelsF64();
+
+}  // namespace tessera::cpu
