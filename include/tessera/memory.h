@@ -43,6 +43,8 @@ class TESSERA_API Allocator {
  public:
   virtual ~Allocator() = default;
   virtual const MemoryInfo& memory() const noexcept = 0;
+  /// False when buffers are opaque handles: an address inside one means nothing, so that arenas reuse whole buffers only.
+  virtual bool addressable() const noexcept { return true; }
   /// Never returns null for bytes > 0; throws Error naming the limit and the size when memory runs out.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* buffer) noexcept = 0;

@@ -1,0 +1,181 @@
+#include "runtime/arena.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kLargestGrowth = size_t{1} << 30;  // regions stop doubling here
+
+size_t RoundUp(size_t bytes) {
+  if (bytes > std::numeric_limits<size_t>::max() / 2) {
+    Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes were asked for", bytes);
+  }
+  return (std::max<size_t>(bytes, 1) + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+}
+
+}  // namespace
+
+std::shared_ptr<Arena> Arena::Make(std::shared_ptr<Allocator> raw, const ArenaSettings& settings) {
+  return std::shared_ptr<Arena>(new Arena(std::move(raw), settings), [](Arena* arena) { arena->Abandon(); });
+}
+
+Arena::Arena(std::shared_ptr<Allocator> raw, const ArenaSettings& settings)
+    : raw_(std::move(raw)), settings_(settings), splittable_(raw_->addressable()) {
+  if (settings_.limit > 0) stats_.limit = settings_.limit;
+}
+
+Arena::~Arena() {
+  ReleaseFreeRegions();
+  while (spare_chunks_ != nullptr) delete std::exchange(spare_chunks_, spare_chunks_->next);
+}
+
+void Arena::Abandon() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
+    if (!used_.empty()) return;  // the last Free deletes it
+  }
+  delete this;
+}
+
+Arena::Chunk* Arena::NewChunk(std::byte* data, size_t size, Region* region) {
+  Chunk* chunk = spare_chunks_;
+  if (chunk != nullptr) {
+    spare_chunks_ = chunk->next;
+    *chunk = Chunk{.data = data, .size = size, .region = region};
+  } else {
+    chunk = new Chunk{.data = data, .size = size, .region = region};
+  }
+  return chunk;
+}
+
+void Arena::DeleteChunk(Chunk* chunk) noexcept { chunk->next = std::exchange(spare_chunks_, chunk); }
+
+void* Arena::Allocate(size_t bytes) {
+  const size_t size = RoundUp(bytes);
+  const std::lock_guard lock(mutex_);
+  Chunk probe{.data = nullptr, .size = size, .region = nullptr};
+  auto fit = free_.lower_bound(&probe);
+  // Whole handles cannot be cut: taking one more than twice too large would waste it.
+  if (fit != free_.end() && !splittable_ && (*fit)->size / 2 > size) fit = free_.end();
+  if (fit != free_.end()) {
+    Chunk* chunk = *fit;
+    free_.erase(fit);
+    return TakeFrom(chunk, size);
+  }
+  return TakeFrom(Extend(size), size);
+}
+
+void* Arena::TakeFrom(Chunk* chunk, size_t bytes) {
+  if (splittable_ && chunk->size - bytes >= kHostAlignment) {
+    Chunk* rest = NewChunk(chunk->data + bytes, chunk->size - bytes, chunk->region);
+    rest->previous = chunk;
+    rest->next = chunk->next;
+    if (rest->next != nullptr) rest->next->previous = rest;
+    chunk->next = rest;
+    chunk->size = bytes;
+    free_.insert(rest);
+  }
+  chunk->free = false;
+  used_.emplace(chunk->data, chunk);
+  ++stats_.allocations;
+  stats_.bytes_in_use += static_cast<int64_t>(chunk->size);
+  stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
+  return chunk->data;
+}
+
+Arena::Chunk* Arena::Extend(size_t bytes) {
+  size_t size = bytes;
+  if (settings_.extend == ArenaExtend::kNextPowerOfTwo && splittable_) {
+    size = std::max(next_region_, bytes > kLargestGrowth ? bytes : std::bit_ceil(bytes));
+  }
+  if (settings_.limit > 0) {
+    const auto limit = static_cast<uint64_t>(settings_.limit);
+    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) size = bytes;
+    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) ReleaseFreeRegions();
+    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) {
+      Fail(ErrorCode::kRuntimeException,
+           "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use", settings_.limit_name, bytes,
+           memory().name, stats_.bytes_in_use, settings_.limit);
+    }
+  }
+  void* base = nullptr;
+  try {
+    base = raw_->Allocate(size);
+  } catch (const Error&) {
+    ReleaseFreeRegions();
+    size = bytes;
+    base = raw_->Allocate(size);  // throws what the device says
+  }
+  auto region = std::make_unique<Region>(Region{base, size, nullptr});
+  region->first = NewChunk(static_cast<std::byte*>(base), size, region.get());
+  Chunk* chunk = region->first;
+  regions_.emplace(base, std::move(region));
+  stats_.bytes_reserved += static_cast<int64_t>(size);
+  next_region_ = std::min(std::max(next_region_, std::bit_ceil(size)) * 2, kLargestGrowth);
+  return chunk;
+}
+
+void Arena::Free(void* buffer) noexcept {
+  if (buffer == nullptr) return;
+  std::unique_lock lock(mutex_);
+  const auto found = used_.find(buffer);
+  if (found == used_.end()) return;
+  Chunk* chunk = found->second;
+  used_.erase(found);
+  stats_.bytes_in_use -= static_cast<int64_t>(chunk->size);
+  chunk->free = true;
+  if (Chunk* next = chunk->next; next != nullptr && next->free) {
+    free_.erase(next);
+    chunk->size += next->size;
+    chunk->next = next->next;
+    if (chunk->next != nullptr) chunk->next->previous = chunk;
+    DeleteChunk(next);
+  }
+  if (Chunk* previous = chunk->previous; previous != nullptr && previous->free) {
+    free_.erase(previous);
+    previous->size += chunk->size;
+    previous->next = chunk->next;
+    if (previous->next != nullptr) previous->next->previous = previous;
+    DeleteChunk(chunk);
+    chunk = previous;
+  }
+  free_.insert(chunk);
+  if (abandoned_ && used_.empty()) {
+    lock.unlock();
+    delete this;
+  }
+}
+
+void Arena::ReleaseFreeRegions() noexcept {
+  for (auto it = regions_.begin(); it != regions_.end();) {
+    Region& region = *it->second;
+    if (region.first->free && region.first->next == nullptr) {
+      free_.erase(region.first);
+      DeleteChunk(region.first);
+      raw_->Free(region.base);
+      stats_.bytes_reserved -= static_cast<int64_t>(region.size);
+      it = regions_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void Arena::Shrink() {
+  const std::lock_guard lock(mutex_);
+  ReleaseFreeRegions();
+  next_region_ = size_t{1} << 20;
+}
+
+AllocatorStats Arena::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace tessera

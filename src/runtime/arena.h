@@ -1,0 +1,82 @@
+#pragma once
+
+// A caching allocator over a raw one: few large regions from the device, cut into chunks that are merged again when freed.
+
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "tessera/memory.h"
+
+namespace tessera {
+
+enum class ArenaExtend : int8_t { kNextPowerOfTwo, kSameAsRequested };
+
+struct ArenaSettings {
+  ArenaExtend extend = ArenaExtend::kNextPowerOfTwo;
+  int64_t limit = 0;  // bytes taken from the raw allocator, 0: none
+  /// What an error calls the limit, such as "gpu_mem_limit".
+  std::string_view limit_name = "memory limit";
+};
+
+/// Best fit with splitting and coalescing. Lives until its owner and every buffer it gave out are gone, so that tensors may
+/// outlive the session that made them.
+class Arena final : public Allocator {
+ public:
+  /// `raw` must be thread-safe for one caller at a time; the arena serializes its calls.
+  static std::shared_ptr<Arena> Make(std::shared_ptr<Allocator> raw, const ArenaSettings& settings);
+
+  const MemoryInfo& memory() const noexcept override { return raw_->memory(); }
+  bool addressable() const noexcept override { return raw_->addressable(); }
+  void* Allocate(size_t bytes) override;
+  void Free(void* buffer) noexcept override;
+  AllocatorStats stats() const override;
+  void Shrink() override;
+
+ private:
+  struct Region;
+  struct Chunk {
+    std::byte* data;
+    size_t size;
+    Chunk* previous = nullptr;  // neighbours in the same region
+    Chunk* next = nullptr;
+    Region* region;
+    bool free = true;
+  };
+  struct Region {
+    void* base;
+    size_t size;
+    Chunk* first;
+  };
+  struct BySize {
+    bool operator()(const Chunk* a, const Chunk* b) const noexcept {
+      return a->size != b->size ? a->size < b->size : a->data < b->data;
+    }
+  };
+
+  Arena(std::shared_ptr<Allocator> raw, const ArenaSettings& settings);
+  ~Arena() override;
+  Chunk* NewChunk(std::byte* data, size_t size, Region* region);
+  void DeleteChunk(Chunk* chunk) noexcept;
+  void* TakeFrom(Chunk* chunk, size_t bytes);
+  Chunk* Extend(size_t bytes);
+  void ReleaseFreeRegions() noexcept;
+  void Abandon() noexcept;  // the owner is gone
+
+  const std::shared_ptr<Allocator> raw_;
+  const ArenaSettings settings_;
+  const bool splittable_;
+  mutable std::mutex mutex_;
+  std::pmr::unsynchronized_pool_resource pool_;  // of the containers' nodes: no heap traffic in the steady state
+  std::pmr::set<Chunk*, BySize> free_{&pool_};
+  std::pmr::unordered_map<void*, Chunk*> used_{&pool_};
+  std::unordered_map<void*, std::unique_ptr<Region>> regions_;
+  Chunk* spare_chunks_ = nullptr;  // recycled, linked by next
+  size_t next_region_ = size_t{1} << 20;
+  AllocatorStats stats_;
+  bool abandoned_ = false;
+};
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+#pragma once
+
+// The mutable half of a run: values by slot, scratch memory, planned buffers. One frame serves one run at a time.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/memory_plan.h"
+#include "runtime/plan.h"
+#include "runtime/resources.h"
+
+namespace tessera {
+
+/// What a run hands down to nested graphs.
+struct RunState {
+  const std::atomic<bool>* cancel = nullptr;
+  ThreadPool* threads = nullptr;
+  Profiler* profiler = nullptr;
+  int depth = 0;
+
+  bool cancelled() const noexcept { return cancel != nullptr && cancel->load(std::memory_order_relaxed); }
+};
+
+class Frame {
+ public:
+  Frame(const Plan& plan, const SessionResources& resources);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  const Plan& plan() const noexcept { return plan_; }
+  const SessionResources& resources() const noexcept { return resources_; }
+
+  Value& value(SlotIndex slot) noexcept { return values_[static_cast<size_t>(slot)]; }
+  /// Kernel inputs of a step, in place for the whole life of the frame.
+  std::span<const Value* const> inputs_of(const Step& step) const noexcept {
+    return {input_pointers_.data() + step.first_input, step.num_inputs};
+  }
+
+  /// Storage for a step's output; see KernelContext::output.
+  Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+    Seat& seat = seats_[static_cast<size_t>(slot)];
+    Tensor* tensor = values_[static_cast<size_t>(slot)].tensor_if();
+    if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape) [[likely]] {
+      return tensor;
+    }
+    return Reseat(step, slot, type, shape);
+  }
+  void SetOutput(const Step& step, SlotIndex slot, Value value);
+
+  /// Lets go of what the slot owns; planned buffers stay seated.
+  void Release(SlotIndex slot) noexcept;
+
+  /// Makes the caller's buffer the place that output slot `slot` is written to.
+  void BindResult(SlotIndex slot, const Tensor& buffer);
+
+  /// Brings the frame to `memory`: buffers are taken and planned slots seated. Null: every value is allocated by itself.
+  void UseMemoryPlan(std::shared_ptr<const MemoryPlan> memory);
+  const MemoryPlan* memory_plan() const noexcept { return memory_plan_.get(); }
+  /// While set, sizes and sharing are written down for MakeMemoryPlan.
+  void set_trace(MemoryTrace* trace) noexcept { trace_ = trace; }
+  /// Gives planned buffers back.
+  void DropBuffers() noexcept;
+
+  // --- scratch of the step under way ------------------------------------------------------------------------------------
+  void BeginScratch(size_t step) noexcept;
+  void* Scratch(size_t bytes);
+  void EndScratch(size_t step) noexcept;
+
+  std::vector<std::unique_ptr<Stream>> streams;  // by provider
+  Frame* next = nullptr;                         // in the executor's pool
+
+ private:
+  /// Where a slot's tensor is expected: planned memory or the caller's buffer.
+  struct Seat {
+    void* data = nullptr;
+    size_t bytes = 0;
+    bool caller = false;
+  };
+
+  Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
+  bool TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
+  Allocator& allocator_of(SlotIndex slot) const noexcept;
+
+  const Plan& plan_;
+  const SessionResources& resources_;
+  std::vector<Value> values_;
+  std::vector<Seat> seats_;
+  std::vector<const Value*> input_pointers_;
+  std::shared_ptr<const MemoryPlan> memory_plan_;
+  std::vector<void*> blocks_;  // by MemoryPlan::blocks
+  MemoryTrace* trace_ = nullptr;
+
+  std::byte* scratch_ = nullptr;
+  size_t scratch_size_ = 0;
+  std::atomic<size_t> scratch_used_{0};
+  std::mutex scratch_mutex_;
+  std::vector<void*> scratch_overflow_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#pragma once
+
+// Where every intermediate of a run lies, for one set of input shapes.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/plan.h"
+
+namespace tessera {
+
+/// Buffers of all intermediates and of each step's scratch memory, as offsets into few blocks.
+struct MemoryPlan {
+  struct Placement {
+    int32_t block = -1;  // -1: not planned
+    size_t offset = 0;
+    size_t bytes = 0;
+  };
+  struct Block {
+    int16_t memory = 0;
+    size_t bytes = 0;
+  };
+  std::vector<Placement> slots;    // by slot
+  std::vector<Placement> scratch;  // by step
+  std::vector<Block> blocks;
+};
+
+/// What one run without a plan learned.
+struct MemoryTrace {
+  struct Use {
+    size_t bytes = 0;
+    bool allocated = false;    // through output(), in the session's memory
+    SlotIndex alias_of = kNone;  // shares this slot's buffer
+  };
+  std::vector<Use> slots;
+  std::vector<size_t> scratch;  // by step
+
+  explicit MemoryTrace(const Plan& plan) : slots(plan.slots.size()), scratch(plan.steps.size()) {}
+};
+
+/// Best-fit placement of the traced buffers by their lifetimes, with in-place outputs. `addressable`: by memory.
+MemoryPlan MakeMemoryPlan(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable);
+
+}  // namespace tessera

@@ -1,0 +1,91 @@
+#pragma once
+
+// What the executor runs: a graph flattened into steps over numbered slots.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/graph.h"
+#include "tessera/kernel.h"
+
+namespace tessera {
+
+class SessionResources;
+class Executor;
+
+/// Numbers one value in one memory. A value that a device and the host both read has two.
+using SlotIndex = int32_t;
+
+enum class SlotSource : int8_t { kStep, kInput, kCapture, kConstant };
+
+struct Slot {
+  ValueIndex value = kNone;
+  ElementType element = ElementType::kUndefined;  // undefined: known only at run time, or not a tensor
+  SlotSource source = SlotSource::kStep;
+  bool is_output = false;
+  /// The frame's block may hold it: a fixed-size tensor that no result of the run can refer to.
+  bool plannable = false;
+  int16_t memory = 0;  // index into the session's memories; 0 is the host
+  int32_t producer = -1;
+  int32_t last_use = -1;  // step; -1: never read
+  std::string_view name;
+};
+
+enum class StepKind : int8_t { kKernel, kCopy };
+
+struct Step {
+  Kernel* kernel = nullptr;
+  const Node* node = nullptr;
+  const KernelDef* def = nullptr;  // null for fused subgraphs and copies
+  uint32_t first_input = 0;
+  uint32_t num_inputs = 0;  // implicit ones included
+  uint32_t first_output = 0;
+  uint32_t num_outputs = 0;
+  uint32_t first_free = 0;
+  uint32_t num_free = 0;
+  StepKind kind = StepKind::kKernel;
+  /// The provider's stream must be drained before this step reads host memory; bit i stands for provider i.
+  uint32_t synchronize = 0;
+  int16_t provider = 0;
+};
+
+struct Plan {
+  const Graph* graph = nullptr;
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<SlotIndex> input_slots;   // of all steps; kNone for omitted
+  std::vector<SlotIndex> output_slots;  // of all steps
+  std::vector<SlotIndex> free_slots;    // of all steps: last used there
+  std::vector<SlotIndex> graph_inputs;  // by declared input; kNone when nobody reads it
+  std::vector<SlotIndex> graph_outputs;
+  std::vector<TypeInfo> input_types;
+  std::vector<TypeInfo> output_types;
+  /// Slots of captured values and their position among the holding node's inputs (implicit ones follow its own).
+  std::vector<std::pair<SlotIndex, size_t>> captures;
+  std::vector<std::pair<SlotIndex, Value>> constants;
+  /// Values that inputs take when the caller gives none: overridable initializers.
+  std::vector<std::pair<SlotIndex, Value>> defaults;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<Node>> fused_nodes;
+  /// Nested graphs, by node and attribute.
+  struct Nested {
+    NodeIndex node;
+    std::string attribute;
+    std::unique_ptr<SubgraphRunner> runner;
+  };
+  std::vector<Nested> nested;
+
+  std::span<const SlotIndex> outputs_of(const Step& step) const noexcept {
+    return {output_slots.data() + step.first_output, step.num_outputs};
+  }
+  std::span<const SlotIndex> inputs_of(const Step& step) const noexcept {
+    return {input_slots.data() + step.first_input, step.num_inputs};
+  }
+  std::span<const SlotIndex> freed_by(const Step& step) const noexcept {
+    return {free_slots.data() + step.first_free, step.num_free};
+  }
+};
+
+}  // namespace tessera

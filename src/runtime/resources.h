@@ -1,0 +1,52 @@
+#pragma once
+
+// What all plans of a session share: providers, memories, threads, transfers, the profiler.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/execution_provider.h"
+#include "tessera/memory.h"
+
+namespace tessera {
+
+class Profiler;
+
+/// One memory of a session and the allocator that every buffer in it comes from.
+struct MemorySpace {
+  MemoryInfo info;
+  std::shared_ptr<Allocator> allocator;
+};
+
+struct ProviderEntry {
+  std::unique_ptr<ExecutionProvider> provider;
+  std::unique_ptr<DataTransfer> transfer;  // null on host providers
+  int16_t memory = 0;                      // index into memories
+};
+
+class SessionResources {
+ public:
+  SessionResources() = default;
+  SessionResources(const SessionResources&) = delete;
+  SessionResources& operator=(const SessionResources&) = delete;
+
+  static constexpr int16_t kHost = 0;
+
+  /// The index of a memory, or -1.
+  int16_t FindMemory(const MemoryInfo& info) const noexcept;
+  /// Copies between any two memories, over the host where no provider can do it directly.
+  void Copy(const Tensor& from, Tensor& to, std::span<const std::unique_ptr<Stream>> streams = {}) const;
+
+  // Freed last: kernels and tensors refer to the allocators.
+  std::vector<MemorySpace> memories;  // [0] is the host
+  std::shared_ptr<ThreadPool> threads;
+  std::vector<ProviderEntry> providers;  // priority order, CPU last
+  Profiler* profiler = nullptr;          // null: not profiling
+  bool memory_pattern = true;
+  int inter_op_threads = 1;
+  bool parallel = false;
+  bool has_streams = false;
+};
+
+}  // namespace tessera
