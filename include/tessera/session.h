@@ -99,6 +99,7 @@ class TESSERA_API RunOptions {
   void Cancel() noexcept;
   void ResetCancel() noexcept;
   bool cancelled() const noexcept { return cancelled_->load(std::memory_order_relaxed); }
+  const std::atomic<bool>* cancel_flag() const noexcept { return cancelled_.get(); }
   std::string tag;
   LogLevel log_level = LogLevel::kWarning;
   /// Gives unused arena memory back after the run.

@@ -55,6 +55,7 @@ class Frame {
 
   /// Makes the caller's buffer the place that output slot `slot` is written to.
   void BindResult(SlotIndex slot, const Tensor& buffer);
+  void UnbindResult(SlotIndex slot) noexcept;
 
   /// Brings the frame to `memory`: buffers are taken and planned slots seated. Null: every value is allocated by itself.
   void UseMemoryPlan(std::shared_ptr<const MemoryPlan> memory);
@@ -91,6 +92,7 @@ class Frame {
   std::vector<const Value*> input_pointers_;
   std::shared_ptr<const MemoryPlan> memory_plan_;
   std::vector<void*> blocks_;  // by MemoryPlan::blocks
+  std::vector<int16_t> block_memories_;
   MemoryTrace* trace_ = nullptr;
 
   std::byte* scratch_ = nullptr;

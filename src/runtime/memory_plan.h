@@ -25,6 +25,9 @@ struct MemoryPlan {
   std::vector<Placement> slots;    // by slot
   std::vector<Placement> scratch;  // by step
   std::vector<Block> blocks;
+  std::vector<SlotIndex> aliases;  // by slot: whose buffer it shares, kNone
+  /// True where `slot` may look into `source`'s buffer: it lives as long.
+  bool IsAlias(SlotIndex slot, SlotIndex source) const noexcept { return aliases[static_cast<size_t>(slot)] == source; }
 };
 
 /// What one run without a plan learned.

@@ -2,7 +2,9 @@
 
 // What all plans of a session share: providers, memories, threads, transfers, the profiler.
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -36,7 +38,11 @@ class SessionResources {
   /// The index of a memory, or -1.
   int16_t FindMemory(const MemoryInfo& info) const noexcept;
   /// Copies between any two memories, over the host where no provider can do it directly.
-  void Copy(const Tensor& from, Tensor& to, std::span<const std::unique_ptr<Stream>> streams = {}) const;
+  void Copy(const Tensor& from, Tensor& to, Stream* stream = nullptr) const;
+  /// The provider that owns a device memory; the last one (CPU) for the host.
+  int16_t ProviderOf(int16_t memory) const noexcept;
+  /// A constant in a device memory: uploaded once, shared by every plan that reads it there.
+  Tensor DeviceConstant(const Tensor& constant, int16_t memory) const;
 
   // Freed last: kernels and tensors refer to the allocators.
   std::vector<MemorySpace> memories;  // [0] is the host
@@ -47,6 +53,10 @@ class SessionResources {
   int inter_op_threads = 1;
   bool parallel = false;
   bool has_streams = false;
+
+ private:
+  mutable std::mutex constants_mutex_;
+  mutable std::map<std::pair<const void*, int16_t>, Tensor> device_constants_;
 };
 
 }  // namespace tessera

@@ -1,0 +1,63 @@
+#pragma once
+
+// Runs a plan. Re-entrant: every run takes a frame of its own from the pool.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/frame.h"
+#include "runtime/plan.h"
+
+namespace tessera {
+
+class Executor {
+ public:
+  Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  const Plan& plan() const noexcept { return *plan_; }
+
+  /// A frame, taken for one run. Its destructor gives it back clean.
+  class Lease {
+   public:
+    explicit Lease(Executor& executor) : executor_(executor), frame_(executor.TakeFrame()) {}
+    ~Lease() { executor_.GiveBack(std::move(frame_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Frame& operator*() const noexcept { return *frame_; }
+    Frame* operator->() const noexcept { return frame_.get(); }
+
+   private:
+    Executor& executor_;
+    std::unique_ptr<Frame> frame_;
+  };
+
+  /// Runs with inputs (and captures) set in the frame and results bound or not; afterwards outputs are in their slots.
+  void Run(Frame& frame, RunState& state);
+
+  /// The result in an output's slot, as a value that owns its buffer and shares it with nobody.
+  Value TakeResult(Frame& frame, size_t output);
+
+  /// Puts it into `result`: into the tensor there, when one is.
+  void StoreResult(Frame& frame, size_t output, Value& result);
+
+  /// Gives the memory of idle frames back.
+  void Shrink();
+
+ private:
+  std::unique_ptr<Frame> TakeFrame();
+  void GiveBack(std::unique_ptr<Frame> frame) noexcept;
+  void RunSteps(Frame& frame, RunState& state);
+
+  const std::unique_ptr<Plan> plan_;
+  const SessionResources& resources_;
+  const bool nested_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> idle_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,219 @@
+#include "runtime/frame.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/own_value.h"
+
+namespace tessera {
+namespace {
+
+bool Overlaps(const Tensor& tensor, const Tensor& buffer) noexcept {
+  const auto* begin = static_cast<const std::byte*>(buffer.raw());
+  const auto* data = static_cast<const std::byte*>(tensor.raw());
+  return data == begin || (data > begin && data < begin + buffer.byte_size());
+}
+
+}  // namespace
+
+Frame::Frame(const Plan& plan, const SessionResources& resources)
+    : plan_(plan), resources_(resources), values_(plan.slots.size()), seats_(plan.slots.size()) {
+  input_pointers_.reserve(plan.input_slots.size());
+  for (const SlotIndex slot : plan.input_slots) {
+    input_pointers_.push_back(slot == kNone ? nullptr : &values_[static_cast<size_t>(slot)]);
+  }
+  for (const auto& [slot, constant] : plan.constants) value(slot) = constant;
+  if (resources.has_streams) {
+    for (const ProviderEntry& entry : resources.providers) {
+      streams.push_back(entry.memory == SessionResources::kHost ? nullptr : entry.provider->CreateStream());
+    }
+  }
+}
+
+Frame::~Frame() {
+  values_.clear();
+  DropBuffers();
+  Allocator& host = *resources_.memories[SessionResources::kHost].allocator;
+  for (void* buffer : scratch_overflow_) host.Free(buffer);
+}
+
+Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
+  return *resources_.memories[static_cast<size_t>(plan_.slots[static_cast<size_t>(slot)].memory)].allocator;
+}
+
+Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+  if (type == ElementType::kUndefined) {
+    Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known", plan_.slots[static_cast<size_t>(slot)].name);
+  }
+  Seat& seat = seats_[static_cast<size_t>(slot)];
+  Value& value = values_[static_cast<size_t>(slot)];
+  if (seat.caller) {
+    Tensor* tensor = value.tensor_if();
+    if (tensor != nullptr && tensor->data_ == seat.data) {
+      Fail(ErrorCode::kInvalidArgument, "output '{}' is {} {}, but the buffer given for it is {} {}",
+           plan_.slots[static_cast<size_t>(slot)].name, ElementTypeName(type), shape.ToString(),
+           ElementTypeName(tensor->type_), tensor->shape_.ToString());
+    }
+  }
+  const int64_t count = shape.num_elements();
+  const size_t bytes = ByteSize(type, count);
+  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString) {
+    const MemoryInfo& memory = allocator_of(slot).memory();
+    if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
+      tensor->type_ = type;
+      tensor->shape_ = shape;
+      tensor->num_elements_ = count;
+      tensor->byte_size_ = bytes;
+      tensor->data_ = seat.data;
+      tensor->owner_.reset();
+      tensor->memory_ = memory;
+    } else {
+      value = Tensor(type, shape, seat.data, nullptr, memory);
+    }
+    return value.tensor_if();
+  }
+  if (!TakeInput(step, slot, type, shape)) value = Tensor(type, shape, allocator_of(slot));
+  if (trace_ != nullptr) {
+    MemoryTrace::Use& use = trace_->slots[static_cast<size_t>(slot)];
+    use.bytes = std::max(use.bytes, bytes);
+    use.allocated = type != ElementType::kString;
+  }
+  return value.tensor_if();
+}
+
+bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+  if (step.def == nullptr || resources_.parallel) return false;
+  const std::span<const SlotIndex> outputs = plan_.outputs_of(step);
+  const std::span<const SlotIndex> inputs = plan_.inputs_of(step);
+  for (const auto& [in, out] : step.def->in_place()) {
+    if (in >= inputs.size() || out >= outputs.size() || outputs[out] != slot || inputs[in] == kNone) continue;
+    const SlotIndex source = inputs[in];
+    const Slot& info = plan_.slots[static_cast<size_t>(source)];
+    if (info.source != SlotSource::kStep || info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory ||
+        info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
+      continue;
+    }
+    const Tensor* tensor = values_[static_cast<size_t>(source)].tensor_if();
+    if (tensor == nullptr || tensor->owner_.use_count() != 1 || tensor->type_ == ElementType::kString ||
+        type == ElementType::kString || tensor->byte_size_ != ByteSize(type, shape.num_elements())) {
+      continue;
+    }
+    // Two readers of one buffer in the same step may not see it change under them.
+    if (std::count(inputs.begin(), inputs.end(), source) > 1) continue;
+    values_[static_cast<size_t>(slot)] = Tensor(type, shape, tensor->data_, tensor->owner_, tensor->memory_);
+    return true;
+  }
+  return false;
+}
+
+void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
+  const Seat& seat = seats_[static_cast<size_t>(slot)];
+  if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
+    if (seat.caller) {
+      Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
+      if (tensor->raw() == buffer.raw()) return;
+      CopyToResult(*tensor, buffer, plan_.slots[static_cast<size_t>(slot)].name, resources_);
+      return;
+    }
+    SlotIndex source = kNone;
+    for (const SlotIndex input : plan_.inputs_of(step)) {
+      if (input == kNone) continue;
+      const Tensor* other = values_[static_cast<size_t>(input)].tensor_if();
+      if (other != nullptr && Overlaps(*tensor, *other)) source = input;
+    }
+    if (trace_ != nullptr && source != kNone) trace_->slots[static_cast<size_t>(slot)].alias_of = source;
+    if (tensor->owner_ == nullptr) {
+      // A view may stay one where what it looks at is known to live as long: an input of the run, or planned memory that
+      // the plan keeps for this alias.
+      const bool kept = source != kNone && (memory_plan_ == nullptr || memory_plan_->IsAlias(slot, source));
+      if (!kept) *tensor = CloneInMemory(*tensor, allocator_of(slot), resources_);
+    }
+  } else if (!value.is_none()) {
+    MakeOwned(value, resources_);
+  }
+  values_[static_cast<size_t>(slot)] = std::move(value);
+}
+
+void Frame::Release(SlotIndex slot) noexcept {
+  Value& value = values_[static_cast<size_t>(slot)];
+  const Tensor* tensor = value.tensor_if();
+  if (tensor == nullptr || tensor->owner_ != nullptr) value = Value();
+}
+
+void Frame::BindResult(SlotIndex slot, const Tensor& buffer) {
+  Seat& seat = seats_[static_cast<size_t>(slot)];
+  value(slot) = buffer;
+  seat = Seat{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};
+}
+
+void Frame::UnbindResult(SlotIndex slot) noexcept {
+  seats_[static_cast<size_t>(slot)] = Seat{};
+  value(slot) = Value();
+}
+
+void Frame::UseMemoryPlan(std::shared_ptr<const MemoryPlan> memory) {
+  if (memory == memory_plan_) return;
+  DropBuffers();
+  if (memory == nullptr) return;
+  blocks_.reserve(memory->blocks.size());
+  for (const MemoryPlan::Block& block : memory->blocks) {
+    blocks_.push_back(resources_.memories[static_cast<size_t>(block.memory)].allocator->Allocate(block.bytes));
+    block_memories_.push_back(block.memory);
+  }
+  for (size_t slot = 0; slot < memory->slots.size(); ++slot) {
+    const MemoryPlan::Placement& place = memory->slots[slot];
+    if (place.block < 0) continue;
+    seats_[slot] = Seat{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
+                        .bytes = place.bytes};
+  }
+  memory_plan_ = std::move(memory);
+}
+
+void Frame::DropBuffers() noexcept {
+  for (size_t slot = 0; slot < seats_.size(); ++slot) {
+    if (seats_[slot].data == nullptr || seats_[slot].caller) continue;
+    seats_[slot] = Seat{};
+    values_[slot] = Value();
+  }
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    resources_.memories[static_cast<size_t>(block_memories_[i])].allocator->Free(blocks_[i]);
+  }
+  blocks_.clear();
+  block_memories_.clear();
+  memory_plan_.reset();
+}
+
+void Frame::BeginScratch(size_t step) noexcept {
+  scratch_used_.store(0, std::memory_order_relaxed);
+  if (memory_plan_ != nullptr && memory_plan_->scratch[step].block >= 0) {
+    const MemoryPlan::Placement& place = memory_plan_->scratch[step];
+    scratch_ = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset;
+    scratch_size_ = place.bytes;
+  } else {
+    scratch_ = nullptr;
+    scratch_size_ = 0;
+  }
+}
+
+void* Frame::Scratch(size_t bytes) {
+  const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  if (rounded < bytes) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
+  const size_t begin = scratch_used_.fetch_add(rounded, std::memory_order_relaxed);
+  if (begin <= scratch_size_ && rounded <= scratch_size_ - begin) return scratch_ + begin;
+  void* buffer = resources_.memories[SessionResources::kHost].allocator->Allocate(std::max<size_t>(rounded, 1));
+  const std::lock_guard lock(scratch_mutex_);
+  scratch_overflow_.push_back(buffer);
+  return buffer;
+}
+
+void Frame::EndScratch(size_t step) noexcept {
+  const size_t used = scratch_used_.load(std::memory_order_relaxed);
+  if (trace_ != nullptr) trace_->scratch[step] = used;
+  if (scratch_overflow_.empty()) return;
+  Allocator& host = *resources_.memories[SessionResources::kHost].allocator;
+  for (void* buffer : scratch_overflow_) host.Free(buffer);
+  scratch_overflow_.clear();
+}
+
+}  // namespace tessera

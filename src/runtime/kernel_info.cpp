@@ -1,0 +1,20 @@
+#include "runtime/kernel_info.h"
+
+#include "base/check.h"
+#include "runtime/prepack_cache.h"
+
+namespace tessera {
+
+SubgraphRunner& NodeKernelInfo::subgraph(std::string_view attribute) const {
+  for (const Plan::Nested& nested : nested_) {
+    if (nested.node == node_.index && nested.attribute == attribute) return *nested.runner;
+  }
+  Fail(ErrorCode::kInvalidGraph, "attribute '{}' must be a graph", attribute);
+}
+
+std::shared_ptr<const void> NodeKernelInfo::SharedPrepack(const Tensor& constant, std::string_view key,
+                                                          const std::function<std::shared_ptr<const void>()>& make) const {
+  return PrepackCache::Process().GetOrMake(constant, key, make);
+}
+
+}  // namespace tessera

@@ -1,0 +1,65 @@
+#include "runtime/prepack_cache.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+namespace tessera {
+namespace {
+
+/// A constant is told by its bytes' place; the owner is compared too, because a freed place may be used again.
+using Key = std::tuple<const void*, size_t, int32_t, std::string>;
+
+struct Entry {
+  std::mutex mutex;
+  std::weak_ptr<const void> value;
+  std::weak_ptr<void> owner;
+};
+
+}  // namespace
+
+struct PrepackCache::Entries {
+  mutable std::mutex mutex;
+  std::map<Key, std::shared_ptr<Entry>> by_key;
+};
+
+PrepackCache::PrepackCache() : entries_(std::make_unique<Entries>()) {}
+PrepackCache::~PrepackCache() = default;
+
+PrepackCache& PrepackCache::Process() {
+  static PrepackCache& cache = *new PrepackCache;  // outlives every session, also static ones
+  return cache;
+}
+
+std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std::string_view key,
+                                                    const std::function<std::shared_ptr<const void>()>& make) {
+  if (constant.owner() == nullptr) return make();
+  std::shared_ptr<Entry> entry;
+  {
+    const std::lock_guard lock(entries_->mutex);
+    std::erase_if(entries_->by_key,
+                  [](const auto& item) { return item.second.use_count() == 1 && item.second->value.expired(); });
+    auto& slot = entries_->by_key[Key(constant.raw(), constant.byte_size(), static_cast<int32_t>(constant.type()), key)];
+    if (slot == nullptr) slot = std::make_shared<Entry>();
+    entry = slot;
+  }
+  const std::lock_guard lock(entry->mutex);
+  const bool same_owner = !entry->owner.owner_before(constant.owner()) && !constant.owner().owner_before(entry->owner);
+  std::shared_ptr<const void> value = same_owner ? entry->value.lock() : nullptr;
+  if (value == nullptr) {
+    value = make();
+    entry->value = value;
+    entry->owner = constant.owner();
+  }
+  return value;
+}
+
+size_t PrepackCache::size() const {
+  const std::lock_guard lock(entries_->mutex);
+  size_t live = 0;
+  for (const auto& [key, entry] : entries_->by_key) live += entry->value.expired() ? 0 : 1;
+  return live;
+}
+
+}  // namespace tessera

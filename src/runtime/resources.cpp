@@ -1,0 +1,60 @@
+#include "runtime/resources.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace tessera {
+
+int16_t SessionResources::FindMemory(const MemoryInfo& info) const noexcept {
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (memories[i].info == info) return static_cast<int16_t>(i);
+  }
+  return -1;
+}
+
+void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) const {
+  if (from.raw() == to.raw() && from.memory() == to.memory()) return;
+  if (from.memory().host_accessible && to.memory().host_accessible) {
+    if (from.type() == ElementType::kString) {
+      std::copy_n(from.data<std::string>(), from.num_elements(), to.mutable_data<std::string>());
+    } else if (from.byte_size() > 0) {
+      std::memcpy(to.mutable_raw(), from.raw(), from.byte_size());
+    }
+    return;
+  }
+  Require(from.type() != ElementType::kString, "strings cannot leave host memory");
+  for (const ProviderEntry& entry : providers) {
+    if (entry.transfer == nullptr || !entry.transfer->CanCopy(from.memory(), to.memory())) continue;
+    entry.transfer->Copy(from, to, stream);
+    return;
+  }
+  if (!from.memory().host_accessible && !to.memory().host_accessible) {
+    Tensor host(from.type(), from.shape(), *memories[kHost].allocator);
+    Copy(from, host);
+    Copy(host, to);
+    return;
+  }
+  Fail(ErrorCode::kEpFail, "no provider copies from {} to {} memory", from.memory().name, to.memory().name);
+}
+
+int16_t SessionResources::ProviderOf(int16_t memory) const noexcept {
+  for (size_t i = 0; i < providers.size(); ++i) {
+    if (providers[i].memory == memory) return static_cast<int16_t>(i);
+  }
+  return static_cast<int16_t>(providers.size() - 1);
+}
+
+Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) const {
+  const std::lock_guard lock(constants_mutex_);
+  Tensor& copy = device_constants_[{constant.raw(), memory}];
+  if (!copy.defined()) {
+    Tensor device(constant.type(), constant.shape(), *memories[static_cast<size_t>(memory)].allocator);
+    Copy(constant, device);
+    copy = std::move(device);
+  }
+  return copy.shape() == constant.shape() ? copy : copy.Reshaped(constant.shape());
+}
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "base/check.h"
+#include "runtime/frame.h"
+#include "tessera/kernel.h"
+
+namespace tessera {
+
+/// The KernelContext of a step under way in a frame.
+class StepContext final : public KernelContext {
+ public:
+  StepContext(Frame& frame, RunState& state) : frame_(frame), state_(state) {}
+
+  void Begin(const Step& step) noexcept {
+    step_ = &step;
+    inputs_ = frame_.inputs_of(step);
+    outputs_ = frame_.plan().output_slots.data() + step.first_output;
+    num_outputs_ = step.num_outputs;
+  }
+
+  RunState& state() const noexcept { return state_; }
+  const Step& step() const noexcept { return *step_; }
+
+  bool has_output(size_t i) const noexcept override { return i < num_outputs_ && outputs_[i] != kNone; }
+  Tensor* output(size_t i, const Shape& shape) override {
+    if (!has_output(i)) return nullptr;
+    return frame_.Output(*step_, outputs_[i], frame_.plan().slots[static_cast<size_t>(outputs_[i])].element, shape);
+  }
+  Tensor* output(size_t i, ElementType type, const Shape& shape) override {
+    if (!has_output(i)) return nullptr;
+    return frame_.Output(*step_, outputs_[i], type, shape);
+  }
+  void set_output(size_t i, Value value) override {
+    if (has_output(i)) frame_.SetOutput(*step_, outputs_[i], std::move(value));
+  }
+
+  ThreadPool& threads() const noexcept override { return *state_.threads; }
+  Stream* stream() const noexcept override {
+    return frame_.streams.empty() ? nullptr : frame_.streams[static_cast<size_t>(step_->provider)].get();
+  }
+  Allocator& allocator() const noexcept override {
+    const SessionResources& resources = frame_.resources();
+    return *resources.memories[static_cast<size_t>(resources.providers[static_cast<size_t>(step_->provider)].memory)].allocator;
+  }
+  bool cancelled() const noexcept override { return state_.cancelled(); }
+
+ protected:
+  void* ScratchBytes(size_t count, size_t element_size) override {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, element_size, &bytes)) {
+      Fail(ErrorCode::kRuntimeException, "out of memory: {} * {} bytes of scratch memory were asked for", count, element_size);
+    }
+    return frame_.Scratch(bytes);
+  }
+
+ private:
+  Frame& frame_;
+  RunState& state_;
+  const Step* step_ = nullptr;
+  const SlotIndex* outputs_ = nullptr;
+};
+
+/// The error under way, as tessera::Error with the node's name before it.
+[[noreturn]] void RethrowAt(const Node& node, const Graph& graph);
+
+[[noreturn]] void ThrowCancelled();
+
+}  // namespace tessera

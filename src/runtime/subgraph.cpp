@@ -1,0 +1,28 @@
+#include "runtime/subgraph.h"
+
+#include "base/check.h"
+#include "runtime/step_context.h"
+
+namespace tessera {
+
+void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) {
+  const Plan& plan = executor_.plan();
+  Require(inputs.size() == num_inputs(), "the nested graph takes {} inputs, {} are given", num_inputs(), inputs.size());
+  Require(outputs.size() == num_outputs(), "the nested graph has {} outputs, {} are asked for", num_outputs(), outputs.size());
+  // The executor makes every context that a kernel of a session sees.
+  auto& outer = static_cast<StepContext&>(context);
+  RunState state = outer.state();
+  ++state.depth;
+  const Executor::Lease frame(executor_);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (plan.graph_inputs[i] != kNone) frame->value(plan.graph_inputs[i]) = inputs[i];
+  }
+  for (const auto& [slot, position] : plan.captures) {
+    const Value* captured = outer.input_value(position);
+    if (captured != nullptr) frame->value(slot) = *captured;
+  }
+  executor_.Run(*frame, state);
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = executor_.TakeResult(*frame, i);
+}
+
+}  // namespace tessera

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "runtime/executor.h"
+#include "tessera/kernel.h"
+
+namespace tessera {
+
+/// SubgraphRunner over a plan of its own.
+class PlannedSubgraph final : public SubgraphRunner {
+ public:
+  PlannedSubgraph(std::unique_ptr<Plan> plan, const SessionResources& resources) : executor_(std::move(plan), resources, true) {}
+
+  size_t num_inputs() const noexcept override { return executor_.plan().graph_inputs.size(); }
+  size_t num_outputs() const noexcept override { return executor_.plan().graph_outputs.size(); }
+  const TypeInfo& output_type(size_t i) const noexcept override { return executor_.plan().output_types[i]; }
+  const TypeInfo& input_type(size_t i) const noexcept override { return executor_.plan().input_types[i]; }
+  void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) override;
+
+  Executor& executor() noexcept { return executor_; }
+
+ private:
+  Executor executor_;
+};
+
+}  // namespace tessera
