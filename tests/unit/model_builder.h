@@ -1,0 +1,97 @@
+#pragma once
+
+// Small models made in the test itself.
+
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/proto.h"
+#include "tessera/session.h"
+
+namespace tessera::testing {
+
+class ModelBuilder {
+ public:
+  explicit ModelBuilder(int opset = 21) {
+    model_.set_ir_version(10);
+    auto* import = model_.add_opset_import();
+    import->set_domain("");
+    import->set_version(opset);
+    model_.mutable_graph()->set_name("test");
+  }
+
+  /// Dimensions: >= 0 fixed, -1 unknown.
+  ModelBuilder& Input(const std::string& name, ElementType type, std::initializer_list<int64_t> dims) {
+    Declare(model_.mutable_graph()->add_input(), name, type, dims);
+    return *this;
+  }
+  ModelBuilder& Output(const std::string& name, ElementType type, std::initializer_list<int64_t> dims) {
+    Declare(model_.mutable_graph()->add_output(), name, type, dims);
+    return *this;
+  }
+  ModelBuilder& Constant(const std::string& name, std::initializer_list<int64_t> dims, std::span<const float> values) {
+    auto* tensor = model_.mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(onnx::TensorProto::FLOAT);
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+    return *this;
+  }
+  ModelBuilder& Constant(const std::string& name, std::initializer_list<int64_t> dims, std::span<const int64_t> values) {
+    auto* tensor = model_.mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(onnx::TensorProto::INT64);
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+    return *this;
+  }
+  /// The node, for attributes.
+  onnx::NodeProto& Node(const std::string& op, std::initializer_list<std::string> inputs,
+                        std::initializer_list<std::string> outputs, const std::string& name = "") {
+    return AddNode(*model_.mutable_graph(), op, {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, name);
+  }
+  static onnx::NodeProto& AddNode(onnx::GraphProto& graph, const std::string& op, const std::vector<std::string>& inputs,
+                                  const std::vector<std::string>& outputs, const std::string& name = "") {
+    auto* node = graph.add_node();
+    node->set_op_type(op);
+    node->set_name(name);
+    for (const auto& input : inputs) node->add_input(input);
+    for (const auto& output : outputs) node->add_output(output);
+    return *node;
+  }
+  static void Declare(onnx::ValueInfoProto* info, const std::string& name, ElementType type, std::vector<int64_t> dims) {
+    info->set_name(name);
+    auto* tensor = info->mutable_type()->mutable_tensor_type();
+    tensor->set_elem_type(static_cast<int32_t>(type));
+    tensor->mutable_shape();
+    for (const int64_t dim : dims) {
+      auto* added = tensor->mutable_shape()->add_dim();
+      if (dim >= 0) added->set_dim_value(dim);
+    }
+  }
+
+  onnx::ModelProto& proto() noexcept { return model_; }
+  std::string bytes() const { return model_.SerializeAsString(); }
+  tessera::Session Session(const SessionOptions& options = {}, const Environment& environment = Environment::Default()) const {
+    const std::string serialized = bytes();
+    return tessera::Session(std::as_bytes(std::span(serialized)), options, environment);
+  }
+
+ private:
+  onnx::ModelProto model_;
+};
+
+inline Tensor Floats(std::initializer_list<int64_t> dims, std::vector<float> values) {
+  return Tensor::Of<float>(Shape(dims), values);
+}
+
+inline std::vector<float> ToVector(const Value& value) {
+  const auto values = value.tensor().values<float>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace tessera::testing
