@@ -15,6 +15,7 @@ function(tessera_provider name factory)
   set(TESSERA_PROVIDER_FACTORIES ${TESSERA_PROVIDER_FACTORIES} PARENT_SCOPE)
 endfunction()
 
+tessera_provider(opencl OpenclProviderFactory)
 tessera_provider(onednn OnednnProviderFactory)
 tessera_provider(cpu CpuProviderFactory)
 

@@ -1,0 +1,218 @@
+#include "device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "base/check.h"
+#include "sources.h"
+
+namespace tessera::opencl {
+namespace {
+
+template <class Get>
+std::string InfoString(Get get) {
+  size_t size = 0;
+  if (get(0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
+  std::string text(size, '\0');
+  get(size, text.data(), nullptr);
+  text.resize(text.find('\0') == std::string::npos ? size : text.find('\0'));
+  return text;
+}
+
+std::string DeviceString(cl_device_id id, cl_device_info what) {
+  return InfoString([&](size_t size, void* data, size_t* needed) { return clGetDeviceInfo(id, what, size, data, needed); });
+}
+std::string PlatformString(cl_platform_id id, cl_platform_info what) {
+  return InfoString([&](size_t size, void* data, size_t* needed) { return clGetPlatformInfo(id, what, size, data, needed); });
+}
+
+template <class T>
+T DeviceValue(cl_device_id id, cl_device_info what) {
+  T value{};
+  Check(clGetDeviceInfo(id, what, sizeof value, &value, nullptr), "clGetDeviceInfo");
+  return value;
+}
+
+bool HasExtension(const std::string& extensions, std::string_view name) {
+  return (" " + extensions + " ").find(" " + std::string(name) + " ") != std::string::npos;
+}
+
+Capabilities Probe(cl_device_id id) {
+  Capabilities c;
+  c.name = DeviceString(id, CL_DEVICE_NAME);
+  c.vendor = DeviceString(id, CL_DEVICE_VENDOR);
+  c.version = DeviceString(id, CL_DEVICE_VERSION);
+  c.driver = DeviceString(id, CL_DRIVER_VERSION);
+  const std::string extensions = DeviceString(id, CL_DEVICE_EXTENSIONS);
+  c.is_gpu = (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
+  c.fp64 = HasExtension(extensions, "cl_khr_fp64");
+  c.fp16 = HasExtension(extensions, "cl_khr_fp16");
+  c.shares_host_memory = DeviceValue<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+  c.memory_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  c.largest_buffer_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  c.largest_group = DeviceValue<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  c.local_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  return c;
+}
+
+std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type type, std::string_view platform_part) {
+  std::vector<std::pair<cl_platform_id, cl_device_id>> found;
+  cl_uint count = 0;
+  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return found;
+  std::vector<cl_platform_id> platforms(count);
+  clGetPlatformIDs(count, platforms.data(), nullptr);
+  for (cl_platform_id platform : platforms) {
+    if (PlatformString(platform, CL_PLATFORM_NAME).find(platform_part) == std::string::npos) continue;
+    cl_uint devices = 0;
+    if (clGetDeviceIDs(platform, type, 0, nullptr, &devices) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> ids(devices);
+    clGetDeviceIDs(platform, type, devices, ids.data(), nullptr);
+    for (cl_device_id id : ids) found.emplace_back(platform, id);
+  }
+  return found;
+}
+
+cl_device_type TypeFromName(std::string_view name) {
+  if (name == "gpu") return CL_DEVICE_TYPE_GPU;
+  if (name == "cpu") return CL_DEVICE_TYPE_CPU;
+  if (name == "accelerator") return CL_DEVICE_TYPE_ACCELERATOR;
+  return CL_DEVICE_TYPE_ALL;
+}
+
+std::string Option(const ProviderOptions& options, std::string_view name) {
+  const auto found = options.find(name);
+  return found == options.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+void Check(cl_int status, const char* call) {
+  if (status != CL_SUCCESS) Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {}", call, status);
+}
+
+std::vector<std::string> DescribeDevices() {
+  std::vector<std::string> lines;
+  for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
+    const Capabilities c = Probe(id);
+    lines.push_back(fmt::format("{} on {}: {}, driver {}, {} MiB{}{}", c.name, PlatformString(platform, CL_PLATFORM_NAME), c.version,
+                                c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : ""));
+  }
+  return lines;
+}
+
+std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
+  static std::mutex mutex;
+  static std::map<std::pair<cl_device_id, std::string>, std::weak_ptr<Device>> open;
+  const std::string type = Option(options, "device_type"), platform = Option(options, "platform");
+  const std::string number = Option(options, "device_id"), cache = Option(options, "program_cache_path");
+  size_t index = 0;
+  std::from_chars(number.data(), number.data() + number.size(), index);
+  auto devices = AllDevices(TypeFromName(type), platform);
+  // GPUs first where any kind will do.
+  std::stable_partition(devices.begin(), devices.end(),
+                        [](const auto& d) { return (DeviceValue<cl_device_type>(d.second, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0; });
+  if (index >= devices.size()) {
+    Fail(ErrorCode::kEpFail, "there is no OpenCL device {} of type '{}' on platform '{}'; found: {}", index, type, platform,
+         fmt::join(DescribeDevices(), "; "));
+  }
+  const std::lock_guard lock(mutex);
+  auto& held = open[{devices[index].second, cache}];
+  if (auto device = held.lock()) return device;
+  std::shared_ptr<Device> device(new Device(devices[index].first, devices[index].second, cache));
+  held = device;
+  return device;
+}
+
+Device::Device(cl_platform_id platform, cl_device_id id, std::filesystem::path cache)
+    : id_(id), cache_(std::move(cache)), capabilities_(Probe(id)) {
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform), 0};
+  cl_int status = CL_SUCCESS;
+  context_ = Context(clCreateContext(properties, 1, &id_, nullptr, nullptr, &status));
+  Check(status, "clCreateContext");
+}
+
+Queue Device::CreateQueue(bool profiling) const {
+  cl_int status = CL_SUCCESS;
+  Queue queue(clCreateCommandQueue(context(), id_, profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &status));
+  Check(status, "clCreateCommandQueue");
+  return queue;
+}
+
+ClKernel Device::CreateKernel(std::string_view source, const std::string& defines, const char* name) {
+  const std::string text = defines + std::string(KernelSource(source));
+  const std::lock_guard lock(mutex_);
+  auto program = programs_.find(text);
+  if (program == programs_.end()) program = programs_.emplace(text, Build(text)).first;
+  cl_int status = CL_SUCCESS;
+  ClKernel kernel(clCreateKernel(program->second.get(), name, &status));
+  Check(status, "clCreateKernel");
+  return kernel;
+}
+
+Program Device::Build(const std::string& source) {
+  const std::filesystem::path path = CachePath(source);
+  if (!path.empty()) {
+    Program cached = LoadBinary(path);
+    if (cached.get() != nullptr) return cached;
+  }
+  cl_int status = CL_SUCCESS;
+  const char* text = source.c_str();
+  Program program(clCreateProgramWithSource(context(), 1, &text, nullptr, &status));
+  Check(status, "clCreateProgramWithSource");
+  if (clBuildProgram(program.get(), 1, &id_, "-cl-std=CL1.2", nullptr, nullptr) != CL_SUCCESS) {
+    const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
+      return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
+    });
+    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: {}", capabilities_.name, log);
+  }
+  if (!path.empty()) StoreBinary(program.get(), path);
+  return program;
+}
+
+std::filesystem::path Device::CachePath(const std::string& source) const {
+  if (cache_.empty()) return {};
+  const size_t key = std::hash<std::string>{}(capabilities_.name + '\n' + capabilities_.version + '\n' + capabilities_.driver + '\n' + source);
+  return cache_ / fmt::format("{:016x}.clbin", key);
+}
+
+Program Device::LoadBinary(const std::filesystem::path& path) const {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t size = bytes.size();
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  cl_int binary_status = CL_SUCCESS, status = CL_SUCCESS;
+  Program program(clCreateProgramWithBinary(context(), 1, &id_, &size, &data, &binary_status, &status));
+  // A damaged or foreign file is simply built anew.
+  if (status != CL_SUCCESS || binary_status != CL_SUCCESS) return {};
+  if (clBuildProgram(program.get(), 1, &id_, "", nullptr, nullptr) != CL_SUCCESS) return {};
+  return program;
+}
+
+void Device::StoreBinary(cl_program program, const std::filesystem::path& path) const {
+  size_t size = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || size == 0) return;
+  std::vector<unsigned char> bytes(size);
+  unsigned char* data = bytes.data();
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
+  // Another process must see the whole file or none: written aside, then renamed.
+  static std::atomic<int> count = 0;
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  const std::filesystem::path aside = path.string() + fmt::format(".{}.{}", getpid(), count++);
+  {
+    std::ofstream file(aside, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(size));
+    if (!file) return;
+  }
+  std::filesystem::rename(aside, path, error);
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <CL/cl.h>
+
+#include <memory>
+
+#include "device.h"
+#include "tessera/execution_provider.h"
+#include "tessera/memory.h"
+
+namespace tessera::opencl {
+
+inline constexpr std::string_view kMemoryName = "OpenCL";
+
+/// Where a device pointer points: a buffer and a byte offset in it.
+struct BufferRange {
+  cl_mem buffer = nullptr;
+  size_t offset = 0;
+};
+
+/// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. An address lies in
+/// reserved, unreadable address space: a host that reads it by mistake faults instead of reading nonsense.
+class DeviceAllocator final : public Allocator {
+ public:
+  explicit DeviceAllocator(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  const MemoryInfo& memory() const noexcept override { return memory_; }
+  void* Allocate(size_t bytes) override;
+  void Free(void* buffer) noexcept override;
+
+  /// The buffer behind any address inside an allocation of any DeviceAllocator. Throws Error for other addresses.
+  static BufferRange Find(const void* address);
+
+ private:
+  std::shared_ptr<Device> device_;
+  MemoryInfo memory_{kMemoryName, DeviceType::kGpu, 0, false};
+};
+
+class DeviceTransfer final : public DataTransfer {
+ public:
+  explicit DeviceTransfer(std::shared_ptr<Device> device) : device_(std::move(device)), queue_(device_->CreateQueue(false)) {}
+  bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override;
+  void Copy(const Tensor& from, Tensor& to, Stream* stream) override;
+
+ private:
+  std::shared_ptr<Device> device_;
+  Queue queue_;
+};
+
+class DeviceStream final : public Stream {
+ public:
+  explicit DeviceStream(Queue queue) : queue_(std::move(queue)) {}
+  void Synchronize() override { Check(clFinish(queue_.get()), "clFinish"); }
+  void* native_handle() const noexcept override { return queue_.get(); }
+
+ private:
+  Queue queue_;
+};
+
+}  // namespace tessera::opencl

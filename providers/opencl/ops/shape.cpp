@@ -1,0 +1,137 @@
+// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity: the same buffer under another shape.
+
+#include "kernel.h"
+
+namespace tessera::opencl {
+namespace {
+
+class Reshape final : public Kernel {
+ public:
+  explicit Reshape(const KernelInfo& info) : allow_zero_(info.attribute<int64_t>("allowzero", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const auto wanted = context.required_input(1).values<int64_t>();
+    Shape result(wanted);
+    int64_t known = 1;
+    std::optional<size_t> open;
+    for (size_t i = 0; i < result.rank(); ++i) {
+      if (result[i] == 0 && !allow_zero_) {
+        Require(i < x.shape().rank(), "dimension {} is copied from an input of {} dimensions", i, x.shape().rank());
+        result[i] = x.shape()[i];
+      }
+      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", Shape(wanted).ToString());
+      if (result[i] == -1) {
+        open = i;
+      } else {
+        known *= result[i];
+      }
+    }
+    if (open) {
+      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), Shape(wanted).ToString());
+      result[*open] = x.num_elements() / known;
+    }
+    context.set_output(0, x.Reshaped(result));
+  }
+
+ private:
+  bool allow_zero_;
+};
+
+class Flatten final : public Kernel {
+ public:
+  explicit Flatten(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 1)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const auto rank = static_cast<int64_t>(x.shape().rank());
+    Require(axis_ >= -rank && axis_ <= rank, "axis {} is outside [-{}, {}]", axis_, rank, rank);
+    const auto axis = static_cast<size_t>(axis_ < 0 ? axis_ + rank : axis_);
+    context.set_output(0, x.Reshaped(Shape{x.shape().SizeOfRange(0, axis), x.shape().SizeOfRange(axis, x.shape().rank())}));
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class Identity final : public Kernel {
+ public:
+  explicit Identity(const KernelInfo&) {}
+  void Compute(KernelContext& context) override { context.set_output(0, context.required_input(0)); }
+};
+
+/// Axes as an attribute (before version 13) or a host input.
+class SqueezeBase : public Kernel {
+ public:
+  explicit SqueezeBase(const KernelInfo& info) : axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+
+ protected:
+  /// Marks axes of a shape of `rank` dimensions; all false when none is named.
+  std::array<bool, 64> Marked(KernelContext& context, size_t rank) const {
+    const Tensor* given = context.input(1);
+    const std::span<const int64_t> axes = given != nullptr ? given->values<int64_t>() : std::span<const int64_t>(axes_);
+    std::array<bool, 64> marked{};
+    const auto r = static_cast<int64_t>(rank);
+    Require(r <= 64, "{} dimensions are too many", r);
+    for (int64_t axis : axes) {
+      Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
+      marked[static_cast<size_t>(axis < 0 ? axis + r : axis)] = true;
+    }
+    return marked;
+  }
+  bool names_axes(KernelContext& context) const {
+    return context.input(1) != nullptr ? context.input(1)->num_elements() > 0 : !axes_.empty();
+  }
+  size_t count(KernelContext& context) const {
+    return context.input(1) != nullptr ? static_cast<size_t>(context.input(1)->num_elements()) : axes_.size();
+  }
+
+ private:
+  std::vector<int64_t> axes_;
+};
+
+class Squeeze final : public SqueezeBase {
+ public:
+  using SqueezeBase::SqueezeBase;
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const auto marked = Marked(context, x.shape().rank());
+    const bool named = names_axes(context);
+    Shape result;
+    for (size_t i = 0; i < x.shape().rank(); ++i) {
+      const bool gone = named ? marked[i] : x.shape()[i] == 1;
+      Require(!gone || x.shape()[i] == 1, "dimension {} of {} is not 1", i, x.shape().ToString());
+      if (!gone) result.Append(x.shape()[i]);
+    }
+    context.set_output(0, x.Reshaped(result));
+  }
+};
+
+class Unsqueeze final : public SqueezeBase {
+ public:
+  using SqueezeBase::SqueezeBase;
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const size_t rank = x.shape().rank() + count(context);
+    const auto marked = Marked(context, rank);
+    Shape result;
+    size_t next = 0;
+    for (size_t i = 0; i < rank; ++i) {
+      Require(marked[i] || next < x.shape().rank(), "an axis is named twice");
+      result.Append(marked[i] ? 1 : x.shape()[next++]);
+    }
+    context.set_output(0, x.Reshaped(result));
+  }
+};
+
+}  // namespace
+
+void RegisterShape(KernelRegistry& registry) {
+  registry.Add(Op("Reshape").Versions(5).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Reshape>());
+  registry.Add(Op("Flatten").Versions(1).Types(0, kMovable).Alias(0, 0).Make<Flatten>());
+  registry.Add(Op("Identity").Versions(1, 13).Types(0, kMovable).Alias(0, 0).Make<Identity>());
+  registry.Add(Op("Squeeze").Versions(1).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Squeeze>());
+  registry.Add(Op("Unsqueeze").Versions(1).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Unsqueeze>());
+}
+
+}  // namespace tessera::opencl
