@@ -28,7 +28,7 @@ class TESSERA_API ThreadPool {
   }
 
   /// Work below this many nanoseconds is not worth waking a second thread.
-  static constexpr double kSerialBelowNs = 20'000;
+  static constexpr double kSerialBelowNs = 10'000;
 
  protected:
   virtual void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) = 0;

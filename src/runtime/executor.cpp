@@ -29,7 +29,9 @@ void RethrowAt(const Node& node, const Graph& graph) {
 void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled"); }
 
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
-    : plan_(std::move(plan)), resources_(resources), nested_(nested) {}
+    : plan_(std::move(plan)), resources_(resources), nested_(nested) {
+  for (const MemorySpace& memory : resources_.memories) addressable_.push_back(memory.allocator->addressable());
+}
 
 Executor::~Executor() = default;
 
@@ -64,7 +66,37 @@ void Executor::Shrink() {
   dropped.swap(idle_);
 }
 
-void Executor::Run(Frame& frame, RunState& state) { RunSteps(frame, state); }
+void Executor::Run(Frame& frame, RunState& state) {
+  if (resources_.memory_pattern) {
+    RunPlanned(frame, state);
+  } else {
+    RunSteps(frame, state);
+  }
+}
+
+void Executor::RunPlanned(Frame& frame, RunState& state) {
+  if (frame.PlanFits()) return RunSteps(frame, state);
+  std::vector<Shape> shapes = frame.InputShapes();
+  if (auto known = shape_plans_.Find(shapes); known != nullptr) {
+    try {
+      frame.UsePlan(std::move(known));
+    } catch (const Error&) {
+      frame.UsePlan(nullptr);  // one by one the buffers may still fit; else the error there names the node
+    }
+    return RunSteps(frame, state);
+  }
+  frame.UsePlan(nullptr);
+  if (!shape_plans_.WorthLearning(shapes, nested_)) return RunSteps(frame, state);
+  MemoryTrace trace(*plan_);
+  frame.set_trace(&trace);
+  struct StopTracing {
+    Frame& frame;
+    ~StopTracing() { frame.set_trace(nullptr); }
+  } stop{frame};
+  RunSteps(frame, state);
+  shape_plans_.Insert(
+      std::make_shared<ShapePlan>(ShapePlan{std::move(shapes), MakeMemoryPlan(*plan_, trace, addressable_)}));
+}
 
 void Executor::RunSteps(Frame& frame, RunState& state) {
   StepContext context(frame, state);

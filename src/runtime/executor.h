@@ -52,12 +52,16 @@ class Executor {
   std::unique_ptr<Frame> TakeFrame();
   void GiveBack(std::unique_ptr<Frame> frame) noexcept;
   void RunSteps(Frame& frame, RunState& state);
+  /// Runs with the memory plan for the frame's input shapes, or learns one.
+  void RunPlanned(Frame& frame, RunState& state);
 
   const std::unique_ptr<Plan> plan_;
   const SessionResources& resources_;
   const bool nested_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> idle_;
+  ShapePlans shape_plans_;
+  std::vector<bool> addressable_;  // by memory
 };
 
 }  // namespace tessera

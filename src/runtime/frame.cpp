@@ -152,22 +152,61 @@ void Frame::UnbindResult(SlotIndex slot) noexcept {
   value(slot) = Value();
 }
 
-void Frame::UseMemoryPlan(std::shared_ptr<const MemoryPlan> memory) {
-  if (memory == memory_plan_) return;
+void Frame::UsePlan(std::shared_ptr<const ShapePlan> plan) {
+  if (plan == shape_plan_) return;
   DropBuffers();
-  if (memory == nullptr) return;
-  blocks_.reserve(memory->blocks.size());
-  for (const MemoryPlan::Block& block : memory->blocks) {
-    blocks_.push_back(resources_.memories[static_cast<size_t>(block.memory)].allocator->Allocate(block.bytes));
+  if (plan == nullptr) return;
+  const MemoryPlan& memory = plan->memory;
+  for (const MemoryPlan::Block& block : memory.blocks) {
     block_memories_.push_back(block.memory);
+    blocks_.push_back(resources_.memories[static_cast<size_t>(block.memory)].allocator->Allocate(block.bytes));
   }
-  for (size_t slot = 0; slot < memory->slots.size(); ++slot) {
-    const MemoryPlan::Placement& place = memory->slots[slot];
+  for (size_t slot = 0; slot < memory.slots.size(); ++slot) {
+    const MemoryPlan::Placement& place = memory.slots[slot];
     if (place.block < 0) continue;
     seats_[slot] = Seat{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
                         .bytes = place.bytes};
   }
-  memory_plan_ = std::move(memory);
+  shape_plan_ = std::move(plan);
+  memory_plan_ = &shape_plan_->memory;
+}
+
+namespace {
+
+/// Calls `visit` with the index and shape of each input and capture; null for what is no tensor. Stops when it says false.
+template <class Visit>
+bool ForEachInputShape(const Plan& plan, const std::vector<Value>& values, Visit visit) {
+  size_t index = 0;
+  const auto see = [&](SlotIndex slot) {
+    const Tensor* tensor = slot == kNone ? nullptr : values[static_cast<size_t>(slot)].tensor_if();
+    return visit(index++, tensor == nullptr ? nullptr : &tensor->shape());
+  };
+  for (const SlotIndex slot : plan.graph_inputs) {
+    if (!see(slot)) return false;
+  }
+  for (const auto& [slot, position] : plan.captures) {
+    if (!see(slot)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Frame::PlanFits() const noexcept {
+  if (shape_plan_ == nullptr) return false;
+  return ForEachInputShape(plan_, values_, [&](size_t i, const Shape* shape) {
+    const Shape& planned = shape_plan_->shapes[i];
+    return shape == nullptr ? planned.rank() == 0 : planned == *shape;
+  });
+}
+
+std::vector<Shape> Frame::InputShapes() const {
+  std::vector<Shape> shapes;
+  ForEachInputShape(plan_, values_, [&](size_t, const Shape* shape) {
+    shapes.push_back(shape == nullptr ? Shape() : *shape);
+    return true;
+  });
+  return shapes;
 }
 
 void Frame::DropBuffers() noexcept {
@@ -181,7 +220,8 @@ void Frame::DropBuffers() noexcept {
   }
   blocks_.clear();
   block_memories_.clear();
-  memory_plan_.reset();
+  shape_plan_.reset();
+  memory_plan_ = nullptr;
 }
 
 void Frame::BeginScratch(size_t step) noexcept {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/memory_plan.h"
+#include "runtime/shape_plans.h"
 #include "runtime/plan.h"
 #include "runtime/resources.h"
 
@@ -57,9 +57,12 @@ class Frame {
   void BindResult(SlotIndex slot, const Tensor& buffer);
   void UnbindResult(SlotIndex slot) noexcept;
 
-  /// Brings the frame to `memory`: buffers are taken and planned slots seated. Null: every value is allocated by itself.
-  void UseMemoryPlan(std::shared_ptr<const MemoryPlan> memory);
-  const MemoryPlan* memory_plan() const noexcept { return memory_plan_.get(); }
+  /// Takes the plan's buffers and seats planned slots in them. Null: every value is allocated by itself.
+  void UsePlan(std::shared_ptr<const ShapePlan> plan);
+  /// True when the plan in use is for the shapes of the inputs (and captures) that the frame holds now.
+  bool PlanFits() const noexcept;
+  /// Shapes of inputs and captures; nothing for what is no tensor.
+  std::vector<Shape> InputShapes() const;
   /// While set, sizes and sharing are written down for MakeMemoryPlan.
   void set_trace(MemoryTrace* trace) noexcept { trace_ = trace; }
   /// Gives planned buffers back.
@@ -90,7 +93,8 @@ class Frame {
   std::vector<Value> values_;
   std::vector<Seat> seats_;
   std::vector<const Value*> input_pointers_;
-  std::shared_ptr<const MemoryPlan> memory_plan_;
+  std::shared_ptr<const ShapePlan> shape_plan_;
+  const MemoryPlan* memory_plan_ = nullptr;  // of shape_plan_
   std::vector<void*> blocks_;  // by MemoryPlan::blocks
   std::vector<int16_t> block_memories_;
   MemoryTrace* trace_ = nullptr;

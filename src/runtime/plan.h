@@ -30,6 +30,8 @@ struct Slot {
   int16_t memory = 0;  // index into the session's memories; 0 is the host
   int32_t producer = -1;
   int32_t last_use = -1;  // step; -1: never read
+  /// A device may still read it until this step though nobody else does.
+  int32_t hold_until = -1;
   std::string_view name;
 };
 

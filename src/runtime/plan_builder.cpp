@@ -200,6 +200,13 @@ class PlanBuilder {
       slot.plannable = slot.element != ElementType::kUndefined && slot.element != ElementType::kString;
       freed[static_cast<size_t>(std::max(slot.last_use, slot.producer))].push_back(static_cast<SlotIndex>(i));
     }
+    // An asynchronous upload reads its source until the run synchronizes.
+    for (const Step& step : plan.steps) {
+      if (step.kind != StepKind::kCopy || plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost) continue;
+      Slot& source = plan.slots[static_cast<size_t>(plan.inputs_of(step)[0])];
+      source.hold_until = static_cast<int32_t>(plan.steps.size());
+      for (auto& list : freed) std::erase(list, plan.inputs_of(step)[0]);
+    }
     for (const SlotIndex slot : escaping_) plan.slots[static_cast<size_t>(slot)].plannable = false;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       plan.steps[i].first_free = static_cast<uint32_t>(plan.free_slots.size());

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/thread_pools.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
 
@@ -46,7 +47,7 @@ class SessionResources {
 
   // Freed last: kernels and tensors refer to the allocators.
   std::vector<MemorySpace> memories;  // [0] is the host
-  std::shared_ptr<ThreadPool> threads;
+  std::shared_ptr<SessionThreadPool> threads;
   std::vector<ProviderEntry> providers;  // priority order, CPU last
   Profiler* profiler = nullptr;          // null: not profiling
   bool memory_pattern = true;

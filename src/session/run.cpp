@@ -32,6 +32,7 @@ void RunOptions::ResetCancel() noexcept { cancelled_->store(false, std::memory_o
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
   const Plan& plan = executor->plan();
+  const RunScope scope(*resources.threads);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {

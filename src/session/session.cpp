@@ -18,7 +18,7 @@ void Prepare(Session::State& state) {
   SessionResources& resources = state.resources;
   const ArenaSettings arena{.extend = static_cast<ArenaExtend>(state.options.arena.extend), .limit = state.options.arena.limit};
   resources.memories.push_back({MemoryInfo{}, Arena::Make(RawHost(), arena)});
-  resources.threads = MakeSerialPool();
+  resources.threads = MakeWorkerPool(state.options.intra_op_threads > 0 ? state.options.intra_op_threads : UsableCores());
   const ProviderFactory* cpu = FindProvider("cpu");
   resources.providers.push_back({cpu->create({}), nullptr, SessionResources::kHost});
   resources.providers.back().provider->Attach({.threads = resources.threads.get()});

@@ -1,0 +1,32 @@
+#include <sched.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "runtime/thread_pools.h"
+
+namespace tessera {
+
+int UsableCores() noexcept {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  try {
+    std::set<std::string> cores;  // by the list of hardware threads that share one
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &allowed)) continue;
+      std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+      std::string siblings;
+      cores.insert(std::getline(file, siblings) ? siblings : std::to_string(cpu));
+    }
+    return std::max<int>(1, static_cast<int>(cores.size()));
+  } catch (...) {
+    return std::max(1, CPU_COUNT(&allowed));
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,195 @@
+#include "runtime/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tessera {
+namespace {
+
+constexpr size_t kAlignment = kHostAlignment;
+
+/// One buffer: a value, the values that live in its place after it, and all their views.
+struct Item {
+  int32_t first = 0;  // steps, both included
+  int32_t last = 0;
+  size_t bytes = 0;
+  int16_t memory = 0;
+  int32_t block = -1;
+  size_t offset = 0;
+
+  bool LivesWith(const Item& other) const noexcept { return first <= other.last && other.first <= last; }
+};
+
+class Placer {
+ public:
+  Placer(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable)
+      : plan_(plan), trace_(trace), addressable_(addressable), item_of_(plan.slots.size(), -1) {}
+
+  MemoryPlan Place() {
+    MemoryPlan result;
+    result.slots.resize(plan_.slots.size());
+    result.scratch.resize(plan_.steps.size());
+    result.aliases.resize(plan_.slots.size(), kNone);
+    for (size_t slot = 0; slot < plan_.slots.size(); ++slot) result.aliases[slot] = trace_.slots[slot].alias_of;
+    MakeItems();
+    MergeInPlace();
+    const size_t num_values = items_.size();
+    for (size_t step = 0; step < trace_.scratch.size(); ++step) {
+      if (trace_.scratch[step] == 0) continue;
+      const auto at = static_cast<int32_t>(step);
+      items_.push_back({.first = at, .last = at, .bytes = trace_.scratch[step]});
+    }
+    Arrange(result);
+    for (size_t slot = 0; slot < plan_.slots.size(); ++slot) {
+      if (item_of_[slot] < 0 || trace_.slots[slot].alias_of != kNone) continue;
+      const Item& item = items_[static_cast<size_t>(item_of_[slot])];
+      result.slots[slot] = {item.block, item.offset, item.bytes};
+    }
+    for (size_t i = num_values; i < items_.size(); ++i) {
+      result.scratch[static_cast<size_t>(items_[i].first)] = {items_[i].block, items_[i].offset, items_[i].bytes};
+    }
+    return result;
+  }
+
+ private:
+  SlotIndex Root(SlotIndex slot) const noexcept {
+    while (trace_.slots[static_cast<size_t>(slot)].alias_of != kNone) slot = trace_.slots[static_cast<size_t>(slot)].alias_of;
+    return slot;
+  }
+
+  void MakeItems() {
+    std::vector<bool> planned(plan_.slots.size());
+    for (size_t i = 0; i < planned.size(); ++i) {
+      const MemoryTrace::Use& use = trace_.slots[i];
+      planned[i] = plan_.slots[i].plannable && use.allocated && use.alias_of == kNone;
+    }
+    // A view that leaves the run needs a buffer that it can own.
+    for (size_t i = 0; i < planned.size(); ++i) {
+      if (trace_.slots[i].alias_of != kNone && !plan_.slots[i].plannable) {
+        planned[static_cast<size_t>(Root(static_cast<SlotIndex>(i)))] = false;
+      }
+    }
+    for (size_t i = 0; i < planned.size(); ++i) {
+      const SlotIndex root = Root(static_cast<SlotIndex>(i));
+      if (!planned[static_cast<size_t>(root)]) continue;
+      const Slot& slot = plan_.slots[i];
+      const int32_t last = std::max({slot.last_use, slot.producer, slot.hold_until});
+      int32_t& index = item_of_[static_cast<size_t>(root)];
+      if (index < 0) {
+        index = static_cast<int32_t>(items_.size());
+        const Slot& owner = plan_.slots[static_cast<size_t>(root)];
+        items_.push_back({.first = owner.producer,
+                          .last = last,
+                          .bytes = trace_.slots[static_cast<size_t>(root)].bytes,
+                          .memory = owner.memory});
+      }
+      Item& item = items_[static_cast<size_t>(index)];
+      item.last = std::max(item.last, last);
+      item_of_[i] = index;
+    }
+  }
+
+  /// Outputs that may take their input's place do so, where the input's buffer is not needed any more.
+  void MergeInPlace() {
+    for (size_t at = 0; at < plan_.steps.size(); ++at) {
+      const Step& step = plan_.steps[at];
+      if (step.def == nullptr) continue;
+      const auto inputs = plan_.inputs_of(step);
+      const auto outputs = plan_.outputs_of(step);
+      for (const auto& [in, out] : step.def->in_place()) {
+        if (in >= inputs.size() || out >= outputs.size() || inputs[in] == kNone || outputs[out] == kNone) continue;
+        const int32_t from = item_of_[static_cast<size_t>(inputs[in])];
+        const int32_t to = item_of_[static_cast<size_t>(outputs[out])];
+        if (from < 0 || to < 0 || from == to) continue;
+        Item& source = items_[static_cast<size_t>(from)];
+        Item& target = items_[static_cast<size_t>(to)];
+        if (source.last != static_cast<int32_t>(at) || target.first != static_cast<int32_t>(at) ||
+            source.bytes != target.bytes || source.memory != target.memory) {
+          continue;
+        }
+        const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) {
+          return slot != kNone && item_of_[static_cast<size_t>(slot)] == from;
+        });
+        if (readers != 1) continue;
+        source.last = target.last;
+        target.bytes = 0;
+        std::replace(item_of_.begin(), item_of_.end(), to, from);
+      }
+    }
+  }
+
+  /// Largest first, each into the smallest gap that is free for its whole life.
+  void Arrange(MemoryPlan& result) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].bytes == 0) continue;
+      items_[i].bytes = (items_[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
+      order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return items_[a].bytes > items_[b].bytes; });
+    std::vector<std::vector<const Item*>> placed;  // by block, in order of offset
+    for (const size_t i : order) {
+      Item& item = items_[i];
+      if (addressable_[static_cast<size_t>(item.memory)]) {
+        PlaceAtOffset(item, placed, result);
+      } else {
+        PlaceWhole(item, placed, result);
+      }
+    }
+  }
+
+  static int32_t AddBlock(const Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
+    result.blocks.push_back({.memory = item.memory, .bytes = item.bytes});
+    placed.emplace_back();
+    return static_cast<int32_t>(result.blocks.size()) - 1;
+  }
+
+  static void PlaceAtOffset(Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
+    const auto found = std::find_if(result.blocks.begin(), result.blocks.end(),
+                                    [&](const MemoryPlan::Block& block) { return block.memory == item.memory; });
+    item.block = found == result.blocks.end() ? AddBlock(item, placed, result)
+                                              : static_cast<int32_t>(found - result.blocks.begin());
+    auto& neighbours = placed[static_cast<size_t>(item.block)];
+    size_t end = 0;  // of what lives at the same time, so far
+    size_t best = std::numeric_limits<size_t>::max();
+    for (const Item* other : neighbours) {
+      if (!item.LivesWith(*other)) continue;
+      if (other->offset > end && other->offset - end >= item.bytes && other->offset - end < best) {
+        best = other->offset - end;
+        item.offset = end;
+      }
+      end = std::max(end, other->offset + other->bytes);
+    }
+    if (best == std::numeric_limits<size_t>::max()) item.offset = end;
+    const auto at = std::upper_bound(neighbours.begin(), neighbours.end(), &item,
+                                     [](const Item* a, const Item* b) { return a->offset < b->offset; });
+    neighbours.insert(at, &item);
+    MemoryPlan::Block& block = result.blocks[static_cast<size_t>(item.block)];
+    block.bytes = std::max(block.bytes, item.offset + item.bytes);
+  }
+
+  static void PlaceWhole(Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
+    for (size_t block = 0; block < result.blocks.size() && item.block < 0; ++block) {
+      if (result.blocks[block].memory != item.memory) continue;
+      const bool free = std::none_of(placed[block].begin(), placed[block].end(),
+                                     [&](const Item* other) { return item.LivesWith(*other); });
+      if (free) item.block = static_cast<int32_t>(block);
+    }
+    if (item.block < 0) item.block = AddBlock(item, placed, result);
+    placed[static_cast<size_t>(item.block)].push_back(&item);
+  }
+
+  const Plan& plan_;
+  const MemoryTrace& trace_;
+  const std::vector<bool>& addressable_;
+  std::vector<Item> items_;
+  std::vector<int32_t> item_of_;  // by slot
+};
+
+}  // namespace
+
+MemoryPlan MakeMemoryPlan(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable) {
+  return Placer(plan, trace, addressable).Place();
+}
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+#include <atomic>
+
+#include "runtime/region.h"
+
+namespace tessera {
+namespace {
+
+class OpenMpPool final : public SessionThreadPool {
+ public:
+  explicit OpenMpPool(int threads) : threads_(threads) {}
+  int num_threads() const noexcept override { return threads_; }
+  void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void EndRun() noexcept override { runs_.fetch_sub(1, std::memory_order_relaxed); }
+
+ protected:
+  void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
+    if (InsideRegion()) return body(0, total);
+    const int64_t chunk = ChunkSize(total, cost_ns, threads_);
+    const int64_t chunks = (total + chunk - 1) / chunk;
+    // libgomp keeps one team for each calling thread: many callers would multiply them.
+    const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
+    const int team = static_cast<int>(std::min<int64_t>(chunks, threads_ - others));
+    if (team <= 1) return RunChunksHere(total, chunk, body);
+    ChunkQueue queue;
+    queue.Reset(total, chunk);
+#pragma omp parallel num_threads(team)
+    queue.Work(body);
+    queue.RethrowError();
+  }
+
+ private:
+  const int threads_;
+  std::atomic<int> runs_{0};
+};
+
+}  // namespace
+
+std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads) {
+  return threads <= 1 ? MakeSerialPool() : std::make_shared<OpenMpPool>(threads);
+}
+
+}  // namespace tessera

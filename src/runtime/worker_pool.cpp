@@ -1,0 +1,159 @@
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "runtime/region.h"
+
+namespace tessera {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Threads look for work this long before they sleep: while a run is under way its next region is likely near, and
+/// afterwards only a caller in a loop comes back.
+constexpr auto kSpinInRun = std::chrono::microseconds(1000);
+constexpr auto kSpinAfterRun = std::chrono::microseconds(100);
+
+inline void Pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+void Sleep(std::atomic<uint32_t>& word, uint32_t expected) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+void Wake(std::atomic<uint32_t>& word, int threads) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+
+class WorkerPool final : public SessionThreadPool {
+ public:
+  explicit WorkerPool(int threads) : threads_(threads) {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Loop(); });
+  }
+
+  ~WorkerPool() override {
+    stop_.store(true);
+    epoch_.fetch_add(1);
+    Wake(epoch_, threads_);
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  int num_threads() const noexcept override { return threads_; }
+  void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void EndRun() noexcept override { runs_.fetch_sub(1, std::memory_order_relaxed); }
+
+ protected:
+  void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
+    if (InsideRegion()) return body(0, total);
+    const int64_t chunk = ChunkSize(total, cost_ns, threads_);
+    const int64_t chunks = (total + chunk - 1) / chunk;
+    const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
+    const auto helpers = static_cast<int>(std::min<int64_t>(chunks - 1, threads_ - 1 - others));
+    Job* job = helpers > 0 ? ClaimJob() : nullptr;
+    if (job == nullptr) return RunChunksHere(total, chunk, body);
+    job->queue.Reset(total, chunk);
+    job->body = &body;
+    job->seats.store(helpers, std::memory_order_relaxed);
+    job->open.store(true);
+    epoch_.fetch_add(1);
+    if (const int asleep = sleepers_.load(); asleep > 0) Wake(epoch_, std::min(asleep, helpers));
+    job->queue.Work(body);
+    job->open.store(false);
+    for (int spins = 0; job->inside.load() != 0; ++spins) {
+      if (spins < kSpinsBeforeYield) {
+        Pause();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    // The slot is free again before the error leaves.
+    struct Release {
+      Job* job;
+      ~Release() { job->claimed.store(false, std::memory_order_release); }
+    } release{job};
+    job->queue.RethrowError();
+  }
+
+ private:
+  static constexpr int kSpinsBeforeYield = 2000;
+
+  /// A region that workers may join. Slots live as long as the pool, so that a late look at one is harmless.
+  struct alignas(64) Job {
+    std::atomic<bool> claimed{false};
+    alignas(64) std::atomic<bool> open{false};
+    std::atomic<int> seats{0};  // how many more workers may join
+    const FunctionRef<void(int64_t, int64_t)>* body = nullptr;
+    alignas(64) std::atomic<int> inside{0};
+    ChunkQueue queue;
+  };
+
+  Job* ClaimJob() noexcept {
+    for (Job& job : jobs_) {
+      if (!job.claimed.load(std::memory_order_relaxed) && !job.claimed.exchange(true, std::memory_order_acquire)) return &job;
+    }
+    return nullptr;
+  }
+
+  bool Join(Job& job) noexcept {
+    if (!job.open.load(std::memory_order_relaxed) || job.queue.empty()) return false;
+    bool worked = false;
+    job.inside.fetch_add(1);
+    // The caller closes the job before it waits for `inside` to be 0: who sees it open here may use it.
+    if (job.open.load() && job.seats.fetch_sub(1, std::memory_order_relaxed) > 0) {
+      job.queue.Work(*job.body);
+      worked = true;
+    }
+    job.inside.fetch_sub(1);
+    return worked;
+  }
+
+  void Loop() noexcept {
+    for (;;) {
+      const uint32_t seen = epoch_.load();
+      if (stop_.load()) return;  // set before the epoch moves on
+      bool worked = false;
+      for (Job& job : jobs_) worked |= Join(job);
+      if (!worked) WaitForChange(seen);
+    }
+  }
+
+  void WaitForChange(uint32_t seen) noexcept {
+    const Clock::time_point start = Clock::now();
+    for (;;) {
+      for (int i = 0; i < 64; ++i) {
+        if (epoch_.load(std::memory_order_relaxed) != seen) return;
+        Pause();
+      }
+      const auto limit = runs_.load(std::memory_order_relaxed) > 0 ? kSpinInRun : kSpinAfterRun;
+      if (Clock::now() - start > limit) break;
+    }
+    sleepers_.fetch_add(1);
+    if (epoch_.load() == seen) Sleep(epoch_, seen);
+    sleepers_.fetch_sub(1);
+  }
+
+  const int threads_;
+  std::array<Job, 8> jobs_;
+  alignas(64) std::atomic<uint32_t> epoch_{0};
+  std::atomic<int> sleepers_{0};
+  alignas(64) std::atomic<int> runs_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace
+
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads) {
+  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads);
+}
+
+}  // namespace tessera
