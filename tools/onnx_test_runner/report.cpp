@@ -24,7 +24,11 @@ void PrintFailures(std::span<const CaseResult> results) {
   }
   if (by_cause.empty()) return;
   fmt::print("\nFailures by cause:\n");
-  for (const auto& [cause, names] : by_cause) fmt::print("  {:<8} {:>5}  {}\n", cause, names.size(), fmt::join(names, " "));
+  constexpr size_t kMostNames = 8;
+  for (const auto& [cause, names] : by_cause) {
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNames));
+    fmt::print("  {:<8} {:>5}  {}{}\n", cause, names.size(), fmt::join(names.begin(), end, " "), end == names.end() ? "" : " ...");
+  }
   fmt::print("Failed cases by operator in the model:\n");
   for (const auto& [op, count] : by_operator) fmt::print("  {:<32} {:>5}\n", op, count);
 }
