@@ -35,27 +35,25 @@ struct Grid {
   int64_t tasks() const { return row_tasks * column_tasks; }
 };
 
+/// `whole_b`: B is or will be packed as a whole, so that tasks of different rows share it.
 template <class T>
-Grid SplitWork(const GemmArgs<T>& args, int64_t parts) {
+Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
   const int64_t width = Kernels<T>().panel_width;
   const int64_t block = Kernels<T>().row_block;
   Grid grid{std::max<int64_t>(args.m, 1), std::max<int64_t>(args.n, 1), 1, 1};
-  if (parts > 1) {
-    // Columns first: each task then packs its own part of B. At most 128 columns, what the tile's buffer holds.
-    const int64_t panels = CeilDiv(grid.columns, width);
-    const int64_t most = std::max<int64_t>(128 / width, 1);
-    int64_t per_task = std::clamp<int64_t>(panels / (2 * parts), 1, most);
-    if (panels <= 2 * parts) per_task = CeilDiv(panels, std::min(panels, parts));
-    if (args.packed_b != nullptr && args.m >= 8 * parts * block) per_task = std::min(panels, most);
-    grid.columns = per_task * width;
-    grid.column_tasks = CeilDiv(panels, per_task);
-    const int64_t blocks = CeilDiv(grid.rows, block);
-    const int64_t want = CeilDiv(2 * parts, grid.column_tasks);
-    if (grid.column_tasks < 2 * parts && grid.column_tasks % parts != 0 && blocks > 1) {
-      const int64_t rows = CeilDiv(blocks, std::min(blocks, want));
-      grid.rows = rows * block;
-      grid.row_tasks = CeilDiv(blocks, rows);
-    }
+  if (parts <= 1) return grid;
+  const int64_t panels = CeilDiv(grid.columns, width);
+  const int64_t blocks = CeilDiv(grid.rows, block);
+  const int64_t most = std::max<int64_t>(128 / width, 1);  // panels that a tile's buffer holds
+  const int64_t want = 3 * parts;
+  int64_t per_task = std::clamp<int64_t>(panels / want, 1, most);
+  if (panels < 4 * parts && whole_b && args.m >= args.n) per_task = std::min(panels, most);
+  grid.columns = per_task * width;
+  grid.column_tasks = CeilDiv(panels, per_task);
+  if (grid.column_tasks < want && grid.column_tasks % parts != 0 && blocks > 1) {
+    const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, grid.column_tasks)));
+    grid.rows = rows * block;
+    grid.row_tasks = CeilDiv(blocks, rows);
   }
   return grid;
 }
@@ -101,6 +99,20 @@ void RunVector(const GemmArgs<T>& args, VectorPath path, int64_t begin, int64_t 
   (path == VectorPath::kDots ? Kernels<T>().dots : Kernels<T>().row_times_matrix)(args, begin, end);
 }
 
+template <class T>
+void PackSource(ThreadPool& threads, const GemmArgs<T>& args, T* packed) {
+  const int64_t width = Kernels<T>().panel_width;
+  constexpr int64_t kStep = 128;
+  const int64_t steps = CeilDiv(args.k, kStep);
+  threads.ParallelFor(CeilDiv(args.n, width) * steps, kStep * 6.0, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / steps * width;
+      const int64_t k = i % steps * kStep;
+      args.source->Pack(k, std::min(kStep, args.k - k), n, std::min(width, args.n - n), packed + n * args.k + k * width);
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -126,10 +138,10 @@ void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_
 
 template <class T>
 size_t GemmWorkspaceSize(const GemmArgs<T>& args, int threads) {
-  if (args.packed_b != nullptr || args.source != nullptr || threads <= 1) return 0;
+  if (args.packed_b != nullptr || threads <= 1) return 0;
   GemmArgs<T> swapped;
   if (ChooseVectorPath(args) != VectorPath::kNone || SwapToRow(args, swapped)) return 0;
-  const Grid grid = SplitWork(args, threads);
+  const Grid grid = SplitWork(args, threads, true);
   return grid.row_tasks > 1 ? PackedGemmBSize<T>(args.k, args.n) : 0;
 }
 
@@ -166,10 +178,14 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
     Kernels<T>().tile(args, 0, args.m, 0, args.n);
     return;
   }
-  const Grid grid = SplitWork(args, threads.num_threads());
+  const Grid grid = SplitWork(args, threads.num_threads(), args.packed_b != nullptr || workspace != nullptr);
   GemmArgs<T> packed = args;
-  if (grid.row_tasks > 1 && args.packed_b == nullptr && args.source == nullptr && workspace != nullptr) {
-    PackGemmB(threads, args.k, args.n, args.b, args.b_k, args.b_col, workspace);
+  if (grid.row_tasks > 1 && args.packed_b == nullptr && workspace != nullptr) {
+    if (args.source != nullptr) {
+      PackSource(threads, args, workspace);
+    } else {
+      PackGemmB(threads, args.k, args.n, args.b, args.b_k, args.b_col, workspace);
+    }
     packed.packed_b = workspace;
   }
   threads.ParallelFor(grid.tasks(), work * kMulAddNs<T> / static_cast<double>(grid.tasks()), [&](int64_t begin, int64_t end) {
@@ -185,7 +201,7 @@ void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, Fun
   const int64_t parts = count >= 4 * threads.num_threads() || threads.num_threads() == 1 || shape.m == 1 || shape.n == 1
                             ? 1
                             : CeilDiv(2 * threads.num_threads(), count);
-  const Grid grid = SplitWork(shape, parts);
+  const Grid grid = SplitWork(shape, parts, shape.packed_b != nullptr);
   const double cost = work * kMulAddNs<T> / static_cast<double>(grid.tasks());
   threads.ParallelFor(count * grid.tasks(), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -30,8 +30,8 @@ struct GemmEpilogue {
 template <class T>
 class GemmPanelSource {
  public:
-  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each PanelWidth() long; columns past
-  /// `width` must be written, with anything finite. Up to one panel row past the end may be overwritten.
+  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each GemmPanelWidth() long; columns past
+  /// `width` are written too, with anything finite.
   virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const = 0;
 
  protected:

@@ -1,0 +1,251 @@
+// Conv (1, 11, 22): any number of spatial axes, groups, dilations.
+
+#include <new>
+
+#include "ops/nn/conv_input.h"
+#include "ops/nn/float_view.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kSlack = 64;                        // elements read past the end of a laid-out input
+constexpr int64_t kRoundBytes = int64_t{8} << 20;     // laid-out input per round of images
+
+/// Panels of the implicit matrix [channels * kernel positions, output pixels] of one image and group.
+template <class T>
+class ConvPanels final : public GemmPanelSource<T> {
+ public:
+  ConvPanels(const ConvInput& input, const T* base, const T* end, std::span<const int64_t> offsets)
+      : input_(input), base_(base), end_(end), offsets_(offsets) {}
+
+  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const override {
+    if (kc == 0) return;
+    ConvSegment segments[64];
+    size_t count = 0;
+    const int64_t panel = GemmPanelWidth<T>();
+    int64_t farthest = 0;
+    for (int64_t done = 0; done < width; ++count) {
+      const int64_t row = (n0 + done) / input_.output_width();
+      const int64_t column = (n0 + done) % input_.output_width();
+      const int64_t length = std::min(width - done, input_.output_width() - column);
+      segments[count] = {input_.row_offsets()[static_cast<size_t>(row)] + column, done, length};
+      farthest = std::max(farthest, segments[count].from + length);
+      done += length;
+    }
+    // In place there is no slack after the last element; offsets grow with k there, so the last row reaches farthest.
+    const bool exact = input_.in_place() && base_ + offsets_[static_cast<size_t>(k0 + kc - 1)] + farthest + kSlack > end_;
+    CopyConvPanel<T>(base_, offsets_.data() + k0, kc, {segments, count}, panel, exact, out);
+  }
+
+ private:
+  const ConvInput& input_;
+  const T* base_;
+  const T* end_;
+  std::span<const int64_t> offsets_;
+};
+
+/// One convolution's tensors and sizes.
+template <class C>
+struct ConvProblem {
+  int64_t batch, channels, outputs, groups, pixels, kernel_size, plane;  // plane: elements of an input channel
+  const C* input;
+  const C* weights;
+  const C* bias;
+  C* out;
+  GemmEpilogue<C> epilogue;
+
+  int64_t group_channels() const { return channels / groups; }
+  int64_t group_outputs() const { return outputs / groups; }
+
+  GemmArgs<C> Product(int64_t image, int64_t group) const {
+    GemmArgs<C> args;
+    args.m = group_outputs();
+    args.n = pixels;
+    args.k = group_channels() * kernel_size;
+    args.a = weights + group * args.m * args.k;
+    args.a_row = args.k;
+    args.c = out + (image * outputs + group * args.m) * pixels;
+    args.c_row = pixels;
+    args.epilogue = epilogue;
+    args.epilogue.row_bias = bias == nullptr ? nullptr : bias + group * args.m;
+    return args;
+  }
+};
+
+template <class C>
+void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
+  if (count == 1) {
+    const GemmArgs<C> args = product(0);
+    const size_t size = GemmWorkspaceSize(args, context.threads().num_threads());
+    Gemm(context.threads(), args, size == 0 ? nullptr : context.scratch<C>(size).data());
+    return;
+  }
+  GemmBatch<C>(context.threads(), count, product(0), product);
+}
+
+/// Kernel of one pixel, unit strides, no padding: a plain matrix product.
+template <class C>
+void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
+  RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+    GemmArgs<C> args = problem.Product(i / problem.groups, i % problem.groups);
+    args.b = problem.input + i * problem.group_channels() * problem.pixels;
+    args.b_k = problem.pixels;
+    return args;
+  });
+}
+
+/// One input channel per group.
+template <class C>
+void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input) {
+  const int64_t planes = problem.batch * problem.channels;
+  const int64_t parts = std::clamp<int64_t>(planes, 1, context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads());
+  const int64_t size = (input.channel_size() + kSlack + 15) / 16 * 16;
+  const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(parts, size)));
+  const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.05 +
+                      static_cast<double>(input.channel_size()) * 0.1;
+  context.threads().ParallelFor(parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      C* buffer = buffers.data() + part * size;
+      std::fill_n(buffer + input.channel_size(), size - input.channel_size(), C{0});
+      for (int64_t plane = planes * part / parts; plane < planes * (part + 1) / parts; ++plane) {
+        const C* from = problem.input + plane * problem.plane;
+        if (input.in_place()) {
+          std::memcpy(buffer, from, static_cast<size_t>(problem.plane) * sizeof(C));
+        } else {
+          input.LayOut<C>(from, buffer);
+        }
+        for (int64_t i = 0; i < problem.group_outputs(); ++i) {
+          const int64_t output = plane % problem.channels * problem.group_outputs() + i;
+          const int64_t at = plane / problem.channels * problem.outputs + output;
+          ComputeDepthwisePlane<C>({buffer, input.row_offsets().data(), static_cast<int64_t>(input.row_offsets().size()),
+                                    input.output_width(), input.kernel_offsets().data(),
+                                    problem.weights + output * problem.kernel_size, problem.kernel_size,
+                                    problem.bias == nullptr ? C{0} : problem.bias[output], &problem.epilogue,
+                                    problem.out + at * problem.pixels});
+        }
+      }
+    }
+  });
+}
+
+template <class C>
+void General(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input) {
+  const int64_t k = problem.group_channels() * problem.kernel_size;
+  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(k));
+  for (int64_t c = 0; c < problem.group_channels(); ++c) {
+    for (int64_t i = 0; i < problem.kernel_size; ++i) {
+      offsets[c * problem.kernel_size + i] = c * input.channel_size() + input.kernel_offsets()[static_cast<size_t>(i)];
+    }
+  }
+  const int64_t image_size = CheckedMul(problem.channels, input.channel_size());
+  const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(C)));
+  const int64_t round = std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, problem.batch);
+  std::span<C> laid_out;
+  if (!input.in_place()) {
+    laid_out = context.scratch<C>(static_cast<size_t>(CheckedAdd(CheckedMul(round, image_size), kSlack)));
+    std::fill(laid_out.end() - kSlack, laid_out.end(), C{0});
+  }
+  auto* panels = reinterpret_cast<ConvPanels<C>*>(
+      context.scratch<std::byte>(static_cast<size_t>(round * problem.groups) * sizeof(ConvPanels<C>)).data());
+  for (int64_t image = 0; image < problem.batch; image += round) {
+    const int64_t images = std::min(round, problem.batch - image);
+    const C* from = problem.input + image * problem.channels * problem.plane;
+    if (!input.in_place()) {
+      context.threads().ParallelFor(images * problem.channels, 20 + static_cast<double>(input.channel_size()) * 0.15,
+                                    [&](int64_t begin, int64_t end) {
+                                      for (int64_t c = begin; c < end; ++c) {
+                                        input.LayOut<C>(from + c * problem.plane, laid_out.data() + c * input.channel_size());
+                                      }
+                                    });
+    }
+    const C* base = input.in_place() ? from : laid_out.data();
+    const C* end = input.in_place() ? problem.input + problem.batch * problem.channels * problem.plane
+                                    : laid_out.data() + laid_out.size();
+    for (int64_t i = 0; i < images * problem.groups; ++i) {
+      new (panels + i) ConvPanels<C>(input, base + i * problem.group_channels() * input.channel_size(), end, offsets);
+    }
+    RunProducts<C>(context, images * problem.groups, [&](int64_t i) {
+      GemmArgs<C> args = problem.Product(image + i / problem.groups, i % problem.groups);
+      args.source = panels + i;
+      return args;
+    });
+  }
+}
+
+template <class T>
+class Conv final : public Kernel {
+ public:
+  explicit Conv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+  }
+
+  void Compute(KernelContext& context) override {
+    using C = ComputeType<T>;
+    const Tensor& input = context.required_input(0);
+    const Tensor& weights = context.required_input(1);
+    const Tensor* bias = context.input(2);
+    const Window window = CheckShapes(input.shape(), weights.shape(), bias);
+    Shape shape{input.shape()[0], weights.shape()[0]};
+    for (int64_t dim : window.output) shape.Append(dim);
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    ComputeResult<T> result(context, *output);
+    ConvProblem<C> problem{input.shape()[0],
+                           input.shape()[1],
+                           weights.shape()[0],
+                           group_,
+                           window.output.num_elements(),
+                           window.kernel.num_elements(),
+                           window.input.num_elements(),
+                           ComputeView<T>(context, &input),
+                           ComputeView<T>(context, &weights),
+                           ComputeView<T>(context, bias),
+                           result.data(),
+                           {}};
+    Run(context, window, problem);
+    result.Finish();
+  }
+
+ private:
+  template <class C>
+  static void Run(KernelContext& context, const Window& window, const ConvProblem<C>& problem) {
+    bool pointwise = problem.kernel_size == 1;
+    for (size_t i = 0; i < window.rank(); ++i) {
+      pointwise = pointwise && window.strides[i] == 1 && window.begin[i] == 0 && window.end[i] == 0;
+    }
+    const bool depthwise = problem.channels == problem.groups && problem.groups > 1 && problem.kernel_size > 1;
+    if (pointwise) {
+      Pointwise(context, problem);
+    } else {
+      const ConvInput layout(context, window);
+      depthwise ? Depthwise(context, problem, layout) : General(context, problem, layout);
+    }
+  }
+
+  Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
+    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
+    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups", input[1],
+            weights[1], group_);
+    Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
+    Require(bias == nullptr || (bias->shape().rank() == 1 && bias->num_elements() == weights[0]),
+            "the bias is {}, {} output channels need one each", bias == nullptr ? "" : bias->shape().ToString(), weights[0]);
+    const auto kernel = weights.dims().subspan(2);
+    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel),
+            "kernel_shape is {}, the weights are {}", attributes_.kernel().ToString(), weights.ToString());
+    return attributes_.Fit(input.dims().subspan(2), kernel);
+  }
+
+  WindowAttributes attributes_;
+  int64_t group_;
+};
+
+}  // namespace
+
+void RegisterConv(KernelRegistry& registry) {
+  registry.Add(Op("Conv").Types(0, kFloats).Factory(MakeTyped<Conv, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,70 @@
+#pragma once
+
+// 16-bit float tensors seen as float: converted into scratch on the way in and out; float tensors are used where they lie.
+
+#include <type_traits>
+
+#include "simd/half.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// The type that T is computed in.
+template <class T>
+using ComputeType = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+template <class T>
+void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count) {
+  constexpr int64_t kBlock = 4096;
+  threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.3, [&](int64_t begin, int64_t end) {
+    ToFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
+  });
+}
+
+template <class T>
+void ConvertFromFloat(ThreadPool& threads, const float* in, T* out, int64_t count) {
+  constexpr int64_t kBlock = 4096;
+  threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.5, [&](int64_t begin, int64_t end) {
+    FromFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
+  });
+}
+
+/// The tensor's elements in the type they are computed in; null for a null tensor.
+template <class T>
+const ComputeType<T>* ComputeView(KernelContext& context, const Tensor* tensor) {
+  if (tensor == nullptr) return nullptr;
+  if constexpr (kIsHalf<T>) {
+    float* values = context.scratch<float>(static_cast<size_t>(tensor->num_elements())).data();
+    ConvertToFloat(context.threads(), tensor->data<T>(), values, tensor->num_elements());
+    return values;
+  } else {
+    return tensor->data<T>();
+  }
+}
+
+/// Where to compute a tensor of type T; Finish() puts the result in its place.
+template <class T>
+class ComputeResult {
+ public:
+  ComputeResult(KernelContext& context, Tensor& tensor) : context_(context), tensor_(tensor) {
+    if constexpr (kIsHalf<T>) {
+      values_ = context.scratch<float>(static_cast<size_t>(tensor.num_elements())).data();
+    } else {
+      values_ = tensor.mutable_data<T>();
+    }
+  }
+  ComputeType<T>* data() const { return values_; }
+  void Finish() {
+    if constexpr (kIsHalf<T>) ConvertFromFloat(context_.threads(), values_, tensor_.mutable_data<T>(), tensor_.num_elements());
+  }
+
+ private:
+  KernelContext& context_;
+  Tensor& tensor_;
+  ComputeType<T>* values_;
+};
+
+}  // namespace tessera::cpu

@@ -1,0 +1,58 @@
+// GlobalAveragePool (1, 22) and GlobalMaxPool (1, 22): one number per channel.
+
+#include <limits>
+
+#include "ops/nn/float_view.h"
+#include "ops/ops.h"
+#include "simd/pool.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T, PoolKind kKind>
+void PoolGlobally(KernelContext& context) {
+  using C = ComputeType<T>;
+  const Tensor& input = context.required_input(0);
+  const size_t rank = input.shape().rank();
+  Require(rank >= 2, "global pooling needs batch and channels, the input is {}", input.shape().ToString());
+  Shape shape(rank, 1);
+  shape[0] = input.shape()[0];
+  shape[1] = input.shape()[1];
+  Tensor* output = context.output(0, shape);
+  if (output == nullptr) return;
+  const int64_t size = input.shape().SizeOfRange(2, rank);
+  const C* in = ComputeView<T>(context, &input);
+  ComputeResult<T> result(context, *output);
+  C* out = result.data();
+  const C divisor = kKind == PoolKind::kSum ? static_cast<C>(size) : C{1};
+  context.threads().ParallelFor(shape.num_elements(), 10 + 0.15 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = ReducePoolRow<C>(kKind, in + i * size, size) / divisor;
+  });
+  result.Finish();
+}
+
+template <class T>
+class GlobalAveragePool final : public Kernel {
+ public:
+  explicit GlobalAveragePool(const KernelInfo&) {}
+  void Compute(KernelContext& context) override { PoolGlobally<T, PoolKind::kSum>(context); }
+};
+
+template <class T>
+class GlobalMaxPool final : public Kernel {
+ public:
+  explicit GlobalMaxPool(const KernelInfo&) {}
+  void Compute(KernelContext& context) override { PoolGlobally<T, PoolKind::kMax>(context); }
+};
+
+}  // namespace
+
+void RegisterGlobalAveragePool(KernelRegistry& registry) {
+  registry.Add(Op("GlobalAveragePool").Types(0, kFloats).Factory(MakeTyped<GlobalAveragePool, FloatTypes>));
+}
+void RegisterGlobalMaxPool(KernelRegistry& registry) {
+  registry.Add(Op("GlobalMaxPool").Types(0, kFloats).Factory(MakeTyped<GlobalMaxPool, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,110 @@
+// LpPool (1, 2, 11, 18, 22) and GlobalLpPool (1, 2, 22): (sum |x|^p)^(1/p).
+
+#include <cmath>
+
+#include "ops/nn/float_view.h"
+#include "ops/nn/pool.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// p is a float in version 1 and an integer since.
+double ParsePower(const KernelInfo& info) {
+  const double p = info.since_version() == 1 ? static_cast<double>(info.attribute<float>("p", 2.0f))
+                                             : static_cast<double>(info.attribute<int64_t>("p", 2));
+  Require(p > 0, "attribute 'p' is {}, which must be positive", p);
+  return p;
+}
+
+PoolKind KindFor(double p) { return p == 1 ? PoolKind::kSumOfAbs : p == 2 ? PoolKind::kSumOfSquares : PoolKind::kSum; }
+
+/// |x|^p, for p other than 1 and 2, which the row kernels raise themselves.
+template <class C>
+const C* RaiseAll(KernelContext& context, const C* in, int64_t count, double p) {
+  C* out = context.scratch<C>(static_cast<size_t>(count)).data();
+  context.threads().ParallelFor(count, 20, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = std::pow(std::abs(in[i]), static_cast<C>(p));
+  });
+  return out;
+}
+
+template <class C>
+C Root(C sum, double p) {
+  return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, static_cast<C>(1.0 / p));
+}
+
+template <class T>
+class LpPool final : public Kernel {
+ public:
+  explicit LpPool(const KernelInfo& info) : attributes_(info), p_(ParsePower(info)) {}
+
+  void Compute(KernelContext& context) override {
+    using C = ComputeType<T>;
+    const Tensor& input = context.required_input(0);
+    // Version 1 let kernel_shape be absent: the whole plane.
+    const auto spatial = input.shape().dims().subspan(std::min<size_t>(2, input.shape().rank()));
+    Require(!spatial.empty(), "LpPool needs batch, channels and at least one spatial axis, the input is {}",
+            input.shape().ToString());
+    const Window window = attributes_.Fit(spatial, attributes_.has_kernel() ? attributes_.kernel().dims() : spatial);
+    Tensor* output = context.output(0, PoolOutputShape(input, window));
+    if (output == nullptr || output->num_elements() == 0) return;
+    const PoolKind kind = KindFor(p_);
+    const C* in = ComputeView<T>(context, &input);
+    if (kind == PoolKind::kSum) in = RaiseAll<C>(context, in, input.num_elements(), p_);
+    ComputeResult<T> result(context, *output);
+    const int64_t width = window.output[window.rank() - 1];
+    PoolPlanes<C>(context, window, input.shape().SizeOfRange(0, 2), kind, in, result.data(),
+                  [&](C* row, const PoolRowPlace&) {
+                    for (int64_t o = 0; o < width; ++o) row[o] = Root(row[o], p_);
+                  });
+    result.Finish();
+  }
+
+ private:
+  WindowAttributes attributes_;
+  double p_;
+};
+
+template <class T>
+class GlobalLpPool final : public Kernel {
+ public:
+  explicit GlobalLpPool(const KernelInfo& info) : p_(ParsePower(info)) {}
+
+  void Compute(KernelContext& context) override {
+    using C = ComputeType<T>;
+    const Tensor& input = context.required_input(0);
+    const size_t rank = input.shape().rank();
+    Require(rank >= 2, "GlobalLpPool needs batch and channels, the input is {}", input.shape().ToString());
+    Shape shape(rank, 1);
+    shape[0] = input.shape()[0];
+    shape[1] = input.shape()[1];
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr) return;
+    const PoolKind kind = KindFor(p_);
+    const C* in = ComputeView<T>(context, &input);
+    if (kind == PoolKind::kSum) in = RaiseAll<C>(context, in, input.num_elements(), p_);
+    const int64_t size = input.shape().SizeOfRange(2, rank);
+    ComputeResult<T> result(context, *output);
+    C* out = result.data();
+    context.threads().ParallelFor(shape.num_elements(), 10 + 0.2 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = Root(ReducePoolRow<C>(kind, in + i * size, size), p_);
+    });
+    result.Finish();
+  }
+
+ private:
+  double p_;
+};
+
+}  // namespace
+
+void RegisterLpPool(KernelRegistry& registry) {
+  registry.Add(Op("LpPool").Types(0, kFloats).Factory(MakeTyped<LpPool, FloatTypes>));
+}
+void RegisterGlobalLpPool(KernelRegistry& registry) {
+  registry.Add(Op("GlobalLpPool").Types(0, kFloats).Factory(MakeTyped<GlobalLpPool, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

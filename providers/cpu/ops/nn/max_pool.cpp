@@ -1,0 +1,105 @@
+// MaxPool (1, 8, 10, 11, 12, 22).
+
+#include <limits>
+
+#include "ops/nn/float_view.h"
+#include "ops/nn/pool.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+constexpr T Lowest() {
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+
+/// Position in the plane's row-major order to position in column-major order.
+int64_t ColumnMajor(const Window& window, int64_t offset) {
+  int64_t result = 0;
+  for (size_t i = window.rank(); i-- > 0;) {
+    int64_t stride = 1;
+    for (size_t j = 0; j < i; ++j) stride *= window.input[j];
+    result += offset % window.input[i] * stride;
+    offset /= window.input[i];
+  }
+  return result;
+}
+
+/// With the flat index of each maximum; the first of equals wins.
+template <class T>
+void PoolWithIndices(KernelContext& context, const Window& window, int64_t planes, bool column_major, const T* in, T* out,
+                     int64_t* indices) {
+  PoolRows rows(context, window, planes);
+  const size_t last = window.rank() - 1;
+  const int64_t plane_size = window.input.num_elements();
+  const int64_t width = window.input[last];
+  rows.ForEach([&](const PoolRowPlace& place, int64_t) {
+    const T* plane = in + place.plane * plane_size;
+    const int64_t out_row = (place.plane * rows.output_rows() + place.output_row) * window.output[last];
+    for (int64_t o = 0; o < window.output[last]; ++o) {
+      const KernelRange range = InsideInput(window, last, o);
+      const int64_t start = o * window.strides[last] - window.begin[last];
+      T best = Lowest<T>();
+      int64_t at = -1;
+      for (int64_t row : place.rows) {
+        for (int64_t k = range.first; k < range.last; ++k) {
+          const int64_t offset = row * width + start + k * window.dilations[last];
+          if (at < 0 || plane[offset] > best) {
+            best = plane[offset];
+            at = offset;
+          }
+        }
+      }
+      out[out_row + o] = best;
+      indices[out_row + o] = at < 0 ? -1 : place.plane * plane_size + (column_major ? ColumnMajor(window, at) : at);
+    }
+  });
+}
+
+template <class T>
+class MaxPool final : public Kernel {
+ public:
+  explicit MaxPool(const KernelInfo& info)
+      : attributes_(info), column_major_(info.attribute<int64_t>("storage_order", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Window window = FitPool(attributes_, input);
+    const Shape shape = PoolOutputShape(input, window);
+    const int64_t planes = input.shape().SizeOfRange(0, 2);
+    Tensor* output = context.output(0, shape);
+    Tensor* indices = context.has_output(1) ? context.output(1, shape) : nullptr;
+    if (output == nullptr || shape.num_elements() == 0) return;
+    if constexpr (kIsHalf<T>) {
+      ComputeResult<T> result(context, *output);
+      Pool<float>(context, window, planes, ComputeView<T>(context, &input), result.data(), indices);
+      result.Finish();
+    } else {
+      Pool<T>(context, window, planes, input.data<T>(), output->mutable_data<T>(), indices);
+    }
+  }
+
+ private:
+  template <class C>
+  void Pool(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out, Tensor* indices) const {
+    if (indices != nullptr) {
+      PoolWithIndices<C>(context, window, planes, column_major_, in, out, indices->mutable_data<int64_t>());
+    } else {
+      PoolPlanes<C>(context, window, planes, PoolKind::kMax, in, out, [](C*, const PoolRowPlace&) {});
+    }
+  }
+
+  WindowAttributes attributes_;
+  bool column_major_;
+};
+
+}  // namespace
+
+void RegisterMaxPool(KernelRegistry& registry) {
+  using Types = TypeList<float, double, Float16, BFloat16, int8_t, uint8_t>;
+  registry.Add(Op("MaxPool").Types(0, ToTypeSet(Types{})).Factory(MakeTyped<MaxPool, Types>));
+}
+
+}  // namespace tessera::cpu
