@@ -4,6 +4,7 @@
 
 #include "ops/nn/conv_input.h"
 #include "ops/nn/float_view.h"
+#include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -73,17 +74,6 @@ struct ConvProblem {
     return args;
   }
 };
-
-template <class C>
-void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
-  if (count == 1) {
-    const GemmArgs<C> args = product(0);
-    const size_t size = GemmWorkspaceSize(args, context.threads().num_threads());
-    Gemm(context.threads(), args, size == 0 ? nullptr : context.scratch<C>(size).data());
-    return;
-  }
-  GemmBatch<C>(context.threads(), count, product(0), product);
-}
 
 /// Kernel of one pixel, unit strides, no padding: a plain matrix product.
 template <class C>

@@ -9,12 +9,12 @@
 
 namespace tessera::cpu {
 
-/// The type that T is computed in.
-template <class T>
-using ComputeType = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+/// The type that T is computed in.
+template <class T>
+using ComputeType = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
 void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count) {

@@ -1,0 +1,135 @@
+// MatMul (1, 9, 13): numpy.matmul.
+
+#include <type_traits>
+
+#include "ops/nn/packed_weights.h"
+#include "ops/nn/products.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// The product's sizes, after 1-D operands became matrices and batch axes were broadcast.
+struct MatMulShape {
+  int64_t m, n, k;
+  Shape batch;
+  Shape output;
+};
+
+MatMulShape InferShape(const Shape& a, const Shape& b) {
+  Require(a.rank() > 0 && b.rank() > 0, "the operands are {} and {}: scalars cannot be multiplied", a.ToString(), b.ToString());
+  MatMulShape shape;
+  shape.m = a.rank() == 1 ? 1 : a[a.rank() - 2];
+  shape.k = a.back();
+  shape.n = b.rank() == 1 ? 1 : b.back();
+  const int64_t b_rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
+  Require(shape.k == b_rows, "K is {} in A {} and {} in B {}", shape.k, a.ToString(), b_rows, b.ToString());
+  const size_t a_batch = a.rank() < 2 ? 0 : a.rank() - 2;
+  const size_t b_batch = b.rank() < 2 ? 0 : b.rank() - 2;
+  const size_t rank = std::max(a_batch, b_batch);
+  shape.batch = Shape(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t left = i + a_batch < rank ? 1 : a[i + a_batch - rank];
+    const int64_t right = i + b_batch < rank ? 1 : b[i + b_batch - rank];
+    Require(left == right || left == 1 || right == 1, "the batch axes of A {} and B {} do not broadcast", a.ToString(), b.ToString());
+    shape.batch[i] = left == 1 ? right : left;
+  }
+  shape.output = shape.batch;
+  if (a.rank() > 1) shape.output.Append(shape.m);
+  if (b.rank() > 1) shape.output.Append(shape.n);
+  return shape;
+}
+
+/// By batch index: which matrix of an operand it uses.
+std::span<int64_t> OperandMatrices(KernelContext& context, const Shape& operand, const Shape& batch, int64_t count) {
+  const auto matrices = context.scratch<int64_t>(static_cast<size_t>(count));
+  const size_t own = operand.rank() < 2 ? 0 : operand.rank() - 2;
+  const size_t skipped = batch.rank() - own;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i;
+    int64_t stride = 1;
+    int64_t matrix = 0;
+    for (size_t axis = batch.rank(); axis-- > 0;) {
+      const int64_t index = rest % batch[axis];
+      rest /= batch[axis];
+      if (axis < skipped) continue;
+      const int64_t dim = operand[axis - skipped];
+      if (dim != 1) matrix += index * stride;
+      stride *= dim;
+    }
+    matrices[i] = matrix;
+  }
+  return matrices;
+}
+
+template <class T>
+class MatMul final : public Kernel {
+  using C = ComputeType<T>;
+
+ public:
+  explicit MatMul(const KernelInfo& info) {
+    const Tensor* b = info.constant_input(1);
+    if (b == nullptr || b->shape().rank() < 2 || b->num_elements() == 0) return;
+    b_shape_ = b->shape();
+    const size_t rank = b_shape_.rank();
+    packed_b_ = PackConstantInput<T>(info, 1, b_shape_.SizeOfRange(0, rank - 2), b_shape_[rank - 2], b_shape_[rank - 1], false);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& a = context.required_input(0);
+    const Tensor* b = packed_b_ ? nullptr : &context.required_input(1);
+    const Shape& b_shape = packed_b_ ? b_shape_ : b->shape();
+    MatMulShape shape = InferShape(a.shape(), b_shape);
+    Tensor* output = context.output(0, shape.output);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const C* a_values = ComputeView<T>(context, &a);
+    const C* b_values = ComputeView<T>(context, b);
+    ComputeResult<T> result(context, *output);
+    int64_t count = shape.batch.num_elements();
+    const int64_t b_count = b_shape.rank() < 2 ? 1 : b_shape.SizeOfRange(0, b_shape.rank() - 2);
+    if (b_count == 1) {  // one matrix for every batch: more rows of A
+      shape.m *= count;
+      count = 1;
+    }
+    const auto product = [&](int64_t a_matrix, int64_t b_matrix, int64_t i) {
+      GemmArgs<C> args;
+      args.m = shape.m;
+      args.n = shape.n;
+      args.k = shape.k;
+      args.a = a_values + a_matrix * shape.m * shape.k;
+      args.a_row = shape.k;
+      args.packed_b = packed_b_ ? packed_b_->data<C>() + b_matrix * packed_b_->shape()[1] : nullptr;
+      args.b = b_values == nullptr ? nullptr : b_values + b_matrix * shape.k * shape.n;
+      args.b_k = shape.n;
+      args.c = result.data() + i * shape.m * shape.n;
+      args.c_row = shape.n;
+      return args;
+    };
+    if (count == 1) {
+      RunProducts<C>(context, 1, [&](int64_t) { return product(0, 0, 0); });
+    } else {
+      const auto a_matrices = OperandMatrices(context, a.shape(), shape.batch, count);
+      const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, count);
+      RunProducts<C>(context, count, [&](int64_t i) { return product(a_matrices[i], b_matrices[i], i); });
+    }
+    result.Finish();
+  }
+
+ private:
+  Shape b_shape_;
+  std::shared_ptr<const Tensor> packed_b_;
+};
+
+}  // namespace
+
+void RegisterMatMul(KernelRegistry& registry) {
+  registry.Add(Op("MatMul").Types(0, kFloats).Factory(MakeTyped<MatMul, FloatTypes>));
+  // Signed products wrap like unsigned ones.
+  constexpr TypeSet kWords = {ElementType::kInt32, ElementType::kUInt32};
+  constexpr TypeSet kLongs = {ElementType::kInt64, ElementType::kUInt64};
+  registry.Add(Op("MatMul").Types(0, kWords).Make<MatMul<uint32_t>>());
+  registry.Add(Op("MatMul").Types(0, kLongs).Make<MatMul<uint64_t>>());
+}
+
+}  // namespace tessera::cpu

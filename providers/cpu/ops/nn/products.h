@@ -1,0 +1,68 @@
+#pragma once
+
+// Matrix products of any element type an operator may have: floats through the packed engine, integers (which wrap, so they
+// are given as unsigned types) through plain loops.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "simd/gemm.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Rows [m0, m1) of an integer product. Alpha and the epilogue do not apply.
+template <class T>
+void IntegerProduct(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
+  static_assert(std::is_unsigned_v<T>);
+  // Narrow types would be promoted to int, where overflow is undefined.
+  using Sum = std::conditional_t<(sizeof(T) < 4), uint32_t, T>;
+  for (int64_t i = m0; i < m1; ++i) {
+    T* c = args.c + i * args.c_row;
+    if (!args.accumulate) std::fill_n(c, args.n, T{0});
+    const T* a = args.a + i * args.a_row;
+    if (args.b_col == 1) {
+      for (int64_t p = 0; p < args.k; ++p) {
+        const Sum x = a[p * args.a_k];
+        const T* b = args.b + p * args.b_k;
+        for (int64_t j = 0; j < args.n; ++j) c[j] = static_cast<T>(c[j] + x * b[j]);
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < args.n; ++j) {
+      const T* b = args.b + j * args.b_col;
+      Sum sum = 0;
+      for (int64_t p = 0; p < args.k; ++p) sum += static_cast<Sum>(a[p * args.a_k]) * static_cast<Sum>(b[p * args.b_k]);
+      c[j] = static_cast<T>(c[j] + sum);
+    }
+  }
+}
+
+/// `count` products of one shape, in parallel.
+template <class C>
+void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
+  if (count == 0) return;
+  const GemmArgs<C> first = product(0);
+  if (first.m == 0 || first.n == 0) return;
+  ThreadPool& threads = context.threads();
+  if constexpr (std::is_floating_point_v<C>) {
+    if (count > 1) {
+      GemmBatch<C>(threads, count, first, product);
+      return;
+    }
+    const size_t size = GemmWorkspaceSize(first, threads.num_threads());
+    Gemm(threads, first, size == 0 ? nullptr : context.scratch<C>(size).data());
+  } else {
+    const double cost = static_cast<double>(first.n) * static_cast<double>(first.k) * 0.2;
+    threads.ParallelFor(count * first.m, cost, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t row = begin % first.m;
+        const int64_t rows = std::min(first.m - row, end - begin);
+        IntegerProduct(product(begin / first.m), row, row + rows);
+        begin += rows;
+      }
+    });
+  }
+}
+
+}  // namespace tessera::cpu
