@@ -5,9 +5,9 @@
 #include "model/convert.h"
 #include "model/external_data.h"
 #include "model/functions.h"
+#include "model/inference.h"
 #include "model/raw_data_index.h"
 #include "onnx/defs/schema.h"
-#include "onnx/shape_inference/implementation.h"
 
 namespace tessera {
 namespace {
@@ -47,16 +47,6 @@ void FixDimensions(onnx::ModelProto& model, const std::map<std::string, int64_t>
   }
 }
 
-void InferTypes(onnx::ModelProto& model) {
-  // Not strict: where one node's shape cannot be inferred, the rest still is; kernels check shapes when they run.
-  const onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0, /*data_prop_val=*/true);
-  try {
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
-  } catch (const std::exception& error) {
-    Fail(ErrorCode::kInvalidGraph, "types do not fit: {}", error.what());
-  }
-}
-
 ModelMetadata MetadataOf(const onnx::ModelProto& model) {
   ModelMetadata metadata;
   metadata.producer_name = model.producer_name();
@@ -82,6 +72,7 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
   model.metadata = MetadataOf(proto);
   FixDimensions(proto, options.free_dimensions);
   InlineLocalFunctions(proto);
+  CheckNodes(proto);
   InferTypes(proto);
   for (int round = 0; InlineSchemaFunctions(proto, options.keep_function); ++round) {
     if (round == kMostRounds) Fail(ErrorCode::kInvalidGraph, "operators' function bodies nest without end");
