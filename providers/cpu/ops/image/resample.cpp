@@ -1,0 +1,252 @@
+#include "ops/image/resample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Where output position `o` lies on the source axis.
+class CoordinateMap {
+ public:
+  CoordinateMap(CoordinateMode mode, int64_t in, const AxisRequest& request)
+      : mode_(mode), request_(request), in_(static_cast<double>(in)), out_width_(request.scale * in_) {}
+
+  double operator()(int64_t o) const {
+    const double x = static_cast<double>(o);
+    const double scale = request_.scale;
+    switch (mode_) {
+      case CoordinateMode::kHalfPixel:
+        return (x + 0.5) / scale - 0.5;
+      case CoordinateMode::kHalfPixelSymmetric: {
+        const double adjustment = static_cast<double>(request_.out) / out_width_;
+        const double offset = in_ / 2 * (1 - adjustment);
+        return offset + (x + 0.5) / scale - 0.5;
+      }
+      case CoordinateMode::kPytorchHalfPixel:
+        return request_.out > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
+      case CoordinateMode::kAlignCorners:
+        return out_width_ == 1 ? 0.0 : x * (in_ - 1) / (out_width_ - 1);
+      case CoordinateMode::kAsymmetric:
+        return x / scale;
+      case CoordinateMode::kTfHalfPixelForNn:
+        return (x + 0.5) / scale;
+      case CoordinateMode::kTfCropAndResize: {
+        const double extent = (request_.roi_end - request_.roi_start) * (in_ - 1);
+        const double step = out_width_ == 1 ? extent / 2 : x * extent / (out_width_ - 1);
+        return step + request_.roi_start * (in_ - 1);
+      }
+    }
+    return 0;
+  }
+
+ private:
+  CoordinateMode mode_;
+  AxisRequest request_;
+  double in_;
+  double out_width_;
+};
+
+int64_t NearestIndex(NearestMode mode, double x, double scale) {
+  const double floor = std::floor(x);
+  const double ratio = x - floor;
+  double index = floor;
+  switch (mode) {
+    case NearestMode::kRoundPreferFloor:
+      index += ratio > 0.5 ? 1 : 0;
+      break;
+    case NearestMode::kRoundPreferCeil:
+      index += ratio >= 0.5 ? 1 : 0;
+      break;
+    case NearestMode::kFloor:
+      break;
+    case NearestMode::kCeil:
+      index = std::ceil(x);
+      break;
+    case NearestMode::kSimple:
+      index = scale < 1 ? std::ceil(x) : std::trunc(x);
+      break;
+  }
+  return static_cast<int64_t>(index);
+}
+
+double CubicKernel(double a, double x) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+/// The filter of one axis: its weights for a source position `ratio` right of the middle tap on the left.
+class Filter {
+ public:
+  Filter(const ResampleOptions& options, double scale)
+      : cubic_(options.mode == ResampleMode::kCubic),
+        a_(options.cubic_a),
+        stretch_(options.antialias ? std::min(scale, 1.0) : 1.0),
+        normalize_(options.antialias) {
+    const double radius = (cubic_ ? 2.0 : 1.0) / stretch_;
+    Require(radius < 1e9, "scale {} is too small for antialiasing", scale);
+    begin_ = static_cast<int64_t>(std::floor(-radius)) + 1;
+  }
+
+  int64_t taps() const { return 2 - 2 * begin_; }
+
+  void Weights(double ratio, double* weights) const {
+    double sum = 0;
+    for (int64_t i = 0; i < taps(); ++i) {
+      const double x = (static_cast<double>(begin_ + i) - ratio) * stretch_;
+      weights[i] = cubic_ ? CubicKernel(a_, x) : std::max(0.0, 1 - std::abs(x));
+      sum += weights[i];
+    }
+    if (!normalize_ || sum == 0) return;
+    for (int64_t i = 0; i < taps(); ++i) weights[i] /= sum;
+  }
+
+ private:
+  bool cubic_;
+  double a_;
+  double stretch_;
+  bool normalize_;
+  int64_t begin_;
+};
+
+/// A coordinate that integer arithmetic can hold; positions far outside all behave alike.
+double Bounded(double x, int64_t in) {
+  Require(!std::isnan(x), "scales or roi give a coordinate that is not a number");
+  const double limit = static_cast<double>(in) + 1e9;
+  return std::clamp(x, -limit, limit);
+}
+
+void FillNearest(const ResampleOptions& options, const CoordinateMap& map, double scale, AxisTable& table) {
+  for (int64_t o = 0; o < table.out; ++o) {
+    const double x = Bounded(map(o), table.in);
+    table.first[static_cast<size_t>(o)] =
+        static_cast<int32_t>(std::clamp<int64_t>(NearestIndex(options.nearest, x, scale), 0, table.in - 1));
+  }
+}
+
+void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, AxisTable& table) {
+  const Filter filter(options, scale);
+  const int64_t reach = filter.taps();
+  table.taps = std::min(reach, table.in);
+  table.weights.assign(static_cast<size_t>(CheckedMul(table.out, table.taps)), 0.0);
+  std::vector<double> weights(static_cast<size_t>(reach));
+  for (int64_t o = 0; o < table.out; ++o) {
+    const double x = Bounded(map(o), table.in);
+    const double floor = std::floor(x);
+    const bool whole = x == floor;
+    filter.Weights(whole ? 1.0 : x - floor, weights.data());
+    const int64_t begin = static_cast<int64_t>(floor) - reach / 2 + (whole ? 0 : 1);
+    if (options.exclude_outside) {
+      double sum = 0;
+      for (int64_t i = 0; i < reach; ++i) {
+        double& weight = weights[static_cast<size_t>(i)];
+        if (begin + i < 0 || begin + i >= table.in) weight = 0;
+        sum += weight;
+      }
+      if (sum != 0) {
+        for (double& weight : weights) weight /= sum;
+      }
+    }
+    // Taps outside repeat the border pixel: their weights move there.
+    const int64_t first = std::clamp<int64_t>(begin, 0, table.in - table.taps);
+    table.first[static_cast<size_t>(o)] = static_cast<int32_t>(first);
+    double* row = table.weights.data() + o * table.taps;
+    for (int64_t i = 0; i < reach; ++i) {
+      row[std::clamp<int64_t>(begin + i, 0, table.in - 1) - first] += weights[static_cast<size_t>(i)];
+    }
+  }
+  table.weights_f32.assign(table.weights.begin(), table.weights.end());
+}
+
+bool IsIdentity(const ResampleOptions& options, int64_t in, const AxisRequest& request) {
+  return in == request.out && std::abs(request.scale - 1) < 1e-9 &&
+         (options.coordinates != CoordinateMode::kTfCropAndResize || (request.roi_start == 0 && request.roi_end == 1));
+}
+
+}  // namespace
+
+ResampleMode ParseResampleMode(const std::string& name) {
+  if (name == "nearest") return ResampleMode::kNearest;
+  if (name == "linear" || name == "bilinear") return ResampleMode::kLinear;
+  if (name == "cubic") return ResampleMode::kCubic;
+  Fail(ErrorCode::kInvalidGraph, "mode is '{}'; nearest, linear or cubic is expected", name);
+}
+
+AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request) {
+  constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
+  Require(in <= kLongest && request.out <= kLongest, "an axis of {} elements resized to {} is too long", in, request.out);
+  AxisTable table;
+  table.in = in;
+  table.out = request.out;
+  table.first.resize(static_cast<size_t>(table.out));
+  const CoordinateMap map(options.coordinates, in, request);
+  if (options.mode == ResampleMode::kNearest) {
+    FillNearest(options, map, request.scale, table);
+  } else {
+    FillWeighted(options, map, request.scale, table);
+  }
+  if (options.coordinates == CoordinateMode::kTfCropAndResize) {
+    table.outside.resize(static_cast<size_t>(table.out));
+    bool any = false;
+    for (int64_t o = 0; o < table.out; ++o) {
+      const double x = map(o);
+      const bool outside = x < 0 || x > static_cast<double>(in - 1);
+      table.outside[static_cast<size_t>(o)] = outside;
+      any |= outside;
+    }
+    if (!any) table.outside.clear();
+  }
+  return table;
+}
+
+std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape,
+                                               std::span<const AxisRequest> requests) {
+  auto plan = std::make_unique<ResamplePlan>();
+  plan->options = options;
+  plan->out_shape = in_shape;
+  for (size_t i = 0; i < in_shape.rank(); ++i) {
+    Require(requests[i].out >= 0, "axis {} would get {} elements", i, requests[i].out);
+    Require(in_shape[i] > 0 || requests[i].out == 0, "axis {} is empty and can not be resized to {}", i, requests[i].out);
+    plan->out_shape[i] = requests[i].out;
+  }
+  plan->empty = plan->out_shape.num_elements() == 0;
+  if (plan->empty) return plan;
+  for (size_t i = 0; i < in_shape.rank(); ++i) {
+    if (IsIdentity(options, in_shape[i], requests[i])) {
+      if (in_shape[i] == 1) continue;
+      if (plan->dims.empty() || plan->dims.back().table != nullptr) plan->dims.emplace_back();
+      plan->dims.back().in *= in_shape[i];
+      plan->dims.back().out *= in_shape[i];
+    } else {
+      plan->tables.push_back(std::make_unique<AxisTable>(MakeAxisTable(options, in_shape[i], requests[i])));
+      plan->dims.push_back({in_shape[i], requests[i].out, plan->tables.back().get()});
+    }
+  }
+  plan->identity = plan->tables.empty();
+  return plan;
+}
+
+void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input) {
+  Tensor* output = context.output(0, input.type(), plan.out_shape);
+  if (output == nullptr || plan.empty) return;
+  if (plan.identity) {
+    if (input.is(ElementType::kString)) {
+      std::copy_n(input.data<std::string>(), input.num_elements(), output->mutable_data<std::string>());
+    } else {
+      std::memcpy(output->mutable_raw(), input.raw(), input.byte_size());
+    }
+  } else if (plan.options.mode == ResampleMode::kNearest) {
+    ResampleNearest(context, plan, input, *output);
+  } else {
+    ResampleWeighted(context, plan, input, *output);
+  }
+}
+
+}  // namespace tessera::cpu

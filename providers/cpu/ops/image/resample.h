@@ -1,0 +1,91 @@
+#pragma once
+
+// Separable resampling: what Resize and Upsample share. A plan holds, for each resized axis, which source positions an output
+// position reads and with which weights; it depends only on shapes and attributes and is reused from run to run.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+enum class ResampleMode : uint8_t { kNearest, kLinear, kCubic };
+
+enum class CoordinateMode : uint8_t {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kTfHalfPixelForNn,
+  kTfCropAndResize,
+};
+
+/// kSimple: floor going up, ceil going down, as before version 11.
+enum class NearestMode : uint8_t { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kSimple };
+
+struct ResampleOptions {
+  ResampleMode mode = ResampleMode::kNearest;
+  CoordinateMode coordinates = CoordinateMode::kHalfPixel;
+  NearestMode nearest = NearestMode::kRoundPreferFloor;
+  bool antialias = false;
+  bool exclude_outside = false;
+  double cubic_a = -0.75;
+  float extrapolation_value = 0;
+};
+
+/// What happens along one axis.
+struct AxisRequest {
+  int64_t out = 0;
+  double scale = 1;
+  double roi_start = 0;
+  double roi_end = 1;
+};
+
+/// Output position o reads source positions first[o] .. first[o] + taps - 1, all inside the axis.
+struct AxisTable {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t taps = 1;
+  std::vector<int32_t> first;
+  std::vector<double> weights;      // [out, taps]; empty for nearest
+  std::vector<float> weights_f32;   // the same, rounded
+  std::vector<uint8_t> outside;     // 1: the extrapolation value; empty: never
+};
+
+AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request);
+
+/// A shape with neighbouring untouched axes merged; `table` is null for those.
+struct ResampleDim {
+  int64_t in = 1;
+  int64_t out = 1;
+  const AxisTable* table = nullptr;
+};
+
+struct ResamplePlan {
+  ResampleOptions options;
+  Shape out_shape;
+  std::vector<std::unique_ptr<AxisTable>> tables;
+  std::vector<ResampleDim> dims;
+  bool identity = false;
+  bool empty = false;
+};
+
+/// `requests` has one entry per axis of `in_shape`.
+std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape,
+                                               std::span<const AxisRequest> requests);
+
+/// Fills output 0 from `input` as the plan says.
+void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input);
+
+/// The two ways to run a plan that is neither empty nor the identity.
+void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);
+void ResampleWeighted(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);
+
+/// "nearest", "linear", "cubic" and the older "bilinear".
+ResampleMode ParseResampleMode(const std::string& name);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,218 @@
+// Nearest resampling: rows of the output are gathered from rows of the input by element size; repeated rows are copied.
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <string>
+
+#include "ops/image/resample.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <int kBytes>
+struct Element {
+  unsigned char bytes[kBytes];
+};
+
+/// The last resized axis and what is contiguous behind it: one row of the output.
+struct RowGather {
+  const int32_t* first;
+  const uint8_t* outside;  // null: never
+  int64_t count;
+  size_t block;  // bytes of one position
+  int repeat;    // >= 2 when first[o] == o / repeat throughout
+  const void* fill;
+};
+
+template <class T>
+void GatherElements(const RowGather& row, const void* source, void* target) {
+  const T* in = static_cast<const T*>(source);
+  T* out = static_cast<T*>(target);
+  if (row.repeat == 2) {
+    for (int64_t i = 0; i < row.count / 2; ++i) {
+      out[2 * i] = in[i];
+      out[2 * i + 1] = in[i];
+    }
+  } else if (row.repeat > 2) {
+    for (int64_t i = 0; i < row.count / row.repeat; ++i) {
+      for (int r = 0; r < row.repeat; ++r) *out++ = in[i];
+    }
+  } else {
+    for (int64_t i = 0; i < row.count; ++i) out[i] = in[row.first[i]];
+  }
+}
+
+void GatherBlocks(const RowGather& row, const void* source, void* target) {
+  const auto* in = static_cast<const unsigned char*>(source);
+  auto* out = static_cast<unsigned char*>(target);
+  for (int64_t i = 0; i < row.count; ++i) std::memcpy(out + static_cast<size_t>(i) * row.block, in + static_cast<size_t>(row.first[i]) * row.block, row.block);
+}
+
+void GatherRow(const RowGather& row, const void* source, void* target) {
+  switch (row.block) {
+    case 1:
+      return GatherElements<uint8_t>(row, source, target);
+    case 2:
+      return GatherElements<uint16_t>(row, source, target);
+    case 3:
+      return GatherElements<Element<3>>(row, source, target);
+    case 4:
+      return GatherElements<uint32_t>(row, source, target);
+    case 8:
+      return GatherElements<uint64_t>(row, source, target);
+    case 12:
+      return GatherElements<Element<12>>(row, source, target);
+    case 16:
+      return GatherElements<Element<16>>(row, source, target);
+    default:
+      return GatherBlocks(row, source, target);
+  }
+}
+
+int RepeatFactor(const AxisTable& table) {
+  if (table.out % table.in != 0 || table.out / table.in < 2 || table.out / table.in > 64) return 1;
+  const int64_t repeat = table.out / table.in;
+  for (int64_t o = 0; o < table.out; ++o) {
+    if (table.first[static_cast<size_t>(o)] != o / repeat) return 1;
+  }
+  return static_cast<int>(repeat);
+}
+
+/// The extrapolation value as an element of `type`; zero bytes for types that are not numbers.
+void MakeFill(ElementType type, float value, void* fill) {
+  std::memset(fill, 0, 16);
+  if (type == ElementType::kComplex64 || type == ElementType::kFloat) {
+    std::memcpy(fill, &value, sizeof(value));
+  } else if (type == ElementType::kComplex128) {
+    const double wide = value;
+    std::memcpy(fill, &wide, sizeof(wide));
+  } else if (type == ElementType::kBool) {
+    *static_cast<uint8_t*>(fill) = value != 0;
+  } else if (ToTypeSet(FloatTypes{}).contains(type)) {
+    VisitType(FloatTypes{}, type, [&]<class T>() {
+      const T element = static_cast<T>(value);
+      std::memcpy(fill, &element, sizeof(T));
+    });
+  } else if (kInts.contains(type)) {
+    VisitType(IntTypes{}, type, [&]<class T>() {
+      const double low = static_cast<double>(std::numeric_limits<T>::min());
+      const double high = static_cast<double>(std::numeric_limits<T>::max());
+      const double rounded = std::nearbyint(static_cast<double>(value));
+      T element = 0;
+      if (rounded >= high) {
+        element = std::numeric_limits<T>::max();
+      } else if (rounded > low) {
+        element = static_cast<T>(rounded);
+      } else if (rounded <= low) {
+        element = std::numeric_limits<T>::min();
+      }
+      std::memcpy(fill, &element, sizeof(T));
+    });
+  }
+}
+
+void FillBlocks(void* target, size_t bytes, const void* fill, size_t element) {
+  auto* out = static_cast<unsigned char*>(target);
+  for (size_t i = 0; i < bytes; i += element) std::memcpy(out + i, fill, element);
+}
+
+struct Layout {
+  std::span<const ResampleDim> outer;  // every axis but the row's
+  int64_t rows = 1;
+  RowGather row{};
+  int64_t row_in = 1;  // source positions of one row
+};
+
+Layout MakeLayout(const ResamplePlan& plan, size_t element) {
+  Layout layout;
+  std::span<const ResampleDim> dims = plan.dims;
+  size_t block = element;
+  if (dims.back().table == nullptr) {
+    block *= static_cast<size_t>(dims.back().in);
+    dims = dims.first(dims.size() - 1);
+  }
+  const AxisTable& table = *dims.back().table;
+  layout.outer = dims.first(dims.size() - 1);
+  for (const ResampleDim& dim : layout.outer) layout.rows *= dim.out;
+  layout.row_in = table.in;
+  layout.row = {table.first.data(), table.outside.empty() ? nullptr : table.outside.data(), table.out, block,
+                RepeatFactor(table), nullptr};
+  return layout;
+}
+
+/// Source row of output row `row`; -1 when it lies outside.
+int64_t SourceRow(std::span<const ResampleDim> outer, int64_t row) {
+  int64_t source = 0, stride = 1;
+  for (size_t i = outer.size(); i-- > 0;) {
+    const ResampleDim& dim = outer[i];
+    const int64_t position = row % dim.out;
+    row /= dim.out;
+    if (dim.table == nullptr) {
+      source += position * stride;
+    } else {
+      if (!dim.table->outside.empty() && dim.table->outside[static_cast<size_t>(position)]) return -1;
+      source += dim.table->first[static_cast<size_t>(position)] * stride;
+    }
+    stride *= dim.in;
+  }
+  return source;
+}
+
+void GatherStrings(const ResamplePlan& plan, const Tensor& input, Tensor& output) {
+  const Layout layout = MakeLayout(plan, 1);
+  const std::string* in = input.data<std::string>();
+  std::string* out = output.mutable_data<std::string>();
+  const auto block = static_cast<int64_t>(layout.row.block);
+  for (int64_t r = 0; r < layout.rows; ++r) {
+    const int64_t source = SourceRow(layout.outer, r);
+    for (int64_t o = 0; o < layout.row.count; ++o, out += block) {
+      const bool outside = source < 0 || (layout.row.outside != nullptr && layout.row.outside[o]);
+      if (outside) {
+        std::fill_n(out, block, std::string());
+      } else {
+        std::copy_n(in + (source * layout.row_in + layout.row.first[o]) * block, block, out);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output) {
+  if (input.is(ElementType::kString)) return GatherStrings(plan, input, output);
+  const size_t element = static_cast<size_t>(BitWidth(input.type())) / 8;
+  Layout layout = MakeLayout(plan, element);
+  alignas(16) unsigned char fill[16];
+  MakeFill(input.type(), plan.options.extrapolation_value, fill);
+
+  const RowGather& row = layout.row;
+  const size_t in_bytes = static_cast<size_t>(layout.row_in) * row.block;
+  const size_t out_bytes = static_cast<size_t>(row.count) * row.block;
+  const auto* in = static_cast<const unsigned char*>(input.raw());
+  auto* out = static_cast<unsigned char*>(output.mutable_raw());
+  const double cost = static_cast<double>(row.count) * (0.4 + static_cast<double>(row.block) * 0.05);
+  context.threads().ParallelFor(layout.rows, cost, [&](int64_t begin, int64_t end) {
+    int64_t previous = -1;
+    for (int64_t r = begin; r < end; ++r) {
+      unsigned char* target = out + static_cast<size_t>(r) * out_bytes;
+      const int64_t source = SourceRow(layout.outer, r);
+      if (source < 0) {
+        FillBlocks(target, out_bytes, fill, element);
+      } else if (source == previous) {
+        std::memcpy(target, target - out_bytes, out_bytes);
+      } else {
+        GatherRow(row, in + static_cast<size_t>(source) * in_bytes, target);
+        if (row.outside != nullptr) {
+          for (int64_t o = 0; o < row.count; ++o) {
+            if (row.outside[o]) FillBlocks(target + static_cast<size_t>(o) * row.block, row.block, fill, element);
+          }
+        }
+      }
+      previous = source;
+    }
+  });
+}
+
+}  // namespace tessera::cpu
