@@ -1,0 +1,109 @@
+#pragma once
+
+// Elements of 4 and 2 bits, as tensors hold them: packed, the first element in the low bits of its byte.
+
+#include <cstdint>
+#include <cstring>
+
+#include "tessera/element_type.h"
+
+namespace tessera::cpu {
+
+constexpr bool IsPacked(ElementType type) noexcept {
+  switch (type) {
+    case ElementType::kInt4:
+    case ElementType::kUInt4:
+    case ElementType::kFloat4E2M1:
+    case ElementType::kInt2:
+    case ElementType::kUInt2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The code (unsigned, not sign-extended) of element `i`.
+template <int kBits>
+inline uint8_t LoadPacked(const uint8_t* bytes, int64_t i) noexcept {
+  constexpr int kPerByte = 8 / kBits;
+  return static_cast<uint8_t>(bytes[i / kPerByte] >> (i % kPerByte * kBits)) & ((1 << kBits) - 1);
+}
+
+/// Sets element `i`, leaving its neighbours. Threads must not share a byte.
+template <int kBits>
+inline void StorePacked(uint8_t* bytes, int64_t i, uint8_t code) noexcept {
+  constexpr int kPerByte = 8 / kBits;
+  constexpr int kMask = (1 << kBits) - 1;
+  const int shift = static_cast<int>(i % kPerByte) * kBits;
+  uint8_t& byte = bytes[i / kPerByte];
+  byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((code & kMask) << shift));
+}
+
+/// Elements [begin, begin + count) to one byte each; `sign_extend` for the signed integers.
+template <int kBits>
+void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend, uint8_t* out) noexcept {
+  constexpr int kPerByte = 8 / kBits;
+  const uint8_t sign = sign_extend ? uint8_t{1} << (kBits - 1) : uint8_t{0};
+  const auto extend = [sign](uint8_t code) { return static_cast<uint8_t>((code ^ sign) - sign); };
+  int64_t i = 0;
+  for (; i < count && (begin + i) % kPerByte != 0; ++i) out[i] = extend(LoadPacked<kBits>(bytes, begin + i));
+  const uint8_t* source = bytes + (begin + i) / kPerByte;
+  for (; i + kPerByte <= count; i += kPerByte, ++source) {
+    for (int k = 0; k < kPerByte; ++k) {
+      out[i + k] = extend(static_cast<uint8_t>(*source >> (k * kBits)) & ((1 << kBits) - 1));
+    }
+  }
+  for (; i < count; ++i) out[i] = extend(LoadPacked<kBits>(bytes, begin + i));
+}
+
+/// One byte each to elements [begin, begin + count); high bits are dropped. The unused bits of the last byte become 0 when
+/// the range ends inside it and it starts in this range.
+template <int kBits>
+void Pack(const uint8_t* codes, int64_t begin, int64_t count, uint8_t* bytes) noexcept {
+  constexpr int kPerByte = 8 / kBits;
+  constexpr int kMask = (1 << kBits) - 1;
+  int64_t i = 0;
+  for (; i < count && (begin + i) % kPerByte != 0; ++i) StorePacked<kBits>(bytes, begin + i, codes[i]);
+  uint8_t* target = bytes + (begin + i) / kPerByte;
+  for (; i + kPerByte <= count; i += kPerByte, ++target) {
+    int byte = 0;
+    for (int k = 0; k < kPerByte; ++k) byte |= (codes[i + k] & kMask) << (k * kBits);
+    *target = static_cast<uint8_t>(byte);
+  }
+  if (i < count) {
+    *target = 0;
+    for (; i < count; ++i) StorePacked<kBits>(bytes, begin + i, codes[i]);
+  }
+}
+
+/// The same for a packed type known at run time.
+inline void UnpackElements(ElementType type, const void* packed, int64_t begin, int64_t count, uint8_t* out) noexcept {
+  const auto* bytes = static_cast<const uint8_t*>(packed);
+  switch (type) {
+    case ElementType::kInt4:
+    case ElementType::kUInt4:
+    case ElementType::kFloat4E2M1:
+      return Unpack<4>(bytes, begin, count, type == ElementType::kInt4, out);
+    case ElementType::kInt2:
+    case ElementType::kUInt2:
+      return Unpack<2>(bytes, begin, count, type == ElementType::kInt2, out);
+    default:
+      std::memcpy(out, bytes + begin, static_cast<size_t>(count));
+  }
+}
+inline void PackElements(ElementType type, const uint8_t* codes, int64_t begin, int64_t count, void* packed) noexcept {
+  auto* bytes = static_cast<uint8_t*>(packed);
+  switch (type) {
+    case ElementType::kInt4:
+    case ElementType::kUInt4:
+    case ElementType::kFloat4E2M1:
+      return Pack<4>(codes, begin, count, bytes);
+    case ElementType::kInt2:
+    case ElementType::kUInt2:
+      return Pack<2>(codes, begin, count, bytes);
+    default:
+      std::memcpy(bytes + begin, codes, static_cast<size_t>(count));
+  }
+}
+
+}  // namespace tessera::cpu
