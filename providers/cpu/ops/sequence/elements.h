@@ -1,0 +1,47 @@
+#pragma once
+
+// What the sequence operators share.
+
+#include "base/check.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// An element that outlives the run: tensors that look at planned memory are copied.
+inline Value OwnedElement(const Value& value) {
+  const Tensor* tensor = value.tensor_if();
+  return tensor == nullptr || tensor->owner() != nullptr ? value : Value(tensor->Clone());
+}
+
+/// The declared element type of a sequence, else that of its first element.
+inline TypeInfo ElementTypeOfSequence(const TypeInfo& sequence, const TypeInfo& element) {
+  TypeInfo type = sequence.inner ? *sequence.inner : element;
+  type.shape.reset();
+  return type;
+}
+
+inline void RequireOneType(const Sequence& sequence) {
+  for (const Value& element : sequence.elements) {
+    const Tensor* first = sequence.elements.front().tensor_if();
+    const Tensor* tensor = element.tensor_if();
+    Require(first == nullptr || tensor == nullptr || first->type() == tensor->type(), "elements of a sequence are {} and {}",
+            sequence.elements.front().type().ToString(), element.type().ToString());
+  }
+}
+
+/// The one integer in an int32 or int64 tensor.
+inline int64_t ScalarIndex(const Tensor& tensor) {
+  Require(tensor.num_elements() == 1, "a position is {} numbers, expected one", tensor.num_elements());
+  if (tensor.is(ElementType::kInt32)) return tensor.data<int32_t>()[0];
+  Require(tensor.is(ElementType::kInt64), "a position is {}, expected int32 or int64", ElementTypeName(tensor.type()));
+  return tensor.data<int64_t>()[0];
+}
+
+/// `position` counted from the end where it is negative; throws Error unless it is in [-size, size).
+inline size_t ResolvePosition(int64_t position, size_t size) {
+  const auto n = static_cast<int64_t>(size);
+  Require(position >= -n && position < n, "position {} is outside a sequence of {} elements", position, size);
+  return static_cast<size_t>(position < 0 ? position + n : position);
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,117 @@
+// SplitToSequence (11, 24), ConcatFromSequence (11).
+
+#include <cstring>
+
+#include "ops/control_flow/rows.h"
+#include "ops/sequence/elements.h"
+
+namespace tessera::cpu {
+namespace {
+
+size_t ResolveAxis(int64_t axis, int64_t low, int64_t high) {
+  Require(axis >= low && axis < high, "axis {} is outside [{}, {})", axis, low, high);
+  return static_cast<size_t>(axis < 0 ? axis - low : axis);
+}
+
+class SplitToSequence final : public Kernel {
+ public:
+  explicit SplitToSequence(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis", 0)),
+        keeps_dims_(info.attribute<int64_t>("keepdims", 1) != 0),
+        element_type_(ElementTypeOfSequence(info.output_info(0), info.input_info(0))) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor* split = context.input(1);
+    const auto rank = static_cast<int64_t>(x.shape().rank());
+    const size_t axis = ResolveAxis(axis_, -rank, rank);
+    const int64_t size = x.shape()[axis];
+    const int64_t inner = x.shape().SizeOfRange(axis + 1, x.shape().rank()), outer = x.shape().SizeOfRange(0, axis);
+    Sequence sequence{element_type_, {}};
+    int64_t at = 0;
+    const auto take = [&](int64_t length) {
+      Require(length >= 0 && length <= size - at, "the parts of a split exceed dimension {} of {}", axis, x.shape().ToString());
+      Shape part = x.shape();
+      part[axis] = length;
+      Tensor piece(x.type(), part);
+      for (int64_t row = 0; row < outer; ++row) CopyElements(x, (row * size + at) * inner, piece, row * length * inner, length * inner);
+      at += length;
+      if (split == nullptr && !keeps_dims_) {
+        Shape squeezed;
+        for (size_t i = 0; i < part.rank(); ++i) {
+          if (i != axis) squeezed.Append(part[i]);
+        }
+        piece = piece.Reshaped(squeezed);
+      }
+      sequence.elements.emplace_back(std::move(piece));
+    };
+    if (split == nullptr || split->shape().rank() == 0) {
+      const int64_t length = split == nullptr ? 1 : ScalarIndex(*split);
+      Require(length > 0, "split is {}; parts need at least one element", length);
+      while (at < size) take(std::min(length, size - at));
+    } else {
+      for (int64_t i = 0; i < split->num_elements(); ++i) {
+        take(split->is(ElementType::kInt32) ? split->data<int32_t>()[i] : split->data<int64_t>()[i]);
+      }
+      Require(at == size, "the parts of a split add up to {}, dimension {} is {}", at, axis, size);
+    }
+    context.set_output(0, std::move(sequence));
+  }
+
+ private:
+  int64_t axis_;
+  bool keeps_dims_;
+  TypeInfo element_type_;
+};
+
+class ConcatFromSequence final : public Kernel {
+ public:
+  explicit ConcatFromSequence(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis")), new_axis_(info.attribute<int64_t>("new_axis", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    Require(context.input_value(0) != nullptr, "a sequence is required");
+    const auto& elements = context.input_value(0)->sequence().elements;
+    Require(!elements.empty(), "an empty sequence cannot be joined");
+    const Tensor& first = elements.front().tensor();
+    const auto rank = static_cast<int64_t>(first.shape().rank());
+    const size_t axis = new_axis_ ? ResolveAxis(axis_, -rank - 1, rank + 1) : ResolveAxis(axis_, -rank, rank);
+    const auto extent = [&](const Tensor& t) { return new_axis_ ? 1 : t.shape()[axis]; };
+    Shape result;
+    for (size_t i = 0; i < first.shape().rank() + (new_axis_ ? 1 : 0); ++i) {
+      result.Append(i == axis ? 0 : first.shape()[new_axis_ && i > axis ? i - 1 : i]);
+    }
+    for (const Value& element : elements) {
+      const Tensor& tensor = element.tensor();
+      bool fits = tensor.type() == first.type() && tensor.shape().rank() == first.shape().rank();
+      for (size_t i = 0; fits && i < tensor.shape().rank(); ++i) {
+        fits = tensor.shape()[i] == first.shape()[i] || (!new_axis_ && i == axis);
+      }
+      Require(fits, "elements {} {} and {} {} cannot be joined along axis {}", ElementTypeName(first.type()), first.shape().ToString(),
+              ElementTypeName(tensor.type()), tensor.shape().ToString(), axis);
+      result[axis] += extent(tensor);
+    }
+    Tensor& y = *context.output(0, result);
+    const int64_t outer = result.SizeOfRange(0, axis), inner = result.SizeOfRange(axis + 1, result.rank());
+    int64_t at = 0;
+    for (const Value& element : elements) {
+      const Tensor& tensor = element.tensor();
+      const int64_t run = extent(tensor) * inner;
+      for (int64_t row = 0; row < outer; ++row) CopyElements(tensor, row * run, y, row * result[axis] * inner + at, run);
+      at += run;
+    }
+  }
+
+ private:
+  int64_t axis_;
+  bool new_axis_;
+};
+
+}  // namespace
+
+void RegisterSplitToSequence(KernelRegistry& registry) {
+  registry.Add(Op("SplitToSequence").Versions(11).Make<SplitToSequence>());
+  registry.Add(Op("ConcatFromSequence").Versions(11).Make<ConcatFromSequence>());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,83 @@
+// StringNormalizer (10): drops stop words and changes case. Case follows Unicode's simple mappings, which no locale that ONNX
+// names changes; ill-formed UTF-8 is an error.
+
+#include <utf8proc.h>
+
+#include <unordered_set>
+#include <vector>
+
+#include "base/check.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+namespace {
+
+enum class CaseChange { kNone, kLower, kUpper };
+
+std::string ChangeCase(const std::string& text, CaseChange change) {
+  if (change == CaseChange::kNone) return text;
+  std::string result;
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  auto rest = static_cast<utf8proc_ssize_t>(text.size());
+  while (rest > 0) {
+    utf8proc_int32_t code = 0;
+    const utf8proc_ssize_t length = utf8proc_iterate(bytes, rest, &code);
+    Require(length > 0, "'{}' is not valid UTF-8", text);
+    bytes += length;
+    rest -= length;
+    utf8proc_uint8_t encoded[4];
+    const utf8proc_ssize_t written =
+        utf8proc_encode_char(change == CaseChange::kLower ? utf8proc_tolower(code) : utf8proc_toupper(code), encoded);
+    result.append(reinterpret_cast<const char*>(encoded), static_cast<size_t>(written));
+  }
+  return result;
+}
+
+CaseChange ParseAction(const std::string& name) {
+  if (name == "LOWER") return CaseChange::kLower;
+  if (name == "UPPER") return CaseChange::kUpper;
+  Require(name == "NONE", "case_change_action is '{}', expected LOWER, UPPER or NONE", name);
+  return CaseChange::kNone;
+}
+
+class StringNormalizer final : public Kernel {
+ public:
+  explicit StringNormalizer(const KernelInfo& info)
+      : action_(ParseAction(info.attribute<std::string>("case_change_action", "NONE"))),
+        case_sensitive_(info.attribute<int64_t>("is_case_sensitive", 0) != 0),
+        // Without case sensitivity both sides are compared in one case: the output's, or lower where it keeps its own.
+        compare_case_(action_ == CaseChange::kNone ? CaseChange::kLower : action_) {
+    for (const std::string& word : info.attribute<std::vector<std::string>>("stopwords", {})) {
+      stop_words_.insert(case_sensitive_ ? word : ChangeCase(word, compare_case_));
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 1), "the input is {}; [C] or [1,C] is expected", shape.ToString());
+    std::vector<std::string> kept;
+    for (const std::string& text : x.values<std::string>()) {
+      const bool stops = !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));
+      if (!stops) kept.push_back(ChangeCase(text, action_));
+    }
+    if (kept.empty()) kept.emplace_back();  // an empty result is one empty string
+    const auto count = static_cast<int64_t>(kept.size());
+    Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{count} : Shape{1, count});
+    std::move(kept.begin(), kept.end(), y.mutable_data<std::string>());
+  }
+
+ private:
+  CaseChange action_;
+  bool case_sensitive_;
+  CaseChange compare_case_;
+  std::unordered_set<std::string> stop_words_;
+};
+
+}  // namespace
+
+void RegisterStringNormalizer(KernelRegistry& registry) {
+  registry.Add(Op("StringNormalizer").Versions(10).Types(0, {ElementType::kString}).Make<StringNormalizer>());
+}
+
+}  // namespace tessera::cpu

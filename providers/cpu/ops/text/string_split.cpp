@@ -1,0 +1,82 @@
+// StringSplit (20): like Python's str.split; the pieces are padded with empty strings to one length.
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+namespace {
+
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+class StringSplit final : public Kernel {
+ public:
+  explicit StringSplit(const KernelInfo& info)
+      : delimiter_(info.attribute<std::string>("delimiter", "")),
+        most_(info.has_attribute("maxsplit") ? info.attribute<int64_t>("maxsplit") : -1) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    std::vector<std::vector<std::string_view>> pieces;
+    size_t longest = 0;
+    for (const std::string& text : x.values<std::string>()) {
+      pieces.push_back(delimiter_.empty() ? SplitAtSpace(text) : SplitAtDelimiter(text));
+      longest = std::max(longest, pieces.back().size());
+    }
+    Shape shape = x.shape();
+    shape.Append(static_cast<int64_t>(longest));
+    Tensor& y = *context.output(0, shape);
+    Tensor* counts = context.output(1, x.shape());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      std::string* row = y.mutable_data<std::string>() + i * longest;
+      for (size_t j = 0; j < longest; ++j) row[j] = j < pieces[i].size() ? pieces[i][j] : std::string_view();
+      if (counts != nullptr) counts->mutable_data<int64_t>()[i] = static_cast<int64_t>(pieces[i].size());
+    }
+  }
+
+ private:
+  bool MaySplit(size_t done) const { return most_ < 0 || static_cast<int64_t>(done) < most_; }
+
+  /// Runs of white space separate; none is kept at either end.
+  std::vector<std::string_view> SplitAtSpace(std::string_view text) const {
+    std::vector<std::string_view> pieces;
+    size_t at = 0;
+    while (true) {
+      while (at < text.size() && IsSpace(text[at])) ++at;
+      if (at == text.size()) return pieces;
+      if (!MaySplit(pieces.size())) {
+        pieces.push_back(text.substr(at));  // as in Python, the rest keeps its white space, at its end too
+        return pieces;
+      }
+      const size_t begin = at;
+      while (at < text.size() && !IsSpace(text[at])) ++at;
+      pieces.push_back(text.substr(begin, at - begin));
+    }
+  }
+
+  std::vector<std::string_view> SplitAtDelimiter(std::string_view text) const {
+    std::vector<std::string_view> pieces;
+    if (text.empty()) return {text};
+    while (MaySplit(pieces.size())) {
+      const size_t found = text.find(delimiter_);
+      if (found == std::string_view::npos) break;
+      pieces.push_back(text.substr(0, found));
+      text.remove_prefix(found + delimiter_.size());
+    }
+    pieces.push_back(text);
+    return pieces;
+  }
+
+  std::string delimiter_;
+  int64_t most_;
+};
+
+}  // namespace
+
+void RegisterStringSplit(KernelRegistry& registry) {
+  registry.Add(Op("StringSplit").Versions(20).Types(0, {ElementType::kString}).Make<StringSplit>());
+}
+
+}  // namespace tessera::cpu

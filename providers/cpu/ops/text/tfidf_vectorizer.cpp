@@ -1,0 +1,148 @@
+// TfIdfVectorizer (9): counts n-grams of a pool in each row, skipping up to max_skip_count items between their elements.
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/check.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// A trie over n-grams: what follows an item, and which n-gram ends there.
+template <class Item>
+struct Trie {
+  std::unordered_map<Item, std::unique_ptr<Trie>> next;
+  int64_t ngram = -1;
+};
+
+enum class Weighting { kTf, kIdf, kTfIdf };
+
+Weighting ParseMode(const std::string& mode) {
+  if (mode == "TF") return Weighting::kTf;
+  if (mode == "IDF") return Weighting::kIdf;
+  Require(mode == "TFIDF", "mode is '{}', expected TF, IDF or TFIDF", mode);
+  return Weighting::kTfIdf;
+}
+
+class TfIdfVectorizer final : public Kernel {
+ public:
+  explicit TfIdfVectorizer(const KernelInfo& info)
+      : mode_(ParseMode(info.attribute<std::string>("mode"))),
+        shortest_(info.attribute<int64_t>("min_gram_length")),
+        longest_(info.attribute<int64_t>("max_gram_length")),
+        skips_(info.attribute<int64_t>("max_skip_count")),
+        columns_(info.attribute<std::vector<int64_t>>("ngram_indexes")),
+        weights_(info.attribute<std::vector<float>>("weights", {})) {
+    Require(shortest_ > 0 && longest_ >= shortest_ && skips_ >= 0, "lengths from {} to {} with {} skips make no n-grams", shortest_, longest_, skips_);
+    for (int64_t column : columns_) {
+      Require(column >= 0 && column < kMostColumns, "n-gram index {} is outside [0, {})", column, kMostColumns);
+      width_ = std::max(width_, column + 1);
+    }
+    Require(weights_.empty() || static_cast<int64_t>(weights_.size()) >= static_cast<int64_t>(columns_.size()), "{} weights for {} n-grams",
+            weights_.size(), columns_.size());
+    const auto counts = info.attribute<std::vector<int64_t>>("ngram_counts");
+    if (info.has_attribute("pool_strings")) {
+      Fill(info.attribute<std::vector<std::string>>("pool_strings"), counts, strings_);
+    } else {
+      Fill(info.attribute<std::vector<int64_t>>("pool_int64s"), counts, ints_);
+    }
+    column_weights_.assign(static_cast<size_t>(width_), 1.0f);
+    for (size_t i = 0; i < columns_.size() && !weights_.empty(); ++i) column_weights_[static_cast<size_t>(columns_[i])] = weights_[i];
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() == 1 || shape.rank() == 2, "the input is {}; [C] or [N,C] is expected", shape.ToString());
+    const int64_t rows = shape.rank() == 1 ? 1 : shape[0], length = shape.back();
+    Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{width_} : Shape{rows, width_});
+    float* out = y.mutable_data<float>();
+    std::fill_n(out, y.num_elements(), 0.0f);
+    constexpr double kCostNs = 50;
+    context.threads().ParallelFor(rows, kCostNs * static_cast<double>(length * longest_ * (skips_ + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        float* counts = out + row * width_;
+        if (x.is(ElementType::kString)) {
+          Count(x.data<std::string>() + row * length, length, strings_, counts);
+        } else if (x.is(ElementType::kInt32)) {
+          Count(x.data<int32_t>() + row * length, length, ints_, counts);
+        } else {
+          Count(x.data<int64_t>() + row * length, length, ints_, counts);
+        }
+        Weigh(counts);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kMostColumns = int64_t{1} << 31;
+
+  template <class Item>
+  void Fill(const std::vector<Item>& pool, const std::vector<int64_t>& counts, Trie<Item>& trie) {
+    int64_t ngram = 0;
+    const auto total = static_cast<int64_t>(pool.size());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const auto size = static_cast<int64_t>(i) + 1;
+      const int64_t begin = counts[i], end = i + 1 < counts.size() ? counts[i + 1] : total;
+      Require(begin >= 0 && begin <= end && end <= total, "ngram_counts {} to {} do not divide a pool of {}", begin, end, total);
+      Require((end - begin) % size == 0, "{} pool items are not whole {}-grams", end - begin, size);
+      for (int64_t at = begin; at < end; at += size, ++ngram) {
+        Require(ngram < static_cast<int64_t>(columns_.size()), "the pool has more n-grams than ngram_indexes, {}", columns_.size());
+        if (size < shortest_ || size > longest_) continue;
+        Trie<Item>* node = &trie;
+        for (int64_t j = 0; j < size; ++j) {
+          auto& next = node->next[pool[static_cast<size_t>(at + j)]];
+          if (next == nullptr) next = std::make_unique<Trie<Item>>();
+          node = next.get();
+        }
+        node->ngram = ngram;
+      }
+    }
+  }
+
+  template <class Source, class Item>
+  void Count(const Source* row, int64_t length, const Trie<Item>& trie, float* counts) const {
+    for (int64_t distance = 1; distance <= skips_ + 1; ++distance) {
+      for (int64_t start = 0; start < length; ++start) {
+        const Trie<Item>* node = &trie;
+        for (int64_t n = 1, at = start; n <= longest_ && at < length; ++n, at += distance) {
+          const auto next = node->next.find(row[at]);
+          if (next == node->next.end()) break;
+          node = next->second.get();
+          // A single item skips nothing: it counts once, at distance 1.
+          if (node->ngram >= 0 && n >= shortest_ && (n > 1 || distance == 1)) ++counts[columns_[static_cast<size_t>(node->ngram)]];
+        }
+      }
+    }
+  }
+
+  void Weigh(float* counts) const {
+    if (mode_ == Weighting::kTf) return;
+    for (int64_t i = 0; i < width_; ++i) {
+      const float frequency = mode_ == Weighting::kIdf ? (counts[i] > 0 ? 1.0f : 0.0f) : counts[i];
+      counts[i] = frequency * column_weights_[static_cast<size_t>(i)];
+    }
+  }
+
+  Weighting mode_;
+  int64_t shortest_, longest_, skips_;
+  std::vector<int64_t> columns_;
+  std::vector<float> weights_, column_weights_;
+  int64_t width_ = 0;
+  Trie<std::string> strings_;
+  Trie<int64_t> ints_;
+};
+
+}  // namespace
+
+void RegisterTfIdfVectorizer(KernelRegistry& registry) {
+  registry.Add(Op("TfIdfVectorizer")
+                   .Versions(9)
+                   .Types(0, {ElementType::kString, ElementType::kInt32, ElementType::kInt64})
+                   .Make<TfIdfVectorizer>());
+}
+
+}  // namespace tessera::cpu
