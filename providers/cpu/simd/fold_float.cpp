@@ -1,0 +1,206 @@
+// Folds of float and double.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/fold_float.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/exp-inl.h"
+#include "simd/fold.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Fold F, class D, class V>
+HWY_INLINE V Map(D d, V x, V shift) {
+  if constexpr (F == Fold::kSumAbs) {
+    return hn::Abs(x);
+  } else if constexpr (F == Fold::kSumSquare) {
+    return hn::Mul(x, x);
+  } else if constexpr (F == Fold::kSumExp) {
+    return ExpAny(d, hn::Sub(x, shift));
+  } else if constexpr (F == Fold::kSumSquareCentered) {
+    const V centered = hn::Sub(x, shift);
+    return hn::Mul(centered, centered);
+  } else {
+    return x;
+  }
+}
+
+template <Fold F, class D, class V>
+HWY_INLINE V Join(D, V a, V b) {
+  if constexpr (F == Fold::kMax) {
+    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+  } else if constexpr (F == Fold::kMin) {
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+  } else if constexpr (F == Fold::kProd) {
+    return hn::Mul(a, b);
+  } else {
+    return hn::Add(a, b);
+  }
+}
+
+template <Fold F>
+constexpr bool kHasShift = F == Fold::kSumExp || F == Fold::kSumSquareCentered;
+
+/// Up to kBlock elements: short enough that lanes of floats lose no accuracy.
+template <Fold F, class T>
+HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V shift = hn::Set(d, shift_value);
+  const T identity = FoldIdentity<T>(F);
+  V a0 = hn::Set(d, identity), a1 = a0, a2 = a0, a3 = a0;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    a0 = Join<F>(d, a0, Map<F>(d, hn::LoadU(d, x + i), shift));
+    a1 = Join<F>(d, a1, Map<F>(d, hn::LoadU(d, x + i + lanes), shift));
+    a2 = Join<F>(d, a2, Map<F>(d, hn::LoadU(d, x + i + 2 * lanes), shift));
+    a3 = Join<F>(d, a3, Map<F>(d, hn::LoadU(d, x + i + 3 * lanes), shift));
+  }
+  for (; i + lanes <= count; i += lanes) a0 = Join<F>(d, a0, Map<F>(d, hn::LoadU(d, x + i), shift));
+  if (i < count) {
+    HWY_ALIGN T rest[HWY_LANES(T)];
+    for (int64_t j = 0; j < lanes; ++j) rest[j] = i + j < count ? x[i + j] : T{0};
+    const auto valid = hn::FirstN(d, static_cast<size_t>(count - i));
+    const V mapped = Map<F>(d, hn::Load(d, rest), shift);
+    a1 = Join<F>(d, a1, hn::IfThenElse(valid, mapped, hn::Set(d, identity)));
+  }
+  const V all = Join<F>(d, Join<F>(d, a0, a1), Join<F>(d, a2, a3));
+  HWY_ALIGN T lane[HWY_LANES(T)];
+  hn::Store(all, d, lane);
+  Wide<T> total = lane[0];
+  for (int64_t j = 1; j < lanes; ++j) total = JoinFolds<Wide<T>>(F, total, lane[j]);
+  return total;
+}
+
+template <Fold F, class T>
+HWY_INLINE Wide<T> FoldShort(const T* HWY_RESTRICT x, int64_t count) {
+  Wide<T> total = FoldIdentity<Wide<T>>(F);
+  for (int64_t i = 0; i < count; ++i) {
+    const Wide<T> v = x[i];
+    total = JoinFolds<Wide<T>>(F, total, F == Fold::kSumAbs ? std::abs(v) : F == Fold::kSumSquare ? v * v : v);
+  }
+  return total;
+}
+
+template <Fold F, class T>
+void FoldRows(const T* x, int64_t rows, int64_t stride, int64_t count, const T* shift, Wide<T>* acc) {
+  constexpr int64_t kBlock = 4096;
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* row = x + i * stride;
+    if constexpr (!kHasShift<F>) {
+      if (count < 8) {
+        acc[i] = JoinFolds<Wide<T>>(F, acc[i], FoldShort<F>(row, count));
+        continue;
+      }
+    }
+    const T row_shift = kHasShift<F> ? shift[i] : T{0};
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      acc[i] = JoinFolds<Wide<T>>(F, acc[i], FoldBlock<F>(row + begin, std::min(kBlock, count - begin), row_shift));
+    }
+  }
+}
+
+/// Joins `rows` rows into part[]. Four rows at a time, so that the partial results are loaded and stored seldom.
+template <Fold F, class T>
+HWY_INLINE void FoldColumnBlock(const T* HWY_RESTRICT x, int64_t rows, int64_t stride, int64_t columns,
+                                const T* HWY_RESTRICT shift, T* HWY_RESTRICT part) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t vectors = columns / lanes * lanes;
+  const V identity = hn::Set(d, FoldIdentity<T>(F));
+  const V none = hn::Zero(d);
+  for (int64_t j = 0; j < vectors; j += lanes) hn::StoreU(identity, d, part + j);
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    const T* r0 = x + i * stride;
+    const T* r1 = r0 + stride;
+    const T* r2 = r1 + stride;
+    const T* r3 = r2 + stride;
+    for (int64_t j = 0; j < vectors; j += lanes) {
+      const V s = kHasShift<F> ? hn::LoadU(d, shift + j) : none;
+      const V lower = Join<F>(d, Map<F>(d, hn::LoadU(d, r0 + j), s), Map<F>(d, hn::LoadU(d, r1 + j), s));
+      const V upper = Join<F>(d, Map<F>(d, hn::LoadU(d, r2 + j), s), Map<F>(d, hn::LoadU(d, r3 + j), s));
+      hn::StoreU(Join<F>(d, hn::LoadU(d, part + j), Join<F>(d, lower, upper)), d, part + j);
+    }
+  }
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < vectors; j += lanes) {
+      const V s = kHasShift<F> ? hn::LoadU(d, shift + j) : none;
+      hn::StoreU(Join<F>(d, hn::LoadU(d, part + j), Map<F>(d, hn::LoadU(d, x + i * stride + j), s)), d, part + j);
+    }
+  }
+  if (vectors == columns) return;
+  // The last columns, as one vector padded with neutral lanes.
+  V sum = identity;
+  HWY_ALIGN T rest[HWY_LANES(T)] = {};
+  const int64_t tail = columns - vectors;
+  HWY_ALIGN T shifts[HWY_LANES(T)] = {};
+  if (kHasShift<F>) std::copy_n(shift + vectors, tail, shifts);
+  for (i = 0; i < rows; ++i) {
+    std::copy_n(x + i * stride + vectors, tail, rest);
+    sum = Join<F>(d, sum, Map<F>(d, hn::Load(d, rest), hn::Load(d, shifts)));
+  }
+  hn::Store(sum, d, rest);
+  std::copy_n(rest, tail, part + vectors);
+}
+
+template <Fold F, class T>
+void FoldColumns(const T* x, int64_t rows, int64_t stride, int64_t columns, const T* shift, Wide<T>* acc) {
+  constexpr int64_t kRowBlock = 256;
+  HWY_ALIGN T part[kFoldColumns];
+  for (int64_t begin = 0; begin < rows; begin += kRowBlock) {
+    FoldColumnBlock<F>(x + begin * stride, std::min(kRowBlock, rows - begin), stride, columns, shift, part);
+    for (int64_t j = 0; j < columns; ++j) acc[j] = JoinFolds<Wide<T>>(F, acc[j], part[j]);
+  }
+}
+
+template <Fold F, class T>
+constexpr FoldKernels<T> Pair() {
+  return {FoldRows<F, T>, FoldColumns<F, T>};
+}
+
+template <class T>
+FoldTable<T> Table() {
+  return {Pair<Fold::kSum, T>(), Pair<Fold::kSumAbs, T>(), Pair<Fold::kSumSquare, T>(), Pair<Fold::kProd, T>(),
+          Pair<Fold::kMax, T>(), Pair<Fold::kMin, T>(),    Pair<Fold::kSumExp, T>(),    Pair<Fold::kSumSquareCentered, T>()};
+}
+
+}  // namespace
+
+FoldTable<float> FoldTableF32() { return Table<float>(); }
+FoldTable<double> FoldTableF64() { return Table<double>(); }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(FoldTableF32);
+HWY_EXPORT(FoldTableF64);
+
+template <>
+const FoldKernels<float>& FoldKernelsOf<float>(Fold fold) {
+  static const FoldTable<float> table = HWY_DYNAMIC_DISPATCH(FoldTableF32)();
+  return table[static_cast<size_t>(fold)];
+}
+template <>
+const FoldKernels<double>& FoldKernelsOf<double>(Fold fold) {
+  static const FoldTable<double> table = HWY_DYNAMIC_DISPATCH(FoldTableF64)();
+  return table[static_cast<size_t>(fold)];
+}
+
+}  // namespace tessera::cpu
+#endif
