@@ -12,11 +12,11 @@ namespace tessera::cpu {
 
 /// float for the 16-bit floats, else the type itself.
 template <class T>
-using Compute = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
+using ComputeType = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
 
 template <class T, class C>
 void LoadRow(const T* in, C* out, int64_t count) {
-  if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, Compute<T>>) {
+  if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, ComputeType<T>>) {
     ToFloat(in, out, count);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(in[i]);
@@ -25,7 +25,7 @@ void LoadRow(const T* in, C* out, int64_t count) {
 
 template <class C, class T>
 void StoreRow(const C* in, T* out, int64_t count) {
-  if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, Compute<T>>) {
+  if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, ComputeType<T>>) {
     FromFloat(in, out, count);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(in[i]);

@@ -134,8 +134,8 @@ class ReduceFold final : public Reduce {
   void Run(KernelContext& context, const Reduction& reduction, const Tensor& data, Tensor& out) const override {
     using S = typename WrapAs<T>::Type;
     T* y = out.mutable_data<T>();
-    FoldTensor<S, Compute<S>>(context, reduction, fold_, static_cast<const S*>(data.raw()), nullptr,
-                              [&](int64_t first, const Wide<Compute<S>>* values, int64_t count) {
+    FoldTensor<S, ComputeType<S>>(context, reduction, fold_, static_cast<const S*>(data.raw()), nullptr,
+                              [&](int64_t first, const Wide<ComputeType<S>>* values, int64_t count) {
                                 StoreFolded(finish_, values, count, reduction.reduced, y + first);
                               });
   }
@@ -154,10 +154,14 @@ class ReduceExtreme final : public Reduce {
  protected:
   void Run(KernelContext& context, const Reduction& reduction, const Tensor& data, Tensor& out) const override {
     T* y = static_cast<T*>(out.mutable_raw());
-    FoldTensor<T, Compute<T>>(context, reduction, fold_, static_cast<const T*>(data.raw()), nullptr,
-                              [&](int64_t first, const Wide<Compute<T>>* values, int64_t count) {
+    FoldTensor<T, ComputeType<T>>(context, reduction, fold_, static_cast<const T*>(data.raw()), nullptr,
+                              [&](int64_t first, const Wide<ComputeType<T>>* values, int64_t count) {
                                 for (int64_t i = 0; i < count; ++i) {
-                                  y[first + i] = is_bool ? static_cast<T>(values[i] != 0) : static_cast<T>(values[i]);
+                                  if constexpr (is_bool) {
+                                    y[first + i] = static_cast<T>(values[i] != 0);
+                                  } else {
+                                    y[first + i] = static_cast<T>(values[i]);
+                                  }
                                 }
                               });
   }
@@ -174,7 +178,7 @@ class ReduceLogSumExp final : public Reduce {
 
  protected:
   void Run(KernelContext& context, const Reduction& reduction, const Tensor& data, Tensor& out) const override {
-    using C = std::conditional_t<std::is_integral_v<T>, double, Compute<T>>;
+    using C = std::conditional_t<std::is_integral_v<T>, double, ComputeType<T>>;
     const T* x = data.data<T>();
     T* y = out.mutable_data<T>();
     const std::span<C> shift = context.scratch<C>(static_cast<size_t>(reduction.outputs));

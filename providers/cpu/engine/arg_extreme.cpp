@@ -1,0 +1,120 @@
+#include "engine/arg_extreme.h"
+
+#include <limits>
+
+#include "engine/convert_row.h"
+#include "engine/slots.h"
+#include "simd/arg_extreme.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kConvert = 1024;
+
+/// Whether position b wins over a, given a < b.
+template <class C>
+bool Wins(C a, C b, bool minimum, bool last) {
+  if (a != a || b != b) return b != b && (last || a == a);
+  if (a == b) return last;
+  return minimum ? b < a : b > a;
+}
+
+/// The extreme of one contiguous row.
+template <class T>
+int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count, bool minimum, bool last) {
+  using C = ComputeType<T>;
+  if constexpr (std::is_same_v<T, C>) {
+    return kernels.row(x, count, last);
+  } else {
+    alignas(64) C buffer[kConvert];
+    int64_t best = 0;
+    C value = {};
+    for (int64_t begin = 0; begin < count; begin += kConvert) {
+      const int64_t n = std::min(kConvert, count - begin);
+      LoadRow(x + begin, buffer, n);
+      const int64_t at = kernels.row(buffer, n, last);
+      if (begin == 0 || Wins(value, buffer[at], minimum, last)) {
+        best = begin + at;
+        value = buffer[at];
+      }
+    }
+    return best;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool minimum, bool last, int64_t* index) {
+  using C = ComputeType<T>;
+  const ArgKernels<C>& kernels = ArgKernelsOf<C>(minimum);
+  ThreadPool& threads = context.threads();
+  const int64_t outer = view.outer, count = view.count, inner = view.inner;
+  const double element_ns = std::is_same_v<T, C> ? 0.05 * sizeof(T) : 0.4;
+  if (inner == 1) {
+    const double row_ns = element_ns * static_cast<double>(count) + 10;
+    const int64_t parts = outer >= threads.num_threads() ? 1 : SlotCount(threads, (count + kConvert - 1) / kConvert, element_ns * kConvert);
+    if (parts == 1) {
+      threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) index[o] = Row(kernels, x + o * count, count, minimum, last);
+      });
+      return;
+    }
+    const auto partial = context.scratch<int64_t>(static_cast<size_t>(outer * parts));
+    threads.ParallelFor(outer * parts, row_ns / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = count * (i % parts) / parts, past = count * (i % parts + 1) / parts;
+        partial[static_cast<size_t>(i)] = first + Row(kernels, x + i / parts * count + first, past - first, minimum, last);
+      }
+    });
+    for (int64_t o = 0; o < outer; ++o) {
+      const T* row = x + o * count;
+      int64_t best = partial[static_cast<size_t>(o * parts)];
+      for (int64_t p = 1; p < parts; ++p) {
+        const int64_t at = partial[static_cast<size_t>(o * parts + p)];
+        if (Wins(static_cast<C>(row[best]), static_cast<C>(row[at]), minimum, last)) best = at;
+      }
+      index[o] = best;
+    }
+    return;
+  }
+  Require(count <= std::numeric_limits<int32_t>::max(), "an axis of {} elements is too long", count);
+  const int64_t blocks = (inner + kArgColumns - 1) / kArgColumns;
+  const double unit_ns = 3 * element_ns * static_cast<double>(count * std::min(inner, kArgColumns)) + 20;
+  const int64_t units = outer * blocks;
+  const int64_t slots = SlotCount(threads, units, unit_ns);
+  const int64_t panel_size = std::is_same_v<T, C> ? 0 : count * std::min(inner, kArgColumns);
+  const auto panels = context.scratch<C>(static_cast<size_t>(CheckedMul(panel_size, slots)));
+  ParallelSlots(threads, slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t column = unit % blocks * kArgColumns, columns = std::min(kArgColumns, inner - column);
+      const T* in = x + unit / blocks * count * inner + column;
+      int64_t* out = index + unit / blocks * inner + column;
+      if constexpr (std::is_same_v<T, C>) {
+        (void)slot;
+        kernels.columns(in, count, inner, columns, last, out);
+      } else {
+        C* panel = panels.data() + slot * panel_size;
+        for (int64_t i = 0; i < count; ++i) LoadRow(in + i * inner, panel + i * columns, columns);
+        kernels.columns(panel, count, columns, columns, last, out);
+      }
+    }
+  });
+}
+
+#define TESSERA_ARG(T) template void ArgExtreme<T>(KernelContext&, const AxisView&, const T*, bool, bool, int64_t*)
+TESSERA_ARG(float);
+TESSERA_ARG(double);
+TESSERA_ARG(Float16);
+TESSERA_ARG(BFloat16);
+TESSERA_ARG(int8_t);
+TESSERA_ARG(uint8_t);
+TESSERA_ARG(int16_t);
+TESSERA_ARG(uint16_t);
+TESSERA_ARG(int32_t);
+TESSERA_ARG(uint32_t);
+TESSERA_ARG(int64_t);
+TESSERA_ARG(uint64_t);
+#undef TESSERA_ARG
+
+}  // namespace tessera::cpu

@@ -1,0 +1,29 @@
+#pragma once
+
+// ParallelFor for bodies that need scratch memory of their own.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tessera/thread_pool.h"
+
+namespace tessera::cpu {
+
+/// How many slots `items` of `item_ns` nanoseconds each are worth: at most one per thread, at least one.
+inline int64_t SlotCount(const ThreadPool& threads, int64_t items, double item_ns) {
+  const double worth = static_cast<double>(items) * item_ns / ThreadPool::kSerialBelowNs + 1;
+  const int64_t most = std::max<int64_t>(std::min<int64_t>(threads.num_threads(), items), 1);
+  return worth >= static_cast<double>(most) ? most : static_cast<int64_t>(worth);
+}
+
+/// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot.
+template <class Body>
+void ParallelSlots(ThreadPool& threads, int64_t slots, int64_t items, double item_ns, Body&& body) {
+  const auto begin_of = [&](int64_t slot) { return items / slots * slot + std::min(slot, items % slots); };
+  threads.ParallelFor(slots, item_ns * static_cast<double>(items) / static_cast<double>(slots),
+                      [&](int64_t first, int64_t last) {
+                        for (int64_t slot = first; slot < last; ++slot) body(slot, begin_of(slot), begin_of(slot + 1));
+                      });
+}
+
+}  // namespace tessera::cpu

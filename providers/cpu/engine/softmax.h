@@ -1,0 +1,12 @@
+#pragma once
+
+#include "engine/axis.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// softmax or its logarithm along the view's axis; y may be x. T: float, double, Float16, BFloat16.
+template <class T>
+void SoftmaxAlong(KernelContext& context, const AxisView& view, const T* x, T* y, bool log);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,48 @@
+// Hardmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
+
+#include <cstring>
+
+#include "engine/arg_extreme.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+class Hardmax final : public Kernel {
+ public:
+  explicit Hardmax(const KernelInfo& info)
+      : flatten_(info.since_version() < 13), axis_(info.attribute<int64_t>("axis", flatten_ ? 1 : -1)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& shape = input.shape();
+    Tensor* out = context.output(0, shape);
+    if (out == nullptr || out->num_elements() == 0) return;
+    const size_t axis = NormalizeAxis(axis_, shape.rank());
+    const AxisView view = flatten_ ? AxisView(shape.SizeOfRange(0, axis), shape.SizeOfRange(axis, shape.rank()), 1)
+                                   : AxisView(shape, axis);
+    const auto index = context.scratch<int64_t>(static_cast<size_t>(view.outer * view.inner));
+    ArgExtreme<T>(context, view, input.data<T>(), false, false, index.data());
+    T* y = out->mutable_data<T>();
+    std::memset(static_cast<void*>(y), 0, out->byte_size());
+    for (int64_t o = 0; o < view.outer; ++o) {
+      for (int64_t k = 0; k < view.inner; ++k) {
+        y[(o * view.count + index[static_cast<size_t>(o * view.inner + k)]) * view.inner + k] = static_cast<T>(1.0f);
+      }
+    }
+  }
+
+ private:
+  bool flatten_;
+  int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterHardmax(KernelRegistry& registry) {
+  registry.Add(Op("Hardmax").Types(0, kFloats).Factory(MakeTyped<Hardmax, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,46 @@
+// Softmax, LogSoftmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
+
+#include "engine/softmax.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T, bool kLog>
+class SoftmaxKernel final : public Kernel {
+ public:
+  explicit SoftmaxKernel(const KernelInfo& info)
+      : flatten_(info.since_version() < 13), axis_(info.attribute<int64_t>("axis", flatten_ ? 1 : -1)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& shape = input.shape();
+    Tensor* out = context.output(0, shape);
+    if (out == nullptr || out->num_elements() == 0) return;
+    const size_t axis = NormalizeAxis(axis_, shape.rank());
+    const AxisView view = flatten_ ? AxisView(shape.SizeOfRange(0, axis), shape.SizeOfRange(axis, shape.rank()), 1)
+                                   : AxisView(shape, axis);
+    SoftmaxAlong<T>(context, view, input.data<T>(), out->mutable_data<T>(), kLog);
+  }
+
+ private:
+  bool flatten_;
+  int64_t axis_;
+};
+
+template <class T>
+using Softmax = SoftmaxKernel<T, false>;
+template <class T>
+using LogSoftmax = SoftmaxKernel<T, true>;
+
+}  // namespace
+
+void RegisterSoftmax(KernelRegistry& registry) {
+  registry.Add(Op("Softmax").Types(0, kFloats).InPlace(0, 0).Factory(MakeTyped<Softmax, FloatTypes>));
+}
+void RegisterLogSoftmax(KernelRegistry& registry) {
+  registry.Add(Op("LogSoftmax").Types(0, kFloats).InPlace(0, 0).Factory(MakeTyped<LogSoftmax, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

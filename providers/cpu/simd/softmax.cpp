@@ -1,0 +1,178 @@
+// Softmax along contiguous rows and along columns.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/softmax.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/exp-inl.h"
+#include "simd/softmax.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The maximum of a row; a NaN in the row may be lost here, the exponentials bring it back.
+template <class T>
+HWY_INLINE T MaxOf(const T* HWY_RESTRICT x, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  T top = -std::numeric_limits<T>::infinity();
+  int64_t i = 0;
+  if (count >= lanes) {
+    auto a0 = hn::LoadU(d, x), a1 = a0, a2 = a0, a3 = a0;
+    for (i = lanes; i + 4 * lanes <= count; i += 4 * lanes) {
+      a0 = hn::Max(hn::LoadU(d, x + i), a0);
+      a1 = hn::Max(hn::LoadU(d, x + i + lanes), a1);
+      a2 = hn::Max(hn::LoadU(d, x + i + 2 * lanes), a2);
+      a3 = hn::Max(hn::LoadU(d, x + i + 3 * lanes), a3);
+    }
+    for (; i + lanes <= count; i += lanes) a0 = hn::Max(hn::LoadU(d, x + i), a0);
+    top = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a0, a1), hn::Max(a2, a3))));
+    if (top != top) top = -std::numeric_limits<T>::infinity();
+  }
+  for (; i < count; ++i) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+/// exp(x - top) to y unless y is null; the sum of them. x <= top or NaN.
+template <bool kStore, class T>
+HWY_INLINE T ExpSum(const T* x, T* y, int64_t count, T top) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, top);
+  auto s0 = hn::Zero(d), s1 = s0;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto e0 = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i), shift));
+    const auto e1 = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift));
+    if (kStore) {
+      hn::StoreU(e0, d, y + i);
+      hn::StoreU(e1, d, y + i + lanes);
+    }
+    s0 = hn::Add(s0, e0);
+    s1 = hn::Add(s1, e1);
+  }
+  for (; i < count; i += lanes) {
+    const int64_t n = std::min(lanes, count - i);
+    if (n == lanes) {
+      const auto e = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i), shift));
+      if (kStore) hn::StoreU(e, d, y + i);
+      s0 = hn::Add(s0, e);
+    } else {
+      HWY_ALIGN T rest[HWY_LANES(T)];
+      std::fill_n(rest, HWY_LANES(T), -std::numeric_limits<T>::infinity());
+      std::copy_n(x + i, n, rest);
+      // Lanes past the end are far below any top, unless top itself is -inf: they must not add NaN.
+      const auto e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), ExpBounded(d, hn::Sub(hn::Load(d, rest), shift)));
+      hn::Store(e, d, rest);
+      if (kStore) std::copy_n(rest, n, y + i);
+      s1 = hn::Add(s1, e);
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+}
+
+template <class T>
+HWY_INLINE void Scale(T* y, int64_t count, T factor) {
+  for (int64_t i = 0; i < count; ++i) y[i] *= factor;
+}
+
+template <class T>
+HWY_INLINE void Subtract(const T* x, T* y, int64_t count, T top, T log_sum) {
+  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - top) - log_sum;
+}
+
+template <class T>
+void SoftmaxRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
+  for (int64_t i = 0; i < rows; ++i, x += count, y += count) {
+    const T top = MaxOf(x, count);
+    if (log) {
+      Subtract(x, y, count, top, static_cast<T>(std::log(ExpSum<false>(x, y, count, top))));
+    } else {
+      Scale(y, count, T{1} / ExpSum<true>(x, y, count, top));
+    }
+  }
+}
+
+template <class T>
+void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, bool log) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN T top[kSoftmaxColumns];
+  HWY_ALIGN T sum[kSoftmaxColumns];
+  HWY_ALIGN T row[kSoftmaxColumns];
+  std::copy_n(x, columns, top);
+  for (int64_t i = 1; i < count; ++i) {
+    const T* in = x + i * stride;
+    for (int64_t j = 0; j < columns; ++j) top[j] = in[j] > top[j] ? in[j] : top[j];
+  }
+  std::fill_n(sum, columns, T{0});
+  std::fill(top + columns, top + std::min((columns + lanes - 1) / lanes * lanes, kSoftmaxColumns), T{0});
+  for (int64_t i = 0; i < count; ++i) {
+    const T* in = x + i * stride;
+    T* out = log ? row : y + i * stride;
+    int64_t j = 0;
+    for (; j + lanes <= columns; j += lanes) {
+      const auto e = ExpBounded(d, hn::Sub(hn::LoadU(d, in + j), hn::Load(d, top + j)));
+      hn::StoreU(e, d, out + j);
+      hn::Store(hn::Add(hn::Load(d, sum + j), e), d, sum + j);
+    }
+    if (j < columns) {
+      HWY_ALIGN T rest[HWY_LANES(T)] = {};
+      std::copy_n(in + j, columns - j, rest);
+      hn::Store(ExpBounded(d, hn::Sub(hn::Load(d, rest), hn::Load(d, top + j))), d, rest);
+      for (int64_t k = 0; j + k < columns; ++k) {
+        out[j + k] = rest[k];
+        sum[j + k] += rest[k];
+      }
+    }
+  }
+  if (log) {
+    for (int64_t j = 0; j < columns; ++j) sum[j] = std::log(sum[j]);
+    for (int64_t i = 0; i < count; ++i) {
+      const T* in = x + i * stride;
+      T* out = y + i * stride;
+      for (int64_t j = 0; j < columns; ++j) out[j] = (in[j] - top[j]) - sum[j];
+    }
+  } else {
+    for (int64_t j = 0; j < columns; ++j) sum[j] = T{1} / sum[j];
+    for (int64_t i = 0; i < count; ++i) {
+      T* out = y + i * stride;
+      for (int64_t j = 0; j < columns; ++j) out[j] *= sum[j];
+    }
+  }
+}
+
+}  // namespace
+
+SoftmaxKernels<float> SoftmaxTableF32() { return {SoftmaxRows<float>, SoftmaxColumns<float>}; }
+SoftmaxKernels<double> SoftmaxTableF64() { return {SoftmaxRows<double>, SoftmaxColumns<double>}; }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(SoftmaxTableF32);
+HWY_EXPORT(SoftmaxTableF64);
+
+const SoftmaxKernels<float>& SoftmaxKernelsF32() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(SoftmaxTableF32)();
+  return table;
+}
+const SoftmaxKernels<double>& SoftmaxKernelsF64() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(SoftmaxTableF64)();
+  return table;
+}
+
+}  // namespace tessera::cpu
+#endif
