@@ -123,6 +123,8 @@ struct ProviderFactory {
   std::span<const OptionSchema> options;
   /// Makes a provider from checked options (defaults filled in). Throws Error when it can't start: no device, no library.
   std::unique_ptr<ExecutionProvider> (*create)(const ProviderOptions& options);
+  /// Its library runs on the OpenMP team: the session's own loops then run there too, see docs on threads.
+  bool uses_openmp = false;
 };
 
 /// Every compiled-in provider, highest priority first.

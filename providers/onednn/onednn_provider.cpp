@@ -162,6 +162,7 @@ const ProviderFactory& OnednnProviderFactory() {
         onednn::CpuEngine();
         return std::make_unique<onednn::OnednnProvider>();
       },
+      .uses_openmp = true,
   };
   return factory;
 }

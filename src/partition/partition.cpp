@@ -1,6 +1,11 @@
 #include "partition/partition.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/check.h"
+#include "partition/unit_graph.h"
+#include "runtime/step_context.h"
 
 namespace tessera {
 namespace {
@@ -15,35 +20,217 @@ class RegistryLookup final : public KernelLookup {
   const GraphViewer& graph_;
 };
 
+/// Operators that are worth a trip to a device by themselves.
+bool IsHeavy(const Node& node) {
+  static const std::set<std::string_view> heavy = {"Conv",     "ConvTranspose", "MatMul", "Gemm", "Attention", "LSTM", "GRU",
+                                                   "RNN",      "Einsum",        "FlexAttention", "ConvInteger",
+                                                   "MatMulInteger", "QLinearConv", "QLinearMatMul"};
+  return heavy.contains(node.op_type);
+}
+
+class Partitioner {
+ public:
+  Partitioner(Graph& graph, const SessionResources& resources, const PartitionOptions& options, PlacementReport& report,
+              const Logger& log, const std::string& path)
+      : graph_(graph),
+        viewer_(graph),
+        resources_(resources),
+        options_(options),
+        report_(report),
+        log_(log),
+        path_(path),
+        units_(graph),
+        owner_(graph.num_node_slots(), -1),
+        refusals_(graph.num_node_slots()) {}
+
+  GraphPartition Run() {
+    GraphPartition result;
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
+        const std::string inner = path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/";
+        result.nested.emplace(std::pair(index, std::string(attribute)),
+                              PartitionGraph(*nested, resources_, options_, report_, log_, inner));
+      }
+    }
+    for (size_t i = 0; i < resources_.providers.size(); ++i) Offer(static_cast<int16_t>(i));
+    CheckAllTaken();
+    for (const NodeIndex first : units_.Order()) {
+      result.units.push_back(std::move(made_.at(static_cast<size_t>(owner_[static_cast<size_t>(first)]))));
+    }
+    Report(result);
+    return result;
+  }
+
+ private:
+  ExecutionProvider& provider(int16_t i) const noexcept { return *resources_.providers[static_cast<size_t>(i)].provider; }
+
+  class Sink final : public RefusalSink {
+   public:
+    Sink(Partitioner& partitioner, std::string_view provider) : partitioner_(partitioner), provider_(provider) {}
+    void Refuse(NodeIndex node, std::string reason) override { partitioner_.Refuse(node, provider_, std::move(reason)); }
+
+   private:
+    Partitioner& partitioner_;
+    std::string_view provider_;
+  };
+
+  void Refuse(NodeIndex node, std::string_view provider, std::string reason) {
+    if (!graph_.has_node(node)) return;
+    log_(LogLevel::kVerbose, "{}{}: {} refuses: {}", path_, graph_.node(node).Label(&viewer_), provider, reason);
+    refusals_[static_cast<size_t>(node)].emplace_back(std::string(provider), std::move(reason));
+  }
+
+  bool IsFree(NodeIndex node) const noexcept { return graph_.has_node(node) && owner_[static_cast<size_t>(node)] < 0; }
+
+  void Offer(int16_t index) {
+    ExecutionProvider& asked = provider(index);
+    const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
+    if (last && options_.disable_cpu_fallback) return;
+    const RegistryLookup lookup(asked.kernels(), viewer_);
+    Sink sink(*this, asked.name());
+    for (ComputeCapability& claim : asked.GetCapability(viewer_, lookup, sink)) {
+      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); });
+      if (claim.nodes.empty()) continue;
+      if (claim.fuse) {
+        Fuse(index, claim);
+      } else {
+        for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
+      }
+    }
+    if (resources_.providers[static_cast<size_t>(index)].memory != SessionResources::kHost) GiveBackIslands(index);
+  }
+
+  void TakeSingle(int16_t index, NodeIndex node, const KernelLookup& lookup) {
+    std::string why;
+    const KernelDef* def = lookup.Find(graph_.node(node), &why);
+    if (def == nullptr) return Refuse(node, provider(index).name(), std::move(why));
+    Take(index, {.provider = index, .nodes = {node}, .def = def});
+  }
+
+  void Take(int16_t index, Unit unit) {
+    for (const NodeIndex node : unit.nodes) {
+      owner_[static_cast<size_t>(node)] = static_cast<int32_t>(made_.size());
+      graph_.node(node).provider = provider(index).name();
+    }
+    made_.push_back(std::move(unit));
+  }
+
+  /// Compiles a claimed subgraph; what does not compile stays free for the next provider.
+  void Fuse(int16_t index, ComputeCapability& claim) {
+    std::erase_if(claim.nodes, [&](NodeIndex node) {
+      const bool nested = !graph_.Subgraphs(node).empty();
+      if (nested) Refuse(node, provider(index).name(), "nodes with nested graphs are not fused");
+      return nested;
+    });
+    size_t number = 0;
+    for (std::vector<NodeIndex>& part : units_.Split(claim.nodes)) {
+      const GraphViewer window(graph_, part);
+      auto fused = std::make_unique<Node>();
+      fused->op_type = claim.name.empty() ? "Fused" : claim.name;
+      fused->name = path_ + fused->op_type + (number++ == 0 ? "" : "_" + std::to_string(number));
+      fused->domain = "tessera.fused";
+      fused->inputs.assign(window.inputs().begin(), window.inputs().end());
+      fused->outputs.assign(window.outputs().begin(), window.outputs().end());
+      fused->provider = provider(index).name();
+      try {
+        const FusedSubgraph subgraph{fused.get(), window};
+        auto kernels = provider(index).Compile(std::span(&subgraph, 1));
+        Require(kernels.size() == 1 && kernels[0] != nullptr, "{} compiled no kernel", provider(index).name());
+        units_.Merge(part);
+        Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
+      } catch (const std::exception& error) {
+        log_(LogLevel::kWarning, "{}: subgraph {} does not compile: {}", provider(index).name(), fused->name, error.what());
+        for (const NodeIndex node : part) Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
+      }
+    }
+  }
+
+  /// Small groups of nodes on a device between nodes on the host: the copies in and out cost more than they win.
+  void GiveBackIslands(int16_t index) {
+    if (options_.min_island_nodes <= 1) return;
+    std::vector<bool> seen(owner_.size());
+    const auto mine = [&](NodeIndex node) {
+      const int32_t owner = owner_[static_cast<size_t>(node)];
+      return owner >= 0 && made_[static_cast<size_t>(owner)].provider == index;
+    };
+    for (const NodeIndex start : graph_.TopologicalOrder()) {
+      if (seen[static_cast<size_t>(start)] || !mine(start)) continue;
+      std::vector<NodeIndex> island = {start};
+      seen[static_cast<size_t>(start)] = true;
+      size_t neighbours = 0;
+      bool heavy = false;
+      for (size_t i = 0; i < island.size(); ++i) {
+        heavy |= IsHeavy(graph_.node(island[i]));
+        for (const auto edges : {units_.predecessors(island[i]), units_.successors(island[i])}) {
+          for (const NodeIndex other : edges) {
+            if (!mine(other)) {
+              ++neighbours;
+            } else if (!seen[static_cast<size_t>(other)]) {
+              seen[static_cast<size_t>(other)] = true;
+              island.push_back(other);
+            }
+          }
+        }
+      }
+      if (heavy || neighbours == 0 || static_cast<int64_t>(island.size()) >= options_.min_island_nodes) continue;
+      for (const NodeIndex node : island) {
+        Unit& unit = made_[static_cast<size_t>(owner_[static_cast<size_t>(node)])];
+        if (unit.fused != nullptr) continue;
+        owner_[static_cast<size_t>(node)] = -1;
+        graph_.node(node).provider.clear();
+        Refuse(node, provider(index).name(),
+               fmt::format("an island of {} between nodes elsewhere: its copies would cost more than it wins", island.size()));
+      }
+    }
+  }
+
+  void CheckAllTaken() const {
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      if (owner_[static_cast<size_t>(index)] >= 0) continue;
+      const Node& node = graph_.node(index);
+      std::string reasons;
+      for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)]) reasons += fmt::format("; {}: {}", name, reason);
+      if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
+      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}", path_, node.Label(&viewer_), node.since_version,
+           reasons);
+    }
+  }
+
+  void Report(const GraphPartition& result) {
+    for (const Unit& unit : result.units) {
+      for (const NodeIndex index : unit.nodes) {
+        const Node& node = graph_.node(index);
+        report_.nodes.push_back({.graph = path_,
+                                 .name = node.name,
+                                 .op_type = node.op_type,
+                                 .domain = node.domain,
+                                 .since_version = node.since_version,
+                                 .provider = node.provider,
+                                 .fused_into = unit.fused != nullptr ? unit.fused->name : "",
+                                 .refusals = refusals_[static_cast<size_t>(index)]});
+        for (PlacementReport::ProviderEntry& entry : report_.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
+      }
+    }
+  }
+
+  Graph& graph_;
+  const GraphViewer viewer_;
+  const SessionResources& resources_;
+  const PartitionOptions& options_;
+  PlacementReport& report_;
+  const Logger& log_;
+  const std::string path_;
+  UnitGraph units_;
+  std::vector<Unit> made_;
+  std::vector<int32_t> owner_;  // index into made_, by node
+  std::vector<std::vector<std::pair<std::string, std::string>>> refusals_;
+};
+
 }  // namespace
 
 GraphPartition PartitionGraph(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                              PlacementReport& report, const std::string& path) {
-  GraphPartition partition;
-  const GraphViewer viewer(graph);
-  for (const NodeIndex index : graph.TopologicalOrder()) {
-    Node& node = graph.node(index);
-    for (const auto& [attribute, nested] : graph.Subgraphs(index)) {
-      partition.nested.emplace(
-          std::pair(index, std::string(attribute)),
-          PartitionGraph(*nested, resources, options, report, path + node.Label(&viewer) + "." + std::string(attribute) + "/"));
-    }
-    Unit unit;
-    unit.nodes = {index};
-    std::string why;
-    for (size_t i = 0; i < resources.providers.size(); ++i) {
-      const ExecutionProvider& provider = *resources.providers[i].provider;
-      const RegistryLookup lookup(provider.kernels(), viewer);
-      unit.def = lookup.Find(node, &why);
-      if (unit.def == nullptr) continue;
-      unit.provider = static_cast<int16_t>(i);
-      node.provider = provider.name();
-      break;
-    }
-    if (unit.def == nullptr) Fail(ErrorCode::kNotImplemented, "{}: {}", node.Label(&viewer), why);
-    partition.units.push_back(std::move(unit));
-  }
-  return partition;
+                              PlacementReport& report, const Logger& log, const std::string& path) {
+  return Partitioner(graph, resources, options, report, log, path).Run();
 }
 
 }  // namespace tessera

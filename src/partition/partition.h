@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "graph/graph.h"
 #include "runtime/resources.h"
 #include "tessera/session.h"
@@ -16,10 +17,10 @@ namespace tessera {
 /// What one kernel runs: a node, or the nodes of a fused subgraph.
 struct Unit {
   int16_t provider = -1;
-  std::vector<NodeIndex> nodes;      // in topological order
-  const KernelDef* def = nullptr;    // of a single node
-  std::unique_ptr<Node> fused;       // stands for the nodes of a fused subgraph
-  std::unique_ptr<Kernel> kernel;    // compiled, for fused subgraphs
+  std::vector<NodeIndex> nodes;    // in topological order
+  const KernelDef* def = nullptr;  // of a single node
+  std::unique_ptr<Node> fused;     // stands for the nodes of a fused subgraph
+  std::unique_ptr<Kernel> kernel;  // compiled, for fused subgraphs
 };
 
 struct GraphPartition {
@@ -28,13 +29,14 @@ struct GraphPartition {
 };
 
 struct PartitionOptions {
+  /// A node that only CPU takes is an error, unless CPU was asked for by name.
   bool disable_cpu_fallback = false;
-  /// Device islands of fewer nodes go back to the host where their copies cost more than they win; 0: never.
-  int64_t min_island_nodes = 0;
+  /// Islands of fewer nodes on a device go back to the host where every neighbour is; 0: never.
+  int64_t min_island_nodes = 3;
 };
 
 /// Asks the providers in order and fills `report`. Sets Node::provider. Throws Error for nodes that nobody takes.
 GraphPartition PartitionGraph(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                              PlacementReport& report, const std::string& path = "");
+                              PlacementReport& report, const Logger& log, const std::string& path = "");
 
 }  // namespace tessera

@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "graph/graph.h"
 #include "runtime/own_value.h"
+#include "runtime/parallel_run.h"
+#include "runtime/profiler.h"
 #include "runtime/step_context.h"
 
 namespace tessera {
@@ -30,6 +32,7 @@ void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled"); }
 
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
     : plan_(std::move(plan)), resources_(resources), nested_(nested) {
+  if (resources_.profiler != nullptr) viewer_ = std::make_unique<GraphViewer>(*plan_->graph);
   for (const MemorySpace& memory : resources_.memories) addressable_.push_back(memory.allocator->addressable());
 }
 
@@ -56,6 +59,12 @@ void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
   for (const SlotIndex slot : plan_->graph_outputs) {
     if (plan_->slots[static_cast<size_t>(slot)].source == SlotSource::kStep) frame->UnbindResult(slot);
   }
+  for (const Plan::BorderCopy& copy : plan_->output_copies) frame->UnbindResult(copy.device);
+  for (const Plan::BorderCopy& copy : plan_->input_copies) {
+    // A bound device tensor stood here; the plan's own buffer is seated again by the next run.
+    if (frame->is_skipped(plan_->steps[static_cast<size_t>(copy.step)])) frame->value(copy.device) = Value();
+  }
+  frame->ClearSkipped();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(frame));
 }
@@ -67,7 +76,9 @@ void Executor::Shrink() {
 }
 
 void Executor::Run(Frame& frame, RunState& state) {
-  if (resources_.memory_pattern) {
+  if (resources_.parallel && !nested_) {
+    RunParallel(*this, frame, state);
+  } else if (resources_.memory_pattern) {
     RunPlanned(frame, state);
   } else {
     RunSteps(frame, state);
@@ -99,31 +110,60 @@ void Executor::RunPlanned(Frame& frame, RunState& state) {
 }
 
 void Executor::RunSteps(Frame& frame, RunState& state) {
-  StepContext context(frame, state);
+  Scratch& scratch = frame.scratch();
+  StepContext context(frame, state, scratch);
   const Step* const first = plan_->steps.data();
   const Step* const end = first + plan_->steps.size();
   const Step* step = first;
   try {
     for (; step != end; ++step) {
       if (state.cancelled()) [[unlikely]] ThrowCancelled();
+      if (step->synchronize != 0) [[unlikely]] SynchronizeBefore(*step, frame);
       const auto index = static_cast<size_t>(step - first);
       context.Begin(*step);
-      frame.BeginScratch(index);
-      step->kernel->Compute(context);
-      frame.EndScratch(index);
+      frame.BeginScratch(index, scratch);
+      if (state.profiler == nullptr) [[likely]] {
+        step->kernel->Compute(context);
+      } else {
+        ComputeProfiled(*step, context, state);
+      }
+      frame.EndScratch(index, scratch);
       for (const SlotIndex slot : plan_->freed_by(*step)) frame.Release(slot);
     }
+    if (!frame.streams.empty()) [[unlikely]] frame.Synchronize();
   } catch (...) {
-    frame.EndScratch(static_cast<size_t>(step - first));
-    for (size_t slot = 0; slot < plan_->slots.size(); ++slot) {
-      if (plan_->slots[slot].source == SlotSource::kStep) frame.Release(static_cast<SlotIndex>(slot));
-    }
-    RethrowAt(*step->node, *plan_->graph);
+    scratch.End();
+    CleanUp(frame);
+    RethrowAt(step != end ? *step->node : *(step - 1)->node, *plan_->graph);
   }
 }
 
-Value Executor::TakeResult(Frame& frame, size_t output) {
-  const SlotIndex slot = plan_->graph_outputs[output];
+void Executor::SynchronizeBefore(const Step& step, Frame& frame) {
+  for (size_t i = 0; i < frame.streams.size(); ++i) {
+    if ((step.synchronize >> i & 1) != 0 && frame.streams[i] != nullptr) frame.streams[i]->Synchronize();
+  }
+}
+
+void Executor::ComputeProfiled(const Step& step, StepContext& context, const RunState& state) const {
+  const auto start = Profiler::Clock::now();
+  step.kernel->Compute(context);
+  const auto finish = Profiler::Clock::now();
+  state.profiler->AddNode(*step.node, *viewer_, resources_.providers[static_cast<size_t>(step.provider)].provider->name(),
+                          context, start, finish);
+}
+
+/// After an error: nothing that the run allocated stays, and no device still works on it.
+void Executor::CleanUp(Frame& frame) noexcept {
+  try {
+    frame.Synchronize();
+  } catch (...) {  // the first error is the one to report
+  }
+  for (size_t slot = 0; slot < plan_->slots.size(); ++slot) {
+    if (plan_->slots[slot].source == SlotSource::kStep) frame.Release(static_cast<SlotIndex>(slot));
+  }
+}
+
+Value Executor::TakeResult(Frame& frame, SlotIndex slot) {
   const Slot& info = plan_->slots[static_cast<size_t>(slot)];
   Value result = info.source == SlotSource::kStep ? std::exchange(frame.value(slot), Value()) : frame.value(slot);
   if (Tensor* tensor = result.tensor_if(); tensor != nullptr) {
@@ -137,13 +177,12 @@ Value Executor::TakeResult(Frame& frame, size_t output) {
   return result;
 }
 
-void Executor::StoreResult(Frame& frame, size_t output, Value& result) {
+void Executor::StoreResult(Frame& frame, SlotIndex slot, Value& result) {
   Tensor* buffer = result.tensor_if();
   if (buffer == nullptr || !buffer->defined()) {
-    result = TakeResult(frame, output);
+    result = TakeResult(frame, slot);
     return;
   }
-  const SlotIndex slot = plan_->graph_outputs[output];
   const Tensor* computed = frame.value(slot).tensor_if();
   const std::string_view name = plan_->slots[static_cast<size_t>(slot)].name;
   Require(computed != nullptr, "output '{}' is not a tensor, but a tensor is given to hold it", name);

@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+class StepContext;
+
 class Executor {
  public:
   Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested);
@@ -40,18 +42,24 @@ class Executor {
   void Run(Frame& frame, RunState& state);
 
   /// The result in an output's slot, as a value that owns its buffer and shares it with nobody.
-  Value TakeResult(Frame& frame, size_t output);
+  Value TakeResult(Frame& frame, SlotIndex slot);
 
   /// Puts it into `result`: into the tensor there, when one is.
-  void StoreResult(Frame& frame, size_t output, Value& result);
+  void StoreResult(Frame& frame, SlotIndex slot, Value& result);
 
   /// Gives the memory of idle frames back.
   void Shrink();
 
+  const SessionResources& resources() const noexcept { return resources_; }
+
  private:
+  friend class ParallelRun;
   std::unique_ptr<Frame> TakeFrame();
   void GiveBack(std::unique_ptr<Frame> frame) noexcept;
   void RunSteps(Frame& frame, RunState& state);
+  static void SynchronizeBefore(const Step& step, Frame& frame);
+  void ComputeProfiled(const Step& step, StepContext& context, const RunState& state) const;
+  void CleanUp(Frame& frame) noexcept;
   /// Runs with the memory plan for the frame's input shapes, or learns one.
   void RunPlanned(Frame& frame, RunState& state);
 
@@ -62,6 +70,7 @@ class Executor {
   std::vector<std::unique_ptr<Frame>> idle_;
   ShapePlans shape_plans_;
   std::vector<bool> addressable_;  // by memory
+  std::unique_ptr<const GraphViewer> viewer_;  // for profiles
 };
 
 }  // namespace tessera

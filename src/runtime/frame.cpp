@@ -18,7 +18,8 @@ bool Overlaps(const Tensor& tensor, const Tensor& buffer) noexcept {
 }  // namespace
 
 Frame::Frame(const Plan& plan, const SessionResources& resources)
-    : plan_(plan), resources_(resources), values_(plan.slots.size()), seats_(plan.slots.size()) {
+    : plan_(plan), resources_(resources), values_(plan.slots.size()), seats_(plan.slots.size()),
+      scratch_(*resources.memories[SessionResources::kHost].allocator) {
   input_pointers_.reserve(plan.input_slots.size());
   for (const SlotIndex slot : plan.input_slots) {
     input_pointers_.push_back(slot == kNone ? nullptr : &values_[static_cast<size_t>(slot)]);
@@ -34,8 +35,6 @@ Frame::Frame(const Plan& plan, const SessionResources& resources)
 Frame::~Frame() {
   values_.clear();
   DropBuffers();
-  Allocator& host = *resources_.memories[SessionResources::kHost].allocator;
-  for (void* buffer : scratch_overflow_) host.Free(buffer);
 }
 
 Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
@@ -224,36 +223,10 @@ void Frame::DropBuffers() noexcept {
   memory_plan_ = nullptr;
 }
 
-void Frame::BeginScratch(size_t step) noexcept {
-  scratch_used_.store(0, std::memory_order_relaxed);
-  if (memory_plan_ != nullptr && memory_plan_->scratch[step].block >= 0) {
-    const MemoryPlan::Placement& place = memory_plan_->scratch[step];
-    scratch_ = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset;
-    scratch_size_ = place.bytes;
-  } else {
-    scratch_ = nullptr;
-    scratch_size_ = 0;
+void Frame::Synchronize() {
+  for (const auto& stream : streams) {
+    if (stream != nullptr) stream->Synchronize();
   }
-}
-
-void* Frame::Scratch(size_t bytes) {
-  const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-  if (rounded < bytes) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
-  const size_t begin = scratch_used_.fetch_add(rounded, std::memory_order_relaxed);
-  if (begin <= scratch_size_ && rounded <= scratch_size_ - begin) return scratch_ + begin;
-  void* buffer = resources_.memories[SessionResources::kHost].allocator->Allocate(std::max<size_t>(rounded, 1));
-  const std::lock_guard lock(scratch_mutex_);
-  scratch_overflow_.push_back(buffer);
-  return buffer;
-}
-
-void Frame::EndScratch(size_t step) noexcept {
-  const size_t used = scratch_used_.load(std::memory_order_relaxed);
-  if (trace_ != nullptr) trace_->scratch[step] = used;
-  if (scratch_overflow_.empty()) return;
-  Allocator& host = *resources_.memories[SessionResources::kHost].allocator;
-  for (void* buffer : scratch_overflow_) host.Free(buffer);
-  scratch_overflow_.clear();
 }
 
 }  // namespace tessera

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "runtime/shape_plans.h"
 #include "runtime/plan.h"
 #include "runtime/resources.h"
+#include "runtime/scratch.h"
 
 namespace tessera {
 
@@ -68,13 +68,32 @@ class Frame {
   /// Gives planned buffers back.
   void DropBuffers() noexcept;
 
-  // --- scratch of the step under way ------------------------------------------------------------------------------------
-  void BeginScratch(size_t step) noexcept;
-  void* Scratch(size_t bytes);
-  void EndScratch(size_t step) noexcept;
+  /// Planned scratch memory of a step.
+  void BeginScratch(size_t step, Scratch& scratch) const noexcept {
+    if (memory_plan_ == nullptr || memory_plan_->scratch[step].block < 0) return scratch.Begin(nullptr, 0);
+    const MemoryPlan::Placement& place = memory_plan_->scratch[step];
+    scratch.Begin(static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset, place.bytes);
+  }
+  void EndScratch(size_t step, Scratch& scratch) noexcept {
+    const size_t used = scratch.End();
+    if (trace_ != nullptr) [[unlikely]] trace_->scratch[step] = used;
+  }
+  Scratch& scratch() noexcept { return scratch_; }
 
-  std::vector<std::unique_ptr<Stream>> streams;  // by provider
-  Frame* next = nullptr;                         // in the executor's pool
+  /// Copy steps that this run leaves out: their target is bound already.
+  void SkipStep(size_t step) {
+    skipped_.resize(plan_.steps.size());
+    skipped_[step] = true;
+  }
+  bool is_skipped(const Step& step) const noexcept {
+    return !skipped_.empty() && skipped_[static_cast<size_t>(&step - plan_.steps.data())];
+  }
+  void ClearSkipped() noexcept { skipped_.clear(); }
+
+  /// Waits for all device queues.
+  void Synchronize();
+
+  std::vector<std::unique_ptr<Stream>> streams;  // by provider; empty without devices
 
  private:
   /// Where a slot's tensor is expected: planned memory or the caller's buffer.
@@ -99,11 +118,8 @@ class Frame {
   std::vector<int16_t> block_memories_;
   MemoryTrace* trace_ = nullptr;
 
-  std::byte* scratch_ = nullptr;
-  size_t scratch_size_ = 0;
-  std::atomic<size_t> scratch_used_{0};
-  std::mutex scratch_mutex_;
-  std::vector<void*> scratch_overflow_;
+  Scratch scratch_;
+  std::vector<bool> skipped_;
 };
 
 }  // namespace tessera

@@ -12,9 +12,6 @@
 
 namespace tessera {
 
-class SessionResources;
-class Executor;
-
 /// Numbers one value in one memory. A value that a device and the host both read has two.
 using SlotIndex = int32_t;
 
@@ -24,7 +21,7 @@ struct Slot {
   ValueIndex value = kNone;
   ElementType element = ElementType::kUndefined;  // undefined: known only at run time, or not a tensor
   SlotSource source = SlotSource::kStep;
-  bool is_output = false;
+  bool is_output = false;  // or what an output is copied from
   /// The frame's block may hold it: a fixed-size tensor that no result of the run can refer to.
   bool plannable = false;
   int16_t memory = 0;  // index into the session's memories; 0 is the host
@@ -51,6 +48,10 @@ struct Step {
   /// The provider's stream must be drained before this step reads host memory; bit i stands for provider i.
   uint32_t synchronize = 0;
   int16_t provider = 0;
+  /// Parallel execution: steps that wait for this one, and how many this one waits for.
+  uint32_t first_successor = 0;
+  uint32_t num_successors = 0;
+  uint32_t num_predecessors = 0;
 };
 
 struct Plan {
@@ -61,7 +62,17 @@ struct Plan {
   std::vector<SlotIndex> output_slots;  // of all steps
   std::vector<SlotIndex> free_slots;    // of all steps: last used there
   std::vector<SlotIndex> graph_inputs;  // by declared input; kNone when nobody reads it
-  std::vector<SlotIndex> graph_outputs;
+  std::vector<SlotIndex> graph_outputs;  // in host memory
+  /// Copies between the border and devices, which a run skips for values that are bound in the device's memory.
+  struct BorderCopy {
+    size_t border;  // position among inputs or outputs
+    int32_t step;
+    SlotIndex device;
+  };
+  std::vector<BorderCopy> input_copies;
+  std::vector<BorderCopy> output_copies;
+  /// By declared input: some step other than those copies reads it on the host, or it is an output.
+  std::vector<bool> host_reads_input;
   std::vector<TypeInfo> input_types;
   std::vector<TypeInfo> output_types;
   /// Slots of captured values and their position among the holding node's inputs (implicit ones follow its own).
@@ -78,6 +89,9 @@ struct Plan {
     std::unique_ptr<SubgraphRunner> runner;
   };
   std::vector<Nested> nested;
+
+  std::vector<int32_t> successors;  // of all steps
+  std::vector<int32_t> readers;     // by slot: steps that read it
 
   std::span<const SlotIndex> outputs_of(const Step& step) const noexcept {
     return {output_slots.data() + step.first_output, step.num_outputs};

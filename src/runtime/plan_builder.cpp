@@ -1,5 +1,8 @@
 #include "runtime/plan_builder.h"
 
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <map>
 
@@ -30,12 +33,20 @@ class PlanBuilder {
     AddInputs();
     for (Unit& unit : partition_.units) AddUnit(unit);
     for (const ValueIndex output : graph_.outputs()) {
+      const size_t steps = plan_->steps.size();
       const SlotIndex slot = SlotIn(output, SessionResources::kHost);
+      if (plan_->steps.size() > steps) {
+        const SlotIndex device = plan_->input_slots.back();
+        plan_->output_copies.push_back({plan_->graph_outputs.size(), static_cast<int32_t>(steps), device});
+        plan_->slots[static_cast<size_t>(device)].is_output = true;
+      }
       plan_->graph_outputs.push_back(slot);
       plan_->output_types.push_back(graph_.value(output).type);
       plan_->slots[static_cast<size_t>(slot)].is_output = true;
     }
+    MakeKernels();
     FindLifetimes();
+    FindOrder();
     return std::move(plan_);
   }
 
@@ -131,7 +142,6 @@ class PlanBuilder {
     step.node = &node;
     step.def = unit.def;
     step.provider = unit.provider;
-    step.kernel = MakeKernel(unit, node, *entry.provider);
     step.first_input = static_cast<uint32_t>(plan_->input_slots.size());
     step.num_inputs = static_cast<uint32_t>(inputs.size());
     plan_->input_slots.insert(plan_->input_slots.end(), inputs.begin(), inputs.end());
@@ -163,27 +173,61 @@ class PlanBuilder {
     }
     plan_->steps.push_back(step);
     if (unit.fused != nullptr) plan_->fused_nodes.push_back(std::move(unit.fused));
+    AddNested(node);
+    plan_->kernels.push_back(std::move(unit.kernel));
+    pending_kernels_.push_back({plan_->steps.size() - 1, plan_->kernels.size() - 1});
   }
 
-  Kernel* MakeKernel(Unit& unit, const Node& node, const ExecutionProvider& provider) {
-    if (unit.kernel != nullptr) {
-      plan_->kernels.push_back(std::move(unit.kernel));
-      return plan_->kernels.back().get();
-    }
-    const size_t first_nested = plan_->nested.size();
-    try {
-      for (const auto& [attribute, graph] : graph_.Subgraphs(node.index)) {
+  void AddNested(const Node& node) {
+    for (const auto& [attribute, graph] : graph_.Subgraphs(node.index)) {
+      try {
         auto& nested = partition_.nested.at({node.index, std::string(attribute)});
         auto plan = BuildPlan(*graph, std::move(nested), resources_, report_, &node,
                               path_ + node.Label(&viewer_) + "." + std::string(attribute) + "/");
         plan_->nested.push_back({node.index, std::string(attribute), std::make_unique<PlannedSubgraph>(std::move(plan), resources_)});
+      } catch (...) {
+        RethrowAt(node, graph_);
       }
-      const NodeKernelInfo info(node, viewer_, provider, resources_, std::span(plan_->nested).subspan(first_nested));
-      plan_->kernels.push_back(unit.def->factory()(info));
-    } catch (...) {
-      RethrowAt(node, graph_);
     }
-    return plan_->kernels.back().get();
+  }
+
+  /// Kernels of host providers are made in parallel: packing weights is most of the work at load.
+  void MakeKernels() {
+    std::vector<std::vector<size_t>> released(pending_kernels_.size());
+    const auto make = [&](size_t i) {
+      const auto [step_index, kernel_index] = pending_kernels_[i];
+      Step& step = plan_->steps[step_index];
+      auto& kernel = plan_->kernels[kernel_index];
+      if (kernel == nullptr) {
+        try {
+          const ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(step.provider)].provider;
+          const NodeKernelInfo info(*step.node, viewer_, provider, resources_, plan_->nested);
+          kernel = step.def->factory()(info);
+          released[i].assign(info.released().begin(), info.released().end());
+        } catch (...) {
+          RethrowAt(*step.node, graph_);
+        }
+      }
+      step.kernel = kernel.get();
+    };
+    std::vector<size_t> on_host;
+    for (size_t i = 0; i < pending_kernels_.size(); ++i) {
+      const Step& step = plan_->steps[pending_kernels_[i].first];
+      if (resources_.providers[static_cast<size_t>(step.provider)].memory == SessionResources::kHost) {
+        on_host.push_back(i);
+      } else {
+        make(i);
+      }
+    }
+    if (resources_.threads->num_threads() > 1 && on_host.size() > 1) {
+      tbb::task_arena arena(resources_.threads->num_threads());
+      arena.execute([&] { tbb::parallel_for(size_t{0}, on_host.size(), [&](size_t i) { make(on_host[i]); }); });
+    } else {
+      for (const size_t i : on_host) make(i);
+    }
+    for (size_t i = 0; i < released.size(); ++i) {
+      for (const size_t input : released[i]) released_inputs_.emplace_back(pending_kernels_[i].first, input);
+    }
   }
 
   void FindLifetimes() {
@@ -208,11 +252,70 @@ class PlanBuilder {
       for (auto& list : freed) std::erase(list, plan.inputs_of(step)[0]);
     }
     for (const SlotIndex slot : escaping_) plan.slots[static_cast<size_t>(slot)].plannable = false;
+    for (const Plan::BorderCopy& copy : plan.output_copies) {
+      if (plan.slots[static_cast<size_t>(copy.device)].source != SlotSource::kStep) continue;
+      plan.slots[static_cast<size_t>(copy.device)].plannable = false;
+    }
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       plan.steps[i].first_free = static_cast<uint32_t>(plan.free_slots.size());
       plan.steps[i].num_free = static_cast<uint32_t>(freed[i].size());
       plan.free_slots.insert(plan.free_slots.end(), freed[i].begin(), freed[i].end());
     }
+  }
+
+  /// Successors of each step, readers of each slot, and which copies a run may skip.
+  void FindOrder() {
+    Plan& plan = *plan_;
+    std::vector<std::vector<int32_t>> successors(plan.steps.size());
+    plan.readers.assign(plan.slots.size(), 0);
+    plan.host_reads_input.assign(plan.graph_inputs.size(), false);
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      Step& step = plan.steps[i];
+      std::vector<int32_t> before;
+      for (const SlotIndex slot : plan.inputs_of(step)) {
+        if (slot == kNone) continue;
+        ++plan.readers[static_cast<size_t>(slot)];
+        const int32_t producer = plan.slots[static_cast<size_t>(slot)].producer;
+        if (producer >= 0) before.push_back(producer);
+        const auto input = std::find(plan.graph_inputs.begin(), plan.graph_inputs.end(), slot);
+        if (input == plan.graph_inputs.end()) continue;
+        const auto position = static_cast<size_t>(input - plan.graph_inputs.begin());
+        if (step.kind == StepKind::kCopy) {
+          plan.input_copies.push_back({position, static_cast<int32_t>(i), plan.outputs_of(step)[0]});
+        } else {
+          plan.host_reads_input[position] = true;
+        }
+      }
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      step.num_predecessors = static_cast<uint32_t>(before.size());
+      for (const int32_t producer : before) successors[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
+    }
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      plan.steps[i].first_successor = static_cast<uint32_t>(plan.successors.size());
+      plan.steps[i].num_successors = static_cast<uint32_t>(successors[i].size());
+      plan.successors.insert(plan.successors.end(), successors[i].begin(), successors[i].end());
+    }
+    for (size_t i = 0; i < plan.graph_inputs.size(); ++i) {
+      const SlotIndex slot = plan.graph_inputs[i];
+      if (slot != kNone && plan.slots[static_cast<size_t>(slot)].is_output) plan.host_reads_input[i] = true;
+    }
+    DropReleasedConstants();
+  }
+
+  /// Constants that every reader keeps in a form of its own need no memory of theirs any more.
+  void DropReleasedConstants() {
+    Plan& plan = *plan_;
+    std::map<SlotIndex, int32_t> released;
+    for (const auto& [step, input] : released_inputs_) {
+      const auto inputs = plan.inputs_of(plan.steps[step]);
+      if (input < inputs.size() && inputs[input] != kNone) ++released[inputs[input]];
+    }
+    std::erase_if(plan.constants, [&](const auto& constant) {
+      const auto found = released.find(constant.first);
+      if (found == released.end() || found->second != plan.readers[static_cast<size_t>(constant.first)]) return false;
+      return !plan.slots[static_cast<size_t>(constant.first)].is_output;
+    });
   }
 
   const Graph& graph_;
@@ -226,6 +329,8 @@ class PlanBuilder {
   std::map<std::pair<ValueIndex, int16_t>, SlotIndex> slots_;
   std::map<SlotIndex, int16_t> pending_;  // copied to the host by a provider's stream that nobody waited for yet
   std::vector<SlotIndex> escaping_;       // results may refer to these
+  std::vector<std::pair<size_t, size_t>> pending_kernels_;  // step, index into the plan's kernels
+  std::vector<std::pair<size_t, size_t>> released_inputs_;  // step, input
 };
 
 }  // namespace

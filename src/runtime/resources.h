@@ -2,6 +2,8 @@
 
 // What all plans of a session share: providers, memories, threads, transfers, the profiler.
 
+#include <tbb/task_arena.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,8 +53,8 @@ class SessionResources {
   std::vector<ProviderEntry> providers;  // priority order, CPU last
   Profiler* profiler = nullptr;          // null: not profiling
   bool memory_pattern = true;
-  int inter_op_threads = 1;
-  bool parallel = false;
+  bool parallel = false;  // ExecutionMode::kParallel
+  std::shared_ptr<tbb::task_arena> inter_op_arena;  // null unless parallel
   bool has_streams = false;
 
  private:

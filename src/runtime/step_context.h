@@ -9,7 +9,7 @@ namespace tessera {
 /// The KernelContext of a step under way in a frame.
 class StepContext final : public KernelContext {
  public:
-  StepContext(Frame& frame, RunState& state) : frame_(frame), state_(state) {}
+  StepContext(Frame& frame, RunState& state, Scratch& scratch) : frame_(frame), state_(state), scratch_(scratch) {}
 
   void Begin(const Step& step) noexcept {
     step_ = &step;
@@ -19,6 +19,7 @@ class StepContext final : public KernelContext {
   }
 
   RunState& state() const noexcept { return state_; }
+  Frame& frame() const noexcept { return frame_; }
   const Step& step() const noexcept { return *step_; }
 
   bool has_output(size_t i) const noexcept override { return i < num_outputs_ && outputs_[i] != kNone; }
@@ -50,12 +51,13 @@ class StepContext final : public KernelContext {
     if (__builtin_mul_overflow(count, element_size, &bytes)) {
       Fail(ErrorCode::kRuntimeException, "out of memory: {} * {} bytes of scratch memory were asked for", count, element_size);
     }
-    return frame_.Scratch(bytes);
+    return scratch_.Take(bytes);
   }
 
  private:
   Frame& frame_;
   RunState& state_;
+  Scratch& scratch_;
   const Step* step_ = nullptr;
   const SlotIndex* outputs_ = nullptr;
 };

@@ -22,7 +22,7 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
     if (captured != nullptr) frame->value(slot) = *captured;
   }
   executor_.Run(*frame, state);
-  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = executor_.TakeResult(*frame, i);
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = executor_.TakeResult(*frame, plan.graph_outputs[i]);
 }
 
 }  // namespace tessera

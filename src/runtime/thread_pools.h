@@ -32,8 +32,8 @@ class RunScope {
 
 /// Runs everything on the calling thread.
 std::shared_ptr<SessionThreadPool> MakeSerialPool();
-/// Own threads: they spin for a moment after work and while a run is under way, then sleep on a futex.
-std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads);
+/// Own threads: they spin for a moment after work and while a run is under way (unless told not to), then sleep on a futex.
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin = true);
 /// libgomp's team, the one that oneDNN uses.
 std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 

@@ -36,7 +36,7 @@ void Wake(std::atomic<uint32_t>& word, int threads) noexcept {
 
 class WorkerPool final : public SessionThreadPool {
  public:
-  explicit WorkerPool(int threads) : threads_(threads) {
+  WorkerPool(int threads, bool spin) : threads_(threads), spin_(spin) {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Loop(); });
   }
 
@@ -128,7 +128,7 @@ class WorkerPool final : public SessionThreadPool {
 
   void WaitForChange(uint32_t seen) noexcept {
     const Clock::time_point start = Clock::now();
-    for (;;) {
+    while (spin_) {
       for (int i = 0; i < 64; ++i) {
         if (epoch_.load(std::memory_order_relaxed) != seen) return;
         Pause();
@@ -142,6 +142,7 @@ class WorkerPool final : public SessionThreadPool {
   }
 
   const int threads_;
+  const bool spin_;
   std::array<Job, 8> jobs_;
   alignas(64) std::atomic<uint32_t> epoch_{0};
   std::atomic<int> sleepers_{0};
@@ -152,8 +153,8 @@ class WorkerPool final : public SessionThreadPool {
 
 }  // namespace
 
-std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads) {
-  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads);
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin) {
+  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads, spin);
 }
 
 }  // namespace tessera

@@ -1,8 +1,26 @@
 #include "session/environment.h"
 
+#include "base/check.h"
+#include "runtime/arena.h"
+#include "session/provider_options.h"
+
 namespace tessera {
 
-Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<State>()) { state_->options = std::move(options); }
+Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<State>()) {
+  Require(options.global_intra_op_threads >= -1 && options.global_inter_op_threads >= -1,
+          "global thread counts are {} and {}, expected -1 (all cores), 0 (none) or a number",
+          options.global_intra_op_threads, options.global_inter_op_threads);
+  for (const ProviderRequest& request : options.default_providers) {
+    const ProviderFactory* factory = FindProvider(request.name);
+    if (factory == nullptr) {
+      Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
+           JoinNames(RegisteredProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
+    }
+    CheckOptions(*factory, request.options);
+  }
+  state_->log = Logger(options.log_id, options.log_level);
+  state_->options = std::move(options);
+}
 
 Environment& Environment::Default() {
   static Environment environment;
@@ -10,6 +28,24 @@ Environment& Environment::Default() {
 }
 
 const EnvironmentOptions& Environment::options() const noexcept { return state_->options; }
+
+std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp) {
+  Require(options.global_intra_op_threads != 0, "the session asks for global threads, but its environment has none");
+  const int threads = options.global_intra_op_threads > 0 ? options.global_intra_op_threads : UsableCores();
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<SessionThreadPool>& pool = openmp ? openmp_ : workers_;
+  if (pool == nullptr) pool = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads);
+  return pool;
+}
+
+std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaOptions& arena) {
+  const std::lock_guard lock(mutex_);
+  if (host_arena_ == nullptr) {
+    host_arena_ = Arena::Make(std::shared_ptr<Allocator>(&HostAllocator(), [](Allocator*) {}),
+                              {.extend = static_cast<ArenaExtend>(arena.extend), .limit = arena.limit, .limit_name = "cpu_mem_limit"});
+  }
+  return host_arena_;
+}
 
 std::string_view version() noexcept { return TESSERA_VERSION; }
 

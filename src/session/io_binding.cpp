@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "runtime/own_value.h"
 #include "session/session_state.h"
 
 namespace tessera {
@@ -11,8 +12,11 @@ struct IoBinding::State {
   std::vector<const Value*> given;      // null: not bound
   std::vector<std::string> output_names;
   std::vector<size_t> wanted;
+  std::vector<int16_t> memories;        // of outputs
   std::vector<Value> buffers;           // bound by the caller; none: allocated by the run
   std::vector<Value> outputs;
+
+  size_t Place(std::string_view name, int16_t memory, Value buffer);
 };
 
 IoBinding::IoBinding(const Session& session) : state_(std::make_unique<State>()) {
@@ -24,29 +28,48 @@ IoBinding::~IoBinding() = default;
 IoBinding::IoBinding(IoBinding&&) noexcept = default;
 
 void IoBinding::BindInput(std::string_view name, Value value) {
-  const auto found = state_->session->input_position.find(std::string(name));
-  Require(found != state_->session->input_position.end(), "the model has no input '{}'", name);
-  state_->inputs[found->second] = std::move(value);
-  state_->given[found->second] = &state_->inputs[found->second];
+  const Session::State& session = *state_->session;
+  const size_t position = session.InputPosition(name);
+  session.CheckInput(position, value);
+  const int16_t memory = session.MemoryOfInput(position);
+  const MemorySpace& space = session.resources.memories[static_cast<size_t>(memory)];
+  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && tensor->memory() != space.info) {
+    const bool both_on_host = tensor->memory().host_accessible && space.info.host_accessible;
+    if (!both_on_host) value = CloneInMemory(*tensor, *space.allocator, session.resources);
+  }
+  state_->inputs[position] = std::move(value);
+  state_->given[position] = &state_->inputs[position];
+}
+
+size_t IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
+  const size_t position = session->OutputPosition(name);
+  const auto at = static_cast<size_t>(std::find(wanted.begin(), wanted.end(), position) - wanted.begin());
+  if (at == wanted.size()) {
+    output_names.emplace_back(name);
+    wanted.push_back(position);
+    memories.emplace_back();
+    buffers.emplace_back();
+    outputs.emplace_back();
+  }
+  memories[at] = memory;
+  buffers[at] = std::move(buffer);
+  outputs[at] = Value();
+  return at;
 }
 
 void IoBinding::BindOutput(std::string_view name, Tensor buffer) {
-  BindOutput(name, MemoryInfo{});
-  const auto at = std::find(state_->output_names.begin(), state_->output_names.end(), name) - state_->output_names.begin();
-  state_->buffers[static_cast<size_t>(at)] = std::move(buffer);
+  Require(buffer.defined(), "the buffer for output '{}' is not a tensor yet", name);
+  const int16_t memory = buffer.memory().host_accessible ? SessionResources::kHost
+                                                         : state_->session->resources.FindMemory(buffer.memory());
+  Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", name,
+          buffer.memory().name);
+  state_->Place(name, memory, std::move(buffer));
 }
 
-void IoBinding::BindOutput(std::string_view name, const MemoryInfo&) {
-  const auto found = state_->session->output_position.find(std::string(name));
-  Require(found != state_->session->output_position.end(), "the model has no output '{}'", name);
-  const auto at = std::find(state_->output_names.begin(), state_->output_names.end(), name) - state_->output_names.begin();
-  if (static_cast<size_t>(at) == state_->output_names.size()) {
-    state_->output_names.emplace_back(name);
-    state_->wanted.push_back(found->second);
-    state_->buffers.emplace_back();
-    state_->outputs.emplace_back();
-  }
-  state_->buffers[static_cast<size_t>(at)] = Value();
+void IoBinding::BindOutput(std::string_view name, const MemoryInfo& memory) {
+  const int16_t index = memory.host_accessible ? SessionResources::kHost : state_->session->resources.FindMemory(memory);
+  Require(index >= 0, "the session has no memory {} for output '{}'", memory.name, name);
+  state_->Place(name, index, Value());
 }
 
 void IoBinding::ClearInputs() noexcept {
@@ -57,12 +80,14 @@ void IoBinding::ClearInputs() noexcept {
 void IoBinding::ClearOutputs() noexcept {
   state_->output_names.clear();
   state_->wanted.clear();
+  state_->memories.clear();
   state_->buffers.clear();
   state_->outputs.clear();
 }
 
 std::span<const std::string> IoBinding::output_names() const noexcept { return state_->output_names; }
 std::span<const Value> IoBinding::outputs() const noexcept { return state_->outputs; }
+// Inputs are copied when they are bound, and a Run returns when every device queue has drained.
 void IoBinding::SynchronizeInputs() {}
 void IoBinding::SynchronizeOutputs() {}
 
@@ -70,11 +95,11 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   IoBinding::State& bound = binding.state();
   Require(bound.session == state_, "the binding belongs to another session");
   for (const size_t position : state_->required) {
-    Require(bound.given[position] != nullptr, "input '{}' is not bound",
-            state_->model.graph->value(state_->model.graph->inputs()[position]).name);
+    Require(bound.given[position] != nullptr, "input '{}' is not bound", state_->graph_input(position).name);
   }
   bound.outputs = bound.buffers;
-  state_->Run({bound.given, bound.wanted, bound.outputs}, options);
+  state_->Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
+  if (options.shrink_arenas) state_->Shrink();
 }
 
 }  // namespace tessera

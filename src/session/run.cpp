@@ -1,26 +1,61 @@
+#include <xmmintrin.h>
+#include <pmmintrin.h>
+
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
+#include "runtime/own_value.h"
+#include "session/provider_options.h"
 #include "session/session_state.h"
 
 namespace tessera {
 namespace {
 
-/// Pointers to a run's inputs without touching the heap for usual models.
-class InputPointers {
+/// One entry for each of a run's inputs or outputs, without touching the heap for usual models.
+template <class T>
+class SmallArray {
  public:
-  explicit InputPointers(size_t count) : count_(count) {
+  explicit SmallArray(size_t count) : count_(count) {
     if (count > kInline) heap_.resize(count);
   }
-  std::span<const Value*> values() noexcept { return {count_ > kInline ? heap_.data() : inline_.data(), count_}; }
+  std::span<T> values() noexcept { return {count_ > kInline ? heap_.data() : inline_.data(), count_}; }
 
  private:
   static constexpr size_t kInline = 64;
   size_t count_;
-  std::array<const Value*, kInline> inline_{};
-  std::vector<const Value*> heap_;
+  std::array<T, kInline> inline_{};
+  std::vector<T> heap_;
 };
+
+/// Denormals count as zero on this thread while it lives.
+class DenormalScope {
+ public:
+  explicit DenormalScope(bool enabled) : enabled_(enabled), before_(enabled ? _mm_getcsr() : 0) {
+    if (enabled_) _mm_setcsr(before_ | 0x8040);
+  }
+  ~DenormalScope() {
+    if (enabled_) _mm_setcsr(before_);
+  }
+  DenormalScope(const DenormalScope&) = delete;
+  DenormalScope& operator=(const DenormalScope&) = delete;
+
+ private:
+  const bool enabled_;
+  const unsigned before_;
+};
+
+void CheckTensor(const GraphValue& declared, const Tensor& given) {
+  const TypeInfo& type = declared.type;
+  Require(type.element == ElementType::kUndefined || type.element == given.type(),
+          "input '{}' is {}, but the model expects {}", declared.name, given.defined() ? ElementTypeName(given.type()) : "nothing",
+          ElementTypeName(type.element));
+  if (!type.shape) return;
+  const Shape& shape = given.shape();
+  bool fits = shape.rank() == type.shape->size();
+  for (size_t i = 0; fits && i < shape.rank(); ++i) fits = !(*type.shape)[i].known() || (*type.shape)[i].value == shape[i];
+  Require(fits, "input '{}' has shape {}, but the model expects {}", declared.name, shape.ToString(), ToString(*type.shape));
+}
 
 }  // namespace
 
@@ -30,51 +65,167 @@ RunOptions::~RunOptions() = default;
 void RunOptions::Cancel() noexcept { cancelled_->store(true, std::memory_order_relaxed); }
 void RunOptions::ResetCancel() noexcept { cancelled_->store(false, std::memory_order_relaxed); }
 
-void Session::State::Run(const Request& request, const RunOptions& run_options) {
+size_t Session::State::InputPosition(std::string_view name) const {
+  const auto found = input_position.find(std::string(name));
+  if (found == input_position.end()) {
+    std::vector<std::string> names;
+    for (const NamedType& input : inputs) names.push_back(input.name);
+    for (const NamedType& input : overridable) names.push_back(input.name);
+    Fail(ErrorCode::kInvalidArgument, "the model has no input '{}' (inputs: {})", name,
+         JoinNames(names, [](const std::string& known) { return known; }));
+  }
+  return found->second;
+}
+
+size_t Session::State::OutputPosition(std::string_view name) const {
+  const auto found = output_position.find(std::string(name));
+  if (found == output_position.end()) {
+    Fail(ErrorCode::kInvalidArgument, "the model has no output '{}' (outputs: {})", name,
+         JoinNames(outputs, [](const NamedType& known) { return known.name; }));
+  }
+  return found->second;
+}
+
+void Session::State::CheckInput(size_t position, const Value& value) const {
+  const GraphValue& declared = graph_input(position);
+  const TypeInfo* type = &declared.type;
+  if (type->kind == ValueKind::kNone) return;
+  if (type->kind == ValueKind::kOptional) {
+    if (value.is_none()) return;
+    type = type->inner.get();
+    if (type == nullptr || value.kind() == type->kind) return;
+  } else if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && type->is_tensor()) {
+    return CheckTensor(declared, *tensor);
+  }
+  Require(value.kind() == type->kind, "input '{}' is {}, but the model expects {}", declared.name,
+          value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
+  if (value.kind() == ValueKind::kSequence && type->inner != nullptr && type->inner->is_tensor()) {
+    const ElementType expected = type->inner->element;
+    for (const Value& element : value.sequence().elements) {
+      const Tensor* tensor = element.tensor_if();
+      Require(tensor != nullptr && (expected == ElementType::kUndefined || tensor->type() == expected),
+              "input '{}' holds {}, but the model expects {}", declared.name, element.type().ToString(),
+              declared.type.ToString());
+    }
+  }
+}
+
+int16_t Session::State::MemoryOfInput(size_t position) const noexcept {
   const Plan& plan = executor->plan();
+  int16_t memory = SessionResources::kHost;
+  if (plan.host_reads_input[position]) return memory;
+  for (const Plan::BorderCopy& copy : plan.input_copies) {
+    if (copy.border != position) continue;
+    if (memory != SessionResources::kHost) return SessionResources::kHost;
+    memory = plan.slots[static_cast<size_t>(copy.device)].memory;
+  }
+  return memory;
+}
+
+namespace {
+
+/// Puts an input where its readers look for it. Device tensors stay where they are as far as they are read there.
+void SetInput(Frame& frame, size_t position, const Value& value) {
+  const Plan& plan = frame.plan();
+  const SlotIndex slot = plan.graph_inputs[position];
+  if (slot == kNone) return;
+  const Tensor* tensor = value.tensor_if();
+  if (tensor == nullptr || tensor->memory().host_accessible) {
+    frame.value(slot) = value;
+    return;
+  }
+  const SessionResources& resources = frame.resources();
+  const int16_t memory = resources.FindMemory(tensor->memory());
+  Require(memory >= 0, "input '{}' lies in {} memory, which the session does not use", plan.slots[static_cast<size_t>(slot)].name,
+          tensor->memory().name);
+  bool host = plan.host_reads_input[position];
+  for (const Plan::BorderCopy& copy : plan.input_copies) {
+    if (copy.border != position) continue;
+    if (plan.slots[static_cast<size_t>(copy.device)].memory == memory) {
+      frame.SkipStep(static_cast<size_t>(copy.step));
+      frame.value(copy.device) = value;
+    } else {
+      host = true;
+    }
+  }
+  if (host) frame.value(slot) = CloneInMemory(*tensor, *resources.memories[SessionResources::kHost].allocator, resources);
+}
+
+/// The slot that a result is taken from: on the device where it was asked for there.
+SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
+  const Plan& plan = frame.plan();
+  if (memory != SessionResources::kHost) {
+    for (const Plan::BorderCopy& copy : plan.output_copies) {
+      if (copy.border != output || plan.slots[static_cast<size_t>(copy.device)].memory != memory) continue;
+      frame.SkipStep(static_cast<size_t>(copy.step));
+      return copy.device;
+    }
+  }
+  return plan.graph_outputs[output];
+}
+
+}  // namespace
+
+void Session::State::Run(const Request& request, const RunOptions& run_options) {
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
+  }
+  const Plan& plan = executor->plan();
+  const ProfileScope profile(profiler.get(), "run", "Session");
   const RunScope scope(*resources.threads);
+  const DenormalScope denormals(config.denormal_as_zero);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.inputs[i] != nullptr && plan.graph_inputs[i] != kNone) frame->value(plan.graph_inputs[i]) = *request.inputs[i];
+    if (request.inputs[i] != nullptr) SetInput(*frame, i, *request.inputs[i]);
   }
+  SmallArray<SlotIndex> slots(request.wanted.size());
   for (size_t k = 0; k < request.wanted.size(); ++k) {
-    const SlotIndex slot = plan.graph_outputs[request.wanted[k]];
     const Tensor* buffer = request.results[k].tensor_if();
-    if (buffer != nullptr && buffer->defined() && plan.slots[static_cast<size_t>(slot)].source == SlotSource::kStep) {
-      frame->BindResult(slot, *buffer);
+    const bool given = buffer != nullptr && buffer->defined();
+    int16_t memory = request.memories.empty() ? SessionResources::kHost : request.memories[k];
+    if (given) {
+      memory = buffer->memory().host_accessible ? SessionResources::kHost : resources.FindMemory(buffer->memory());
+      Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use",
+              outputs[request.wanted[k]].name, buffer->memory().name);
     }
+    const SlotIndex slot = ResultSlot(*frame, request.wanted[k], memory);
+    slots.values()[k] = slot;
+    const Slot& info = plan.slots[static_cast<size_t>(slot)];
+    const bool in_place = given && info.source == SlotSource::kStep && info.memory == memory;
+    if (in_place) frame->BindResult(slot, *buffer);
   }
-  RunState run{.cancel = run_options.cancel_flag(), .threads = resources.threads.get(), .profiler = resources.profiler};
+  RunState run{.cancel = run_options.cancel_flag(), .threads = resources.threads.get(), .profiler = profiler.get()};
   executor->Run(*frame, run);
-  for (size_t k = 0; k < request.wanted.size(); ++k) executor->StoreResult(*frame, request.wanted[k], request.results[k]);
+  for (size_t k = 0; k < request.wanted.size(); ++k) executor->StoreResult(*frame, slots.values()[k], request.results[k]);
+  for (size_t k = 0; k < request.memories.size(); ++k) {
+    Tensor* tensor = request.results[k].tensor_if();
+    if (tensor == nullptr) continue;
+    const int16_t memory = request.memories[k];
+    if (resources.memories[static_cast<size_t>(memory)].info == tensor->memory()) continue;
+    *tensor = CloneInMemory(*tensor, *resources.memories[static_cast<size_t>(memory)].allocator, resources);
+  }
 }
 
 std::vector<Value> Session::Run(std::span<const std::string> input_names, std::span<const Value> inputs,
                                 std::span<const std::string> output_names, const RunOptions& options) const {
   State& state = *state_;
   Require(input_names.size() == inputs.size(), "{} input names are given for {} inputs", input_names.size(), inputs.size());
-  InputPointers pointers(state.model.graph->inputs().size());
+  SmallArray<const Value*> pointers(state.model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto found = state.input_position.find(input_names[i]);
-    Require(found != state.input_position.end(), "the model has no input '{}'", input_names[i]);
-    pointers.values()[found->second] = &inputs[i];
+    const Value*& pointer = pointers.values()[state.InputPosition(input_names[i])];
+    Require(pointer == nullptr, "input '{}' is given twice", input_names[i]);
+    pointer = &inputs[i];
   }
   std::vector<size_t> wanted;
-  if (output_names.empty()) {
-    for (size_t i = 0; i < state.outputs.size(); ++i) wanted.push_back(i);
-  }
-  for (const std::string& name : output_names) {
-    const auto found = state.output_position.find(name);
-    Require(found != state.output_position.end(), "the model has no output '{}'", name);
-    wanted.push_back(found->second);
-  }
+  if (output_names.empty()) wanted = state.all_outputs;
+  for (const std::string& name : output_names) wanted.push_back(state.OutputPosition(name));
   for (const size_t position : state.required) {
-    Require(pointers.values()[position] != nullptr, "input '{}' is missing",
-            state.model.graph->value(state.model.graph->inputs()[position]).name);
+    Require(pointers.values()[position] != nullptr, "input '{}' is missing", state.graph_input(position).name);
   }
   std::vector<Value> results(wanted.size());
-  state.Run({pointers.values(), wanted, results}, options);
+  state.Run({pointers.values(), wanted, results, {}}, options);
+  if (options.shrink_arenas) state.Shrink();
   return results;
 }
 
@@ -83,9 +234,15 @@ void Session::Run(std::span<const Value> inputs, std::span<Value> results, const
   Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(), inputs.size());
   Require(results.size() == state.outputs.size(), "the model has {} outputs, room for {} is given", state.outputs.size(),
           results.size());
-  InputPointers pointers(state.model.graph->inputs().size());
+  SmallArray<const Value*> pointers(state.model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[state.required[i]] = &inputs[i];
-  state.Run({pointers.values(), state.all_outputs, results}, options);
+  state.Run({pointers.values(), state.all_outputs, results, {}}, options);
+  if (options.shrink_arenas) state.Shrink();
+}
+
+void Session::State::Shrink() {
+  executor->Shrink();
+  for (const MemorySpace& memory : resources.memories) memory.allocator->Shrink();
 }
 
 }  // namespace tessera

@@ -6,9 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/log.h"
 #include "model/model.h"
 #include "runtime/executor.h"
+#include "runtime/profiler.h"
 #include "runtime/resources.h"
+#include "session/config.h"
 #include "session/environment.h"
 #include "tessera/session.h"
 
@@ -17,6 +20,9 @@ namespace tessera {
 struct Session::State {
   std::shared_ptr<Environment::State> environment;
   SessionOptions options;
+  SessionConfig config;
+  Logger log;
+  std::unique_ptr<Profiler> profiler;
   Model model;
   SessionResources resources;
   PlacementReport placement;
@@ -25,18 +31,41 @@ struct Session::State {
   std::vector<NamedType> inputs;
   std::vector<NamedType> outputs;
   std::vector<NamedType> overridable;
-  std::vector<size_t> required;  // positions of `inputs` among the graph's inputs
-  std::unordered_map<std::string, size_t> input_position;   // among the graph's inputs
-  std::unordered_map<std::string, size_t> output_position;
+  std::vector<size_t> required;     // positions of `inputs` among the graph's inputs
   std::vector<size_t> all_outputs;  // 0, 1, ...
+  std::unordered_map<std::string, size_t> input_position;  // among the graph's inputs
+  std::unordered_map<std::string, size_t> output_position;
 
-  /// One run: inputs by graph input position (null: not given), outputs wanted by position.
+  State(const SessionOptions& session_options, const Environment& session_environment);
+
+  /// Starts providers, pools and arenas; `load` then reads the model, which is optimized, partitioned and planned.
+  void Load(const std::function<Model(const LoadOptions&)>& load);
+
+  /// One run: inputs by graph input position (null: not given), wanted outputs by position, results beside them.
   struct Request {
     std::span<const Value* const> inputs;
     std::span<const size_t> wanted;
     std::span<Value> results;
+    /// By wanted output: the memory that an allocated result shall be in; empty: the host.
+    std::span<const int16_t> memories;
   };
   void Run(const Request& request, const RunOptions& options);
+  /// Gives idle memory back.
+  void Shrink();
+
+  /// The only memory that reads input `position`, the host when there are several.
+  int16_t MemoryOfInput(size_t position) const noexcept;
+  size_t InputPosition(std::string_view name) const;   // throws Error listing the names there are
+  size_t OutputPosition(std::string_view name) const;
+  void CheckInput(size_t position, const Value& value) const;
+  const GraphValue& graph_input(size_t position) const noexcept {
+    return model.graph->value(model.graph->inputs()[position]);
+  }
+
+ private:
+  void StartResources();
+  void AddMemories(std::span<const ProviderFactory* const> factories);
+  void Describe();
 };
 
 }  // namespace tessera

@@ -1,0 +1,69 @@
+#pragma once
+
+// Chrome trace events of load and runs (chrome://tracing, https://ui.perfetto.dev).
+
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/graph.h"
+#include "tessera/kernel.h"
+
+namespace tessera {
+
+class Profiler {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Profiler(const std::filesystem::path& prefix);
+  ~Profiler();
+
+  /// A phase of loading, or a whole run.
+  void AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end);
+  /// A kernel's Compute.
+  void AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
+               Clock::time_point start, Clock::time_point end);
+
+  /// Writes the trace and stops; the path of the file. Later calls return it again.
+  std::filesystem::path Finish();
+
+ private:
+  struct Event {
+    std::string name, category, op_type, provider, inputs;
+    double start_us, duration_us;
+    int64_t thread;
+  };
+  void Add(Event event);
+  double Microseconds(Clock::time_point time) const;
+
+  const Clock::time_point origin_ = Clock::now();
+  std::filesystem::path path_;
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  bool finished_ = false;
+};
+
+/// Measures a scope; null profiler: nothing.
+class ProfileScope {
+ public:
+  ProfileScope(Profiler* profiler, std::string_view name, std::string_view category)
+      : profiler_(profiler), name_(name), category_(category) {
+    if (profiler_ != nullptr) start_ = Profiler::Clock::now();
+  }
+  ~ProfileScope() {
+    if (profiler_ != nullptr) profiler_->AddSpan(name_, category_, start_, Profiler::Clock::now());
+  }
+  ProfileScope(const ProfileScope&) = delete;
+  ProfileScope& operator=(const ProfileScope&) = delete;
+
+ private:
+  Profiler* const profiler_;
+  const std::string_view name_;
+  const std::string_view category_;
+  Profiler::Clock::time_point start_;
+};
+
+}  // namespace tessera

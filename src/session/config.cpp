@@ -1,0 +1,65 @@
+#include "session/config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "session/provider_options.h"
+
+namespace tessera {
+namespace {
+
+struct ConfigKey {
+  std::string_view name;
+  bool SessionConfig::*flag;
+  int64_t SessionConfig::*number;
+  std::string_view description;
+};
+
+constexpr std::array kKeys = {
+    ConfigKey{"session.min_island_nodes", nullptr, &SessionConfig::min_island_nodes,
+              "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number"},
+    ConfigKey{"session.intra_op.allow_spinning", &SessionConfig::allow_spinning, nullptr,
+              "threads look for work for a moment before they sleep"},
+    ConfigKey{"session.use_env_allocators", &SessionConfig::use_env_allocators, nullptr,
+              "share the environment's host arena with other sessions that say so"},
+    ConfigKey{"session.disable_prepacking", &SessionConfig::disable_prepacking, nullptr,
+              "kernels do not share packed weights between sessions"},
+    ConfigKey{"session.set_denormal_as_zero", &SessionConfig::denormal_as_zero, nullptr,
+              "floating-point denormals count as zero while the session runs"},
+    ConfigKey{"session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, nullptr,
+              "a node that no named provider takes is an error"},
+};
+
+}  // namespace
+
+SessionConfig ParseConfig(const SessionOptions& options) {
+  SessionConfig config;
+  for (const auto& [name, value] : options.config) {
+    const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const ConfigKey& known) { return known.name == name; });
+    if (key == kKeys.end()) {
+      Fail(ErrorCode::kInvalidArgument, "there is no session configuration entry '{}' (allowed: {})", name,
+           JoinNames(kKeys, [](const ConfigKey& known) { return std::string(known.name); }));
+    }
+    if (key->flag != nullptr) {
+      const auto parsed = ParseBool(value);
+      Require(parsed.has_value(), "session configuration entry '{}' is '{}', expected true or false", name, value);
+      config.*key->flag = *parsed;
+    } else {
+      const auto parsed = ParseInt(value);
+      Require(parsed.has_value() && *parsed >= 0, "session configuration entry '{}' is '{}', expected a number from 0", name,
+              value);
+      config.*key->number = *parsed;
+    }
+  }
+  config.disable_cpu_fallback |= options.disable_cpu_fallback;
+  return config;
+}
+
+std::vector<std::pair<std::string, std::string>> ConfigKeys() {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const ConfigKey& key : kKeys) keys.emplace_back(key.name, key.description);
+  return keys;
+}
+
+}  // namespace tessera

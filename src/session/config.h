@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/session.h"
+
+namespace tessera {
+
+/// Session configuration entries, parsed.
+struct SessionConfig {
+  int64_t min_island_nodes = 3;
+  bool allow_spinning = true;
+  bool use_env_allocators = false;
+  bool disable_prepacking = false;
+  bool denormal_as_zero = false;
+  bool disable_cpu_fallback = false;
+};
+
+/// Throws Error for unknown keys, listing those that are known, and for bad values.
+SessionConfig ParseConfig(const SessionOptions& options);
+
+/// Known keys with one line of description each.
+std::vector<std::pair<std::string, std::string>> ConfigKeys();
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "partition/partition.h"
+#include "runtime/arena.h"
+#include "runtime/plan_builder.h"
+#include "session/provider_options.h"
+#include "session/provider_selection.h"
+#include "session/session_state.h"
+
+namespace tessera {
+namespace {
+
+/// Answers LoadOptions::keep_function: true when a registry has a kernel for such a node.
+bool SomeKernelFor(const SessionResources& resources, std::string_view domain, std::string_view op_type, int since_version,
+                   std::span<const ElementType> input_types) {
+  Graph graph;
+  Node node;
+  node.domain = domain;
+  node.op_type = op_type;
+  node.since_version = since_version;
+  for (const ElementType type : input_types) {
+    node.inputs.push_back(graph.AddValue("", type == ElementType::kUndefined ? TypeInfo{} : TypeInfo::OfTensor(type)));
+  }
+  const GraphViewer viewer(graph);
+  return std::any_of(resources.providers.begin(), resources.providers.end(), [&](const ProviderEntry& entry) {
+    return entry.provider->kernels().Find(viewer, node) != nullptr;
+  });
+}
+
+}  // namespace
+
+Session::State::State(const SessionOptions& session_options, const Environment& session_environment)
+    : environment(session_environment.state()), options(session_options), config(ParseConfig(session_options)) {
+  const EnvironmentOptions& defaults = environment->options;
+  log = Logger(options.log_id.empty() ? defaults.log_id : options.log_id, options.log_level.value_or(defaults.log_level));
+  Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
+          "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads, options.inter_op_threads);
+  Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
+  if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
+  resources.profiler = profiler.get();
+}
+
+void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) {
+  {
+    const ProfileScope scope(profiler.get(), "start providers", "Load");
+    StartResources();
+  }
+  {
+    const ProfileScope scope(profiler.get(), "load model", "Load");
+    LoadOptions load_options;
+    load_options.free_dimensions = options.free_dimensions;
+    load_options.keep_function = [&](std::string_view domain, std::string_view op_type, int since_version,
+                                     std::span<const ElementType> input_types) {
+      return SomeKernelFor(resources, domain, op_type, since_version, input_types);
+    };
+    model = load(load_options);
+  }
+  GraphPartition partition;
+  {
+    const ProfileScope scope(profiler.get(), "partition", "Load");
+    const bool cpu_named = std::any_of(options.providers.begin(), options.providers.end(), [](const ProviderRequest& request) {
+      return FindProvider(request.name) == FindProvider("CPUExecutionProvider");
+    });
+    const PartitionOptions partition_options{.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
+                                             .min_island_nodes = config.min_island_nodes};
+    partition = PartitionGraph(*model.graph, resources, partition_options, placement, log);
+  }
+  {
+    const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
+    auto plan = BuildPlan(*model.graph, std::move(partition), resources, placement);
+    executor = std::make_unique<Executor>(std::move(plan), resources, false);
+  }
+  Describe();
+  if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
+}
+
+void Session::State::StartResources() {
+  std::vector<ActiveProvider> active = StartProviders(options, environment->options, log, placement);
+  const bool openmp = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
+  if (options.use_global_threads) {
+    resources.threads = environment->GlobalThreads(openmp);
+  } else {
+    const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
+    resources.threads = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
+  }
+  resources.parallel = options.execution_mode == ExecutionMode::kParallel;
+  // Concurrent steps have no order in time that buffers could be reused by.
+  resources.memory_pattern = options.enable_memory_pattern && !resources.parallel;
+  if (resources.parallel) {
+    int threads = options.inter_op_threads;
+    if (options.use_global_threads) threads = environment->options.global_inter_op_threads;
+    resources.inter_op_arena = std::make_shared<tbb::task_arena>(threads > 0 ? threads : UsableCores());
+  }
+  std::vector<const ProviderFactory*> factories;
+  for (ActiveProvider& one : active) {
+    factories.push_back(one.factory);
+    resources.providers.push_back({std::move(one.provider), nullptr, SessionResources::kHost});
+  }
+  AddMemories(factories);
+  for (ProviderEntry& entry : resources.providers) {
+    entry.provider->Attach({.threads = resources.threads.get(),
+                            .graph_optimization_level = static_cast<int>(options.optimization_level)});
+  }
+}
+
+void Session::State::AddMemories(std::span<const ProviderFactory* const> factories) {
+  const std::shared_ptr<Allocator> raw_host(&HostAllocator(), [](Allocator*) {});
+  if (config.use_env_allocators) {
+    resources.memories.push_back({MemoryInfo{}, environment->HostArena(options.arena)});
+  } else if (options.enable_arena) {
+    const ArenaSettings settings{.extend = static_cast<ArenaExtend>(options.arena.extend),
+                                 .limit = options.arena.limit,
+                                 .limit_name = "cpu_mem_limit"};
+    resources.memories.push_back({MemoryInfo{}, Arena::Make(raw_host, settings)});
+  } else {
+    resources.memories.push_back({MemoryInfo{}, raw_host});
+  }
+  for (size_t i = 0; i < resources.providers.size(); ++i) {
+    ProviderEntry& entry = resources.providers[i];
+    std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
+    if (raw == nullptr) continue;
+    const MemoryInfo info = entry.provider->memory();
+    const int16_t known = resources.FindMemory(info);
+    entry.memory = known >= 0 ? known : static_cast<int16_t>(resources.memories.size());
+    entry.transfer = entry.provider->CreateDataTransfer();
+    resources.has_streams = true;
+    if (known >= 0) continue;
+    ArenaSettings settings{.limit_name = "memory limit"};
+    for (const auto& [name, value] : entry.provider->options()) {
+      if (name.ends_with("_mem_limit")) {
+        settings.limit = ParseBytes(value).value_or(0);
+        // The factory's own copy of the name lives as long as the process.
+        for (const OptionSchema& schema : factories[i]->options) {
+          if (schema.name == name) settings.limit_name = schema.name;
+        }
+      } else if (name == "arena_extend_strategy") {
+        settings.extend = value == "kSameAsRequested" ? ArenaExtend::kSameAsRequested : ArenaExtend::kNextPowerOfTwo;
+      }
+    }
+    resources.memories.push_back({info, options.enable_arena ? Arena::Make(raw, settings) : raw});
+  }
+}
+
+void Session::State::Describe() {
+  const Graph& graph = *model.graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const GraphValue& value = graph.value(graph.inputs()[i]);
+    input_position[value.name] = i;
+    if (value.default_value.has_value()) {
+      overridable.push_back({value.name, value.type});
+    } else {
+      inputs.push_back({value.name, value.type});
+      required.push_back(i);
+    }
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const GraphValue& value = graph.value(graph.outputs()[i]);
+    output_position[value.name] = i;
+    outputs.push_back({value.name, value.type});
+    all_outputs.push_back(i);
+  }
+}
+
+}  // namespace tessera

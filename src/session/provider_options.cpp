@@ -1,0 +1,102 @@
+#include "session/provider_options.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "base/check.h"
+
+namespace tessera {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+/// The value as providers see it: booleans are "1" or "0", numbers are plain decimal.
+std::string Normalize(const ProviderFactory& factory, const OptionSchema& schema, const std::string& value) {
+  const auto reject = [&](const std::string& expected) {
+    Fail(ErrorCode::kInvalidArgument, "{}: option '{}' is '{}', expected {}", factory.name, schema.name, value, expected);
+  };
+  switch (schema.type) {
+    case OptionType::kString:
+      return value;
+    case OptionType::kBool: {
+      const auto parsed = ParseBool(value);
+      if (!parsed) reject("true or false");
+      return *parsed ? "1" : "0";
+    }
+    case OptionType::kInt:
+    case OptionType::kBytes: {
+      const auto parsed = schema.type == OptionType::kInt ? ParseInt(value) : ParseBytes(value);
+      if (!parsed || *parsed < schema.minimum || *parsed > schema.maximum) {
+        reject(fmt::format("a number{} from {} to {}", schema.type == OptionType::kBytes ? " of bytes" : "", schema.minimum,
+                           schema.maximum));
+      }
+      return std::to_string(*parsed);
+    }
+    case OptionType::kEnum: {
+      const auto found = std::find_if(schema.allowed.begin(), schema.allowed.end(),
+                                      [&](std::string_view allowed) { return Lower(allowed) == Lower(value); });
+      if (found == schema.allowed.end()) {
+        reject("one of " + JoinNames(schema.allowed, [](std::string_view name) { return std::string(name); }));
+      }
+      return std::string(*found);
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseInt(std::string_view text) noexcept {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> ParseBytes(std::string_view text) noexcept {
+  constexpr std::string_view kUnits = "kmgt";
+  int64_t factor = 1;
+  if (!text.empty()) {
+    const size_t unit = kUnits.find(static_cast<char>(std::tolower(static_cast<unsigned char>(text.back()))));
+    if (unit != std::string_view::npos) {
+      factor = int64_t{1} << (10 * (unit + 1));
+      text.remove_suffix(1);
+    }
+  }
+  const auto value = ParseInt(text);
+  int64_t bytes = 0;
+  if (!value || __builtin_mul_overflow(*value, factor, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+std::optional<bool> ParseBool(std::string_view text) noexcept {
+  constexpr std::array<std::string_view, 4> kTrue = {"1", "true", "on", "yes"};
+  constexpr std::array<std::string_view, 4> kFalse = {"0", "false", "off", "no"};
+  const std::string lower = Lower(text);
+  if (std::find(kTrue.begin(), kTrue.end(), lower) != kTrue.end()) return true;
+  if (std::find(kFalse.begin(), kFalse.end(), lower) != kFalse.end()) return false;
+  return std::nullopt;
+}
+
+ProviderOptions CheckOptions(const ProviderFactory& factory, const ProviderOptions& given) {
+  ProviderOptions checked;
+  for (const OptionSchema& schema : factory.options) checked.emplace(schema.name, schema.default_value);
+  for (const auto& [name, value] : given) {
+    const auto schema = std::find_if(factory.options.begin(), factory.options.end(),
+                                     [&](const OptionSchema& known) { return known.name == name; });
+    if (schema == factory.options.end()) {
+      Fail(ErrorCode::kInvalidArgument, "{} has no option '{}' (allowed: {})", factory.name, name,
+           JoinNames(factory.options, [](const OptionSchema& known) { return std::string(known.name); }));
+    }
+    checked[name] = Normalize(factory, *schema, value);
+  }
+  return checked;
+}
+
+}  // namespace tessera

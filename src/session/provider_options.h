@@ -1,0 +1,27 @@
+#pragma once
+
+#include "tessera/execution_provider.h"
+
+namespace tessera {
+
+/// The options with defaults filled in. Throws Error naming the provider and what is allowed for unknown names and bad values.
+ProviderOptions CheckOptions(const ProviderFactory& factory, const ProviderOptions& given);
+
+/// "512", "64k", "2M", "1G", "3T": bytes; nothing when it is no number.
+std::optional<int64_t> ParseBytes(std::string_view text) noexcept;
+std::optional<int64_t> ParseInt(std::string_view text) noexcept;
+/// 1, true, on, yes and 0, false, off, no in any case.
+std::optional<bool> ParseBool(std::string_view text) noexcept;
+
+/// "unknown option 'x' (allowed: a, b)" needs the list.
+template <class Range, class Name>
+std::string JoinNames(const Range& range, Name name) {
+  std::string text;
+  for (const auto& item : range) {
+    if (!text.empty()) text += ", ";
+    text += name(item);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace tessera

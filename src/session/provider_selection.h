@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/log.h"
+#include "session/config.h"
+#include "session/environment.h"
+#include "tessera/execution_provider.h"
+
+namespace tessera {
+
+/// A provider that started, and how it is known.
+struct ActiveProvider {
+  const ProviderFactory* factory;
+  std::unique_ptr<ExecutionProvider> provider;
+};
+
+/// Starts the providers of the session (or the environment's, when it names none) in priority order, CPU last. Those that
+/// cannot start are skipped with one log line and their reason in `report`, or are an Error with `error_on_failure`.
+std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
+                                           const Logger& log, PlacementReport& report);
+
+}  // namespace tessera
