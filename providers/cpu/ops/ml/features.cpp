@@ -1,0 +1,275 @@
+// Binarizer, Imputer, Normalizer, Scaler, FeatureVectorizer and ArrayFeatureExtractor, ai.onnx.ml, version 1.
+
+#include "ops/ml/features.h"
+
+#include <cmath>
+
+#include "base/checked.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+class Binarizer final : public Kernel {
+ public:
+  explicit Binarizer(const KernelInfo& info) : threshold_(info.attribute<float>("threshold", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    const T* in = x.data<T>();
+    T* out = y->mutable_data<T>();
+    context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(in[i] > static_cast<Compared>(threshold_));
+    });
+  }
+
+ private:
+  using Compared = std::conditional_t<std::is_same_v<T, float>, float, double>;
+  float threshold_;
+};
+
+template <class T>
+class Imputer final : public Kernel {
+ public:
+  explicit Imputer(const KernelInfo& info) {
+    const auto floats = info.attribute<std::vector<float>>("imputed_value_floats", {});
+    const auto ints = info.attribute<std::vector<int64_t>>("imputed_value_int64s", {});
+    Require(floats.empty() != ints.empty(), "one of imputed_value_floats and imputed_value_int64s is expected");
+    if (!floats.empty()) {
+      for (const float value : floats) values_.push_back(Converted(value));
+      const float replaced = info.attribute<float>("replaced_value_float", 0);
+      replaces_nan_ = std::isnan(replaced);
+      if (!replaces_nan_) replaced_ = Converted(replaced);
+    } else {
+      for (const int64_t value : ints) values_.push_back(static_cast<T>(value));
+      replaced_ = static_cast<T>(info.attribute<int64_t>("replaced_value_int64", 0));
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const auto width = static_cast<int64_t>(values_.size());
+    Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} imputed values do not fit X of shape {}",
+            width, x.shape().ToString());
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    const T* in = x.data<T>();
+    T* out = y->mutable_data<T>();
+    context.threads().ParallelFor(x.num_elements() / width, 0.5 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t i = 0; i < width; ++i) {
+          const T value = in[row * width + i];
+          const bool missing = replaces_nan_ ? value != value : value == replaced_;
+          out[row * width + i] = missing ? values_[static_cast<size_t>(i)] : value;
+        }
+      }
+    });
+  }
+
+ private:
+  static T Converted(float value) {
+    if constexpr (std::is_integral_v<T>) {
+      Require(value >= static_cast<float>(std::numeric_limits<T>::min()) &&
+                  value < static_cast<float>(std::numeric_limits<T>::max()),
+              "imputed value {} does not fit the element type", value);
+    }
+    return static_cast<T>(value);
+  }
+
+  std::vector<T> values_;
+  T replaced_ = 0;
+  bool replaces_nan_ = false;
+};
+
+enum class Norm : int8_t { kMax, kL1, kL2 };
+
+template <class T>
+class Normalizer final : public Kernel {
+ public:
+  explicit Normalizer(const KernelInfo& info) {
+    const auto norm = info.attribute<std::string>("norm", "MAX");
+    Require(norm == "MAX" || norm == "L1" || norm == "L2", "norm is '{}', MAX, L1 or L2 is expected", norm);
+    norm_ = norm == "MAX" ? Norm::kMax : norm == "L1" ? Norm::kL1 : Norm::kL2;
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Rows rows(x);
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    const int64_t width = rows.features;
+    context.threads().ParallelFor(rows.count, static_cast<double>(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        Normalize(x.data<T>() + row * width, y->mutable_data<float>() + row * width, width);
+      }
+    });
+  }
+
+ private:
+  void Normalize(const T* in, float* out, int64_t width) const {
+    // Not the magnitude: the specification divides by max(X).
+    float divisor = width > 0 && norm_ == Norm::kMax ? static_cast<float>(in[0]) : 0;
+    for (int64_t i = 0; i < width; ++i) {
+      const auto value = static_cast<float>(in[i]);
+      switch (norm_) {
+        case Norm::kMax:
+          divisor = std::max(divisor, value);
+          break;
+        case Norm::kL1:
+          divisor += std::abs(value);
+          break;
+        case Norm::kL2:
+          divisor += value * value;
+          break;
+      }
+    }
+    if (norm_ == Norm::kL2) divisor = std::sqrt(divisor);
+    for (int64_t i = 0; i < width; ++i) {
+      const auto value = static_cast<float>(in[i]);
+      out[i] = divisor != 0 ? value / divisor : value;
+    }
+  }
+
+  Norm norm_;
+};
+
+template <class T>
+class Scaler final : public Kernel {
+ public:
+  explicit Scaler(const KernelInfo& info)
+      : offset_(info.attribute<std::vector<float>>("offset", {})), scale_(info.attribute<std::vector<float>>("scale", {})) {
+    if (offset_.empty()) offset_.assign(std::max<size_t>(scale_.size(), 1), 0.0f);
+    if (scale_.empty()) scale_.assign(offset_.size(), 1.0f);
+    const size_t width = std::max(offset_.size(), scale_.size());
+    if (offset_.size() == 1) offset_.resize(width, offset_[0]);
+    if (scale_.size() == 1) scale_.resize(width, scale_[0]);
+    Require(offset_.size() == scale_.size(), "offset has {} elements, scale {}", offset_.size(), scale_.size());
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const auto width = static_cast<int64_t>(offset_.size());
+    Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} offsets do not fit X of shape {}", width,
+            x.shape().ToString());
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    const T* in = x.data<T>();
+    float* out = y->mutable_data<float>();
+    context.threads().ParallelFor(x.num_elements() / width, 0.4 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
+      if (width == 1) {
+        const float offset = offset_[0], scale = scale_[0];
+        for (int64_t i = begin; i < end; ++i) out[i] = (static_cast<float>(in[i]) - offset) * scale;
+        return;
+      }
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t i = 0; i < width; ++i) {
+          out[row * width + i] = (static_cast<float>(in[row * width + i]) - offset_[static_cast<size_t>(i)]) * scale_[static_cast<size_t>(i)];
+        }
+      }
+    });
+  }
+
+ private:
+  std::vector<float> offset_, scale_;
+};
+
+class FeatureVectorizer final : public Kernel {
+ public:
+  explicit FeatureVectorizer(const KernelInfo& info) : widths_(info.attribute<std::vector<int64_t>>("inputdimensions", {})) {
+    Require(widths_.empty() || widths_.size() == info.num_inputs(), "inputdimensions has {} elements for {} inputs",
+            widths_.size(), info.num_inputs());
+    for (const int64_t width : widths_) Require(width >= 0, "inputdimensions holds {}", width);
+  }
+
+  void Compute(KernelContext& context) override {
+    int64_t count = -1, total = 0;
+    for (size_t i = 0; i < context.num_inputs(); ++i) {
+      const Rows rows(context.required_input(i));
+      Require(count < 0 || rows.count == count, "input {} has {} rows, the first has {}", i, rows.count, count);
+      count = rows.count;
+      total = CheckedAdd(total, widths_.empty() ? rows.features : widths_[i]);
+    }
+    Tensor* y = context.output(0, Shape{std::max<int64_t>(count, 0), total});
+    if (y == nullptr) return;
+    int64_t at = 0;
+    for (size_t i = 0; i < context.num_inputs(); ++i) {
+      const Tensor& x = context.required_input(i);
+      const int64_t features = Rows(x).features;
+      const int64_t width = widths_.empty() ? features : widths_[i];
+      VisitType(MlNumberTypes{}, x.type(), [&]<class T>() {
+        for (int64_t row = 0; row < count; ++row) {
+          float* out = y->mutable_data<float>() + row * total + at;
+          ConvertElements(x.data<T>() + row * features, out, std::min(width, features));
+          std::fill(out + std::min(width, features), out + width, 0.0f);
+        }
+      });
+      at += width;
+    }
+  }
+
+ private:
+  std::vector<int64_t> widths_;
+};
+
+template <class T>
+class ArrayFeatureExtractor final : public Kernel {
+ public:
+  explicit ArrayFeatureExtractor(const KernelInfo&) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    Require(x.shape().rank() >= 1, "X is a scalar, one dimension at least is expected");
+    const int64_t width = x.shape().back(), count = indices.num_elements();
+    for (const int64_t index : indices.values<int64_t>()) {
+      Require(index >= 0 && index < width, "index {} is outside the last dimension of X, {}", index, width);
+    }
+    Shape shape = x.shape();
+    if (shape.rank() == 1) {
+      shape = Shape{1, count};
+    } else {
+      shape[shape.rank() - 1] = count;
+    }
+    Tensor* y = context.output(0, shape);
+    if (y == nullptr || width == 0) return;
+    const int64_t* index = indices.data<int64_t>();
+    const T* in = x.data<T>();
+    T* out = y->mutable_data<T>();
+    context.threads().ParallelFor(x.num_elements() / width, static_cast<double>(count), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t i = 0; i < count; ++i) out[row * count + i] = in[row * width + index[i]];
+      }
+    });
+  }
+};
+
+constexpr TypeList<float, double, int64_t, int32_t, std::string> kExtracted;
+
+}  // namespace
+
+void RegisterBinarizer(KernelRegistry& registry) {
+  registry.Add(Op("Binarizer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).InPlace(0, 0).Factory(MakeTyped<Binarizer, MlNumberTypes>));
+}
+void RegisterImputer(KernelRegistry& registry) {
+  registry.Add(Op("Imputer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).InPlace(0, 0).Factory(MakeTyped<Imputer, MlNumberTypes>));
+}
+void RegisterNormalizer(KernelRegistry& registry) {
+  registry.Add(Op("Normalizer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeTyped<Normalizer, MlNumberTypes>));
+}
+void RegisterScaler(KernelRegistry& registry) {
+  registry.Add(Op("Scaler", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeTyped<Scaler, MlNumberTypes>));
+}
+void RegisterFeatureVectorizer(KernelRegistry& registry) {
+  registry.Add(Op("FeatureVectorizer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Make<FeatureVectorizer>());
+}
+void RegisterArrayFeatureExtractor(KernelRegistry& registry) {
+  registry.Add(Op("ArrayFeatureExtractor", "ai.onnx.ml")
+                   .Versions(1)
+                   .Types(0, ToTypeSet(kExtracted))
+                   .Factory(MakeTyped<ArrayFeatureExtractor, std::remove_const_t<decltype(kExtracted)>>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,204 @@
+// CastMap, DictVectorizer and ZipMap, ai.onnx.ml, version 1.
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+
+#include "ops/ml/features.h"
+#include "ops/ml/lookup.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+using MapValueTypes = TypeList<float, double, int64_t, int32_t, std::string>;
+
+const Map& InputMap(const KernelContext& context) {
+  const Value* input = context.input_value(0);
+  Require(input != nullptr && !input->is_none(), "input 0 is required");
+  const Map& map = input->map();
+  Require(static_cast<size_t>(map.keys.num_elements()) == map.values.size(), "the map has {} keys and {} values",
+          map.keys.num_elements(), map.values.size());
+  return map;
+}
+
+const Tensor& Scalar(const Value& value) {
+  const Tensor& tensor = value.tensor();
+  Require(tensor.num_elements() == 1, "a map's value has shape {}, one element is expected", tensor.shape().ToString());
+  return tensor;
+}
+
+template <class T>
+T ParseNumber(const std::string& text) {
+  char* end = nullptr;
+  T number;
+  if constexpr (std::is_integral_v<T>) {
+    number = static_cast<T>(std::strtoll(text.c_str(), &end, 10));
+  } else {
+    number = static_cast<T>(std::strtod(text.c_str(), &end));
+  }
+  Require(end != text.c_str(), "'{}' is not a number", text);
+  return number;
+}
+
+template <class T>
+T Converted(const Value& value) {
+  const Tensor& tensor = Scalar(value);
+  T result{};
+  VisitType(MapValueTypes{}, tensor.type(), [&]<class From>() {
+    const From& from = *tensor.data<From>();
+    if constexpr (std::is_same_v<From, T>) {
+      result = from;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      result = std::to_string(from);
+    } else if constexpr (std::is_same_v<From, std::string>) {
+      result = ParseNumber<T>(from);
+    } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<From>) {
+      Require(from > From(-9.2e18) && from < From(9.2e18), "{} does not fit int64", from);
+      result = static_cast<T>(from);
+    } else {
+      result = static_cast<T>(from);
+    }
+  });
+  return result;
+}
+
+template <class T>
+class CastMap final : public Kernel {
+ public:
+  explicit CastMap(const KernelInfo& info) : length_(info.attribute<int64_t>("max_map", 1)) {
+    const auto form = info.attribute<std::string>("map_form", "DENSE");
+    Require(form == "DENSE" || form == "SPARSE", "map_form is '{}', DENSE or SPARSE is expected", form);
+    sparse_ = form == "SPARSE";
+    Require(!sparse_ || length_ >= 0, "max_map is {}", length_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Map& map = InputMap(context);
+    Require(map.keys.is(ElementType::kInt64), "the map's keys are {}, int64 is expected", ElementTypeName(map.keys.type()));
+    const int64_t* keys = map.keys.data<int64_t>();
+    const size_t count = map.values.size();
+    Tensor* y = context.output(0, Shape{1, sparse_ ? length_ : static_cast<int64_t>(count)});
+    if (y == nullptr) return;
+    T* out = y->mutable_data<T>();
+    if (sparse_) {
+      std::fill_n(out, length_, T{});
+      for (size_t i = 0; i < count; ++i) {
+        Require(keys[i] >= 0, "key {} is negative", keys[i]);
+        if (keys[i] < length_) out[keys[i]] = Converted<T>(map.values[i]);
+      }
+      return;
+    }
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+    for (size_t i = 0; i < count; ++i) out[i] = Converted<T>(map.values[order[i]]);
+  }
+
+ private:
+  int64_t length_;
+  bool sparse_;
+};
+
+std::unique_ptr<Kernel> MakeCastMap(const KernelInfo& info) {
+  const auto to = info.attribute<std::string>("cast_to", "TO_FLOAT");
+  if (to == "TO_FLOAT") return std::make_unique<CastMap<float>>(info);
+  if (to == "TO_INT64") return std::make_unique<CastMap<int64_t>>(info);
+  Require(to == "TO_STRING", "cast_to is '{}', TO_FLOAT, TO_INT64 or TO_STRING is expected", to);
+  return std::make_unique<CastMap<std::string>>(info);
+}
+
+template <class Key>
+class DictVectorizer final : public Kernel {
+ public:
+  explicit DictVectorizer(const KernelInfo& info) : type_(info.output_type(0)) {
+    if constexpr (std::is_same_v<Key, std::string>) {
+      lookup_.Build(info.attribute<std::vector<std::string>>("string_vocabulary", {}), true, false);
+    } else {
+      lookup_.Build(info.attribute<std::vector<int64_t>>("int64_vocabulary", {}), true, false);
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Map& map = InputMap(context);
+    Require(map.keys.is(ElementTypeOf<Key>), "the map's keys are {}, the vocabulary {}", ElementTypeName(map.keys.type()),
+            ElementTypeName(ElementTypeOf<Key>));
+    ElementType type = type_ != ElementType::kUndefined ? type_ : map.value_type.element;
+    if (type == ElementType::kUndefined && !map.values.empty()) type = Scalar(map.values[0]).type();
+    Tensor* y = context.output(0, type, Shape{1, static_cast<int64_t>(lookup_.size())});
+    if (y == nullptr) return;
+    VisitType(MapValueTypes{}, type, [&]<class T>() {
+      T* out = y->mutable_data<T>();
+      std::fill_n(out, lookup_.size(), T{});
+      for (size_t i = 0; i < map.values.size(); ++i) {
+        const int64_t position = lookup_.Find(map.keys.data<Key>()[i]);
+        if (position >= 0) out[position] = Converted<T>(map.values[i]);
+      }
+    });
+  }
+
+ private:
+  Lookup<Key> lookup_;
+  ElementType type_;
+};
+
+std::unique_ptr<Kernel> MakeDictVectorizer(const KernelInfo& info) {
+  const bool strings = info.has_attribute("string_vocabulary");
+  Require(strings != info.has_attribute("int64_vocabulary"), "one of string_vocabulary and int64_vocabulary is expected");
+  if (strings) return std::make_unique<DictVectorizer<std::string>>(info);
+  return std::make_unique<DictVectorizer<int64_t>>(info);
+}
+
+/// All maps share one tensor of keys and one buffer of values.
+class ZipMap final : public Kernel {
+ public:
+  explicit ZipMap(const KernelInfo& info) {
+    const ClassLabels labels(info, "classlabels_int64s");
+    Require(labels.size() > 0, "one of classlabels_strings and classlabels_int64s is expected");
+    const Shape shape{static_cast<int64_t>(labels.size())};
+    keys_ = labels.type() == ElementType::kString ? Tensor::Of<std::string>(shape, labels.strings())
+                                                  : Tensor::Of<int64_t>(shape, labels.ints());
+    map_type_ = {ValueKind::kMap, labels.type(), std::nullopt, std::make_shared<TypeInfo>(kValueType)};
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Rows rows(x);
+    Require(rows.features == keys_.num_elements(), "X has {} columns, there are {} keys", rows.features, keys_.num_elements());
+    Tensor values = x.Clone(context.allocator());
+    Sequence maps{map_type_, {}};
+    maps.elements.reserve(static_cast<size_t>(rows.count));
+    for (int64_t row = 0; row < rows.count; ++row) {
+      Map map{keys_, kValueType, {}};
+      map.values.reserve(static_cast<size_t>(rows.features));
+      for (int64_t i = 0; i < rows.features; ++i) {
+        map.values.emplace_back(Tensor::Share(ElementType::kFloat, Shape{}, values.mutable_data<float>() + row * rows.features + i,
+                                              values.owner()));
+      }
+      maps.elements.emplace_back(std::move(map));
+    }
+    context.set_output(0, std::move(maps));
+  }
+
+ private:
+  static inline const TypeInfo kValueType = TypeInfo::OfTensor(ElementType::kFloat, SymbolicShape{});
+
+  Tensor keys_;
+  TypeInfo map_type_;
+};
+
+}  // namespace
+
+void RegisterCastMap(KernelRegistry& registry) {
+  registry.Add(Op("CastMap", "ai.onnx.ml").Versions(1).Factory(MakeCastMap));
+}
+void RegisterDictVectorizer(KernelRegistry& registry) {
+  registry.Add(Op("DictVectorizer", "ai.onnx.ml").Versions(1).Factory(MakeDictVectorizer));
+}
+void RegisterZipMap(KernelRegistry& registry) {
+  registry.Add(Op("ZipMap", "ai.onnx.ml").Versions(1).Types(0, {ElementType::kFloat}).Make<ZipMap>());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,370 @@
+// TreeEnsembleClassifier and TreeEnsembleRegressor, versions 1, 3, 5; TreeEnsemble, version 5; ai.onnx.ml.
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/ml/features.h"
+#include "ops/ml/forest.h"
+#include "ops/ml/post_transform.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+std::vector<T> Numbers(const Tensor& tensor, const std::string& name) {
+  std::vector<T> values(static_cast<size_t>(tensor.num_elements()));
+  if (!tensor.is(ElementType::kFloat) && !tensor.is(ElementType::kDouble) && !tensor.is(ElementType::kFloat16)) {
+    Fail(ErrorCode::kInvalidGraph, "attribute '{}' holds {}, float, double or float16 is expected", name,
+         ElementTypeName(tensor.type()));
+  }
+  VisitType(TypeList<float, double, Float16>{}, tensor.type(),
+            [&]<class From>() { ConvertElements(tensor.data<From>(), values.data(), tensor.num_elements()); });
+  return values;
+}
+
+/// The list `name`, or the tensor `name`_as_tensor.
+template <class T>
+std::vector<T> FloatsOf(const KernelInfo& info, const std::string& name) {
+  if (info.has_attribute(name + "_as_tensor")) return Numbers<T>(info.attribute<Tensor>(name + "_as_tensor"), name);
+  const auto floats = info.attribute<std::vector<float>>(name, {});
+  return {floats.begin(), floats.end()};
+}
+
+template <class List>
+void RequireSize(const List& list, size_t size, const char* name) {
+  Require(list.size() == size, "attribute '{}' has {} entries, {} are expected", name, list.size(), size);
+}
+
+Branch ParseBranch(std::string_view mode) {
+  constexpr std::string_view kNames[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
+                                         "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (mode == kNames[i] && i != static_cast<size_t>(Branch::kMember)) return static_cast<Branch>(i);
+  }
+  Fail(ErrorCode::kInvalidGraph, "node mode '{}' is not known", mode);
+}
+
+/// Positions of nodes by tree and node id.
+class NodeIds {
+ public:
+  NodeIds(const std::vector<int64_t>& trees, const std::vector<int64_t>& nodes) {
+    for (size_t i = 0; i < trees.size(); ++i) entries_.push_back({trees[i], nodes[i], static_cast<int64_t>(i)});
+    std::sort(entries_.begin(), entries_.end());
+    for (size_t i = 1; i < entries_.size(); ++i) {
+      Require(entries_[i - 1].tree != entries_[i].tree || entries_[i - 1].node != entries_[i].node,
+              "tree {} has two nodes {}", entries_[i].tree, entries_[i].node);
+    }
+  }
+
+  int64_t Find(int64_t tree, int64_t node) const {
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), Entry{tree, node, -1});
+    Require(found != entries_.end() && found->tree == tree && found->node == node, "tree {} has no node {}", tree, node);
+    return found->position;
+  }
+
+ private:
+  struct Entry {
+    int64_t tree, node, position;
+    auto operator<=>(const Entry&) const = default;
+  };
+  std::vector<Entry> entries_;
+};
+
+/// Reads nodes_* and `votes`_* ("class" or "target"), the form of versions 1 to 5 of the classifier and the regressor.
+template <class T>
+ForestSource<T> ReadForest(const KernelInfo& info, const std::string& votes, int64_t targets) {
+  ForestSource<T> source;
+  source.targets = targets;
+  const auto trees = info.attribute<std::vector<int64_t>>("nodes_treeids", {});
+  const size_t count = trees.size();
+  Require(count > 0, "attribute 'nodes_treeids' is empty");
+  const auto ids = info.attribute<std::vector<int64_t>>("nodes_nodeids", {});
+  const auto features = info.attribute<std::vector<int64_t>>("nodes_featureids", {});
+  const auto modes = info.attribute<std::vector<std::string>>("nodes_modes", {});
+  const auto on_true = info.attribute<std::vector<int64_t>>("nodes_truenodeids", {});
+  const auto on_false = info.attribute<std::vector<int64_t>>("nodes_falsenodeids", {});
+  const auto missing = info.attribute<std::vector<int64_t>>("nodes_missing_value_tracks_true", {});
+  const auto values = FloatsOf<T>(info, "nodes_values");
+  RequireSize(ids, count, "nodes_nodeids");
+  RequireSize(features, count, "nodes_featureids");
+  RequireSize(modes, count, "nodes_modes");
+  RequireSize(on_true, count, "nodes_truenodeids");
+  RequireSize(on_false, count, "nodes_falsenodeids");
+  RequireSize(values, count, "nodes_values");
+  if (!missing.empty()) RequireSize(missing, count, "nodes_missing_value_tracks_true");
+
+  const NodeIds positions(trees, ids);
+  std::vector<bool> is_child(count);
+  source.nodes.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    auto& node = source.nodes[i];
+    node.branch = ParseBranch(modes[i]);
+    if (node.branch == Branch::kLeaf) continue;
+    node.missing_tracks_true = !missing.empty() && missing[i] != 0;
+    node.feature = features[i];
+    node.value = values[i];
+    node.on_true = positions.Find(trees[i], on_true[i]);
+    node.on_false = positions.Find(trees[i], on_false[i]);
+    is_child[static_cast<size_t>(node.on_true)] = is_child[static_cast<size_t>(node.on_false)] = true;
+  }
+  // Each tree starts at its first node that is nobody's child.
+  std::vector<std::pair<int64_t, int64_t>> roots;
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_child[i]) roots.emplace_back(trees[i], static_cast<int64_t>(i));
+  }
+  std::stable_sort(roots.begin(), roots.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  roots.erase(std::unique(roots.begin(), roots.end(), [](const auto& a, const auto& b) { return a.first == b.first; }), roots.end());
+  auto tree_ids = trees;
+  std::sort(tree_ids.begin(), tree_ids.end());
+  tree_ids.erase(std::unique(tree_ids.begin(), tree_ids.end()), tree_ids.end());
+  Require(roots.size() == tree_ids.size(), "a tree has no root: every node of it is another's child, which makes a cycle");
+  for (const auto& [tree, root] : roots) source.roots.push_back(root);
+
+  const auto vote_trees = info.attribute<std::vector<int64_t>>(votes + "_treeids", {});
+  const auto vote_nodes = info.attribute<std::vector<int64_t>>(votes + "_nodeids", {});
+  const auto vote_ids = info.attribute<std::vector<int64_t>>(votes + "_ids", {});
+  const auto weights = FloatsOf<T>(info, votes + "_weights");
+  RequireSize(vote_nodes, vote_trees.size(), "*_nodeids");
+  RequireSize(vote_ids, vote_trees.size(), "*_ids");
+  RequireSize(weights, vote_trees.size(), "*_weights");
+  std::vector<int64_t> leaves(vote_trees.size());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    leaves[i] = positions.Find(vote_trees[i], vote_nodes[i]);
+    ++source.nodes[static_cast<size_t>(leaves[i])].num_votes;
+  }
+  size_t total = 0;
+  for (auto& node : source.nodes) {
+    node.first_vote = total;
+    total += std::exchange(node.num_votes, 0);
+  }
+  source.votes.resize(total);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    auto& leaf = source.nodes[static_cast<size_t>(leaves[i])];
+    source.votes[leaf.first_vote + leaf.num_votes++] = {vote_ids[i], weights[i]};
+  }
+  return source;
+}
+
+template <class T>
+class TreeEnsembleClassifier final : public Kernel {
+ public:
+  explicit TreeEnsembleClassifier(const KernelInfo& info)
+      : labels_(info, "classlabels_int64s"),
+        base_(FloatsOf<T>(info, "base_values")),
+        transform_(ParsePostTransform(info.attribute<std::string>("post_transform", "NONE"))) {
+    Require(labels_.size() > 0, "one of classlabels_strings and classlabels_int64s is expected");
+    Require(base_.size() <= 1 || base_.size() == labels_.size(), "base_values has {} entries, there are {} classes",
+            base_.size(), labels_.size());
+    const auto source = ReadForest<T>(info, "class", static_cast<int64_t>(labels_.size()));
+    for (const auto& vote : source.votes) {
+      all_positive_ &= vote.weight >= 0;
+      single_class_ &= vote.target == source.votes[0].target;
+    }
+    voted_class_ = source.votes.empty() ? 0 : source.votes[0].target;
+    single_class_ &= labels_.size() <= 2;
+    forest_ = Forest<T>(source, Aggregate::kSum);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Rows rows(x);
+    Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
+    const auto classes = static_cast<int64_t>(labels_.size());
+    Tensor* z = context.output(1, Shape{rows.count, classes});
+    forest_.Evaluate(context, ElementsAs<T>(context, x), rows.count, rows.features,
+                     [&](int64_t row, std::span<T> scores, std::span<const uint8_t> voted) {
+                       Finish(row, scores, voted, y, z == nullptr ? nullptr : z->mutable_data<float>() + row * classes);
+                     });
+  }
+
+ private:
+  void Finish(int64_t row, std::span<T> scores, std::span<const uint8_t> voted, Tensor* y, float* z) const {
+    for (size_t i = 0; i < scores.size() && i < base_.size(); ++i) scores[i] += base_[i];
+    if (!single_class_) {
+      labels_.Set(y, row, Best(scores, voted));
+    } else if (scores.size() == 1) {
+      labels_.SetSign(y, row, scores[0] > 0);
+    } else {
+      labels_.Set(y, row, scores[static_cast<size_t>(voted_class_)] > (all_positive_ ? T(0.5) : T(0)) ? 1 : 0);
+    }
+    if (z == nullptr) return;
+    if (single_class_ && scores.size() == 2 && voted_class_ == 0 && base_.size() < 2) {
+      // One score decides between two classes: a probability when no weight is negative.
+      T two[2];
+      TwoScores(transform_, all_positive_ && transform_ != PostTransform::kLogistic, scores[0], std::span<T, 2>(two));
+      z[0] = static_cast<float>(two[0]);
+      z[1] = static_cast<float>(two[1]);
+      return;
+    }
+    TransformRegression(transform_, scores);
+    for (size_t i = 0; i < scores.size(); ++i) z[i] = static_cast<float>(scores[i]);
+  }
+
+  /// The class of the highest score; classes without any vote or base value don't compete.
+  size_t Best(std::span<const T> scores, std::span<const uint8_t> voted) const {
+    size_t best = scores.size();
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (voted[i] == 0 && base_.empty()) continue;
+      if (best == scores.size() || scores[i] > scores[best]) best = i;
+    }
+    return best == scores.size() ? 0 : best;
+  }
+
+  ClassLabels labels_;
+  std::vector<T> base_;
+  PostTransform transform_;
+  Forest<T> forest_;
+  bool all_positive_ = true;
+  bool single_class_ = true;  // of two or fewer, only one gets votes
+  int64_t voted_class_ = 0;
+};
+
+/// What the regressor and TreeEnsemble have in common: scores plus base values, transformed, as Out.
+template <class T, class Out>
+void EvaluateRegression(KernelContext& context, const Forest<T>& forest, const std::vector<T>& base, PostTransform transform) {
+  const Tensor& x = context.required_input(0);
+  const Rows rows(x);
+  const int64_t targets = forest.targets();
+  Tensor* y = context.output(0, Shape{rows.count, targets});
+  if (y == nullptr) return;
+  Out* out = y->mutable_data<Out>();
+  forest.Evaluate(context, ElementsAs<T>(context, x), rows.count, rows.features,
+                  [&](int64_t row, std::span<T> scores, std::span<const uint8_t>) {
+                    for (size_t i = 0; i < scores.size() && !base.empty(); ++i) scores[i] += base[base.size() == 1 ? 0 : i];
+                    TransformRegression(transform, scores);
+                    for (size_t i = 0; i < scores.size(); ++i) out[row * targets + static_cast<int64_t>(i)] = static_cast<Out>(scores[i]);
+                  });
+}
+
+template <class T>
+class TreeEnsembleRegressor final : public Kernel {
+ public:
+  explicit TreeEnsembleRegressor(const KernelInfo& info)
+      : base_(FloatsOf<T>(info, "base_values")),
+        transform_(ParsePostTransform(info.attribute<std::string>("post_transform", "NONE"))),
+        forest_(ReadForest<T>(info, "target", info.attribute<int64_t>("n_targets", 1)),
+                ParseAggregate(info.attribute<std::string>("aggregate_function", "SUM"))) {
+    Require(base_.size() <= 1 || static_cast<int64_t>(base_.size()) == forest_.targets(),
+            "base_values has {} entries, there are {} targets", base_.size(), forest_.targets());
+  }
+
+  void Compute(KernelContext& context) override { EvaluateRegression<T, float>(context, forest_, base_, transform_); }
+
+ private:
+  std::vector<T> base_;
+  PostTransform transform_;
+  Forest<T> forest_;
+};
+
+/// Reads TreeEnsemble's form: inner nodes and leaves apart.
+template <class T>
+ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
+  ForestSource<T> source;
+  const auto splits = Numbers<T>(info.attribute<Tensor>("nodes_splits"), "nodes_splits");
+  const size_t count = splits.size();
+  const auto modes = info.attribute<Tensor>("nodes_modes");
+  const auto features = info.attribute<std::vector<int64_t>>("nodes_featureids");
+  const auto on_true = info.attribute<std::vector<int64_t>>("nodes_truenodeids");
+  const auto on_false = info.attribute<std::vector<int64_t>>("nodes_falsenodeids");
+  const auto true_leafs = info.attribute<std::vector<int64_t>>("nodes_trueleafs");
+  const auto false_leafs = info.attribute<std::vector<int64_t>>("nodes_falseleafs");
+  const auto missing = info.attribute<std::vector<int64_t>>("nodes_missing_value_tracks_true", {});
+  const auto targets = info.attribute<std::vector<int64_t>>("leaf_targetids");
+  const auto weights = Numbers<T>(info.attribute<Tensor>("leaf_weights"), "leaf_weights");
+  Require(modes.is(ElementType::kUInt8) && static_cast<size_t>(modes.num_elements()) == count,
+          "attribute 'nodes_modes' is {} {}, uint8 [{}] is expected", ElementTypeName(modes.type()), modes.shape().ToString(), count);
+  RequireSize(features, count, "nodes_featureids");
+  RequireSize(on_true, count, "nodes_truenodeids");
+  RequireSize(on_false, count, "nodes_falsenodeids");
+  RequireSize(true_leafs, count, "nodes_trueleafs");
+  RequireSize(false_leafs, count, "nodes_falseleafs");
+  if (!missing.empty()) RequireSize(missing, count, "nodes_missing_value_tracks_true");
+  RequireSize(weights, targets.size(), "leaf_weights");
+  if (info.has_attribute("membership_values")) {
+    source.members = Numbers<T>(info.attribute<Tensor>("membership_values"), "membership_values");
+  }
+  const auto child = [&](int64_t id, int64_t is_leaf) -> int64_t {
+    const size_t size = is_leaf != 0 ? targets.size() : count;
+    Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size, is_leaf != 0 ? "leaves" : "nodes");
+    return is_leaf != 0 ? static_cast<int64_t>(count) + id : id;
+  };
+  size_t member = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t mode = modes.data<uint8_t>()[i];
+    Require(mode <= 6, "attribute 'nodes_modes' holds {}, 0 to 6 is expected", mode);
+    auto& node = source.nodes.emplace_back();
+    node.branch = static_cast<Branch>(mode);
+    node.missing_tracks_true = !missing.empty() && missing[i] != 0;
+    node.feature = features[i];
+    node.value = splits[i];
+    node.on_true = child(on_true[i], true_leafs[i]);
+    node.on_false = child(on_false[i], false_leafs[i]);
+    if (node.branch != Branch::kMember) continue;
+    // One set of members after another, a NaN behind each.
+    node.first_member = member;
+    while (member < source.members.size() && source.members[member] == source.members[member]) ++member;
+    Require(member < source.members.size(), "membership_values has fewer sets than there are BRANCH_MEMBER nodes");
+    node.num_members = member++ - node.first_member;
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    auto& leaf = source.nodes.emplace_back();
+    leaf.first_vote = i;
+    leaf.num_votes = 1;
+    source.votes.push_back({targets[i], weights[i]});
+    source.targets = std::max(source.targets, targets[i] < std::numeric_limits<int32_t>::max() ? targets[i] + 1 : 1);
+  }
+  source.targets = info.attribute<int64_t>("n_targets", source.targets);
+  source.roots = info.attribute<std::vector<int64_t>>("tree_roots");
+  for (const int64_t root : source.roots) child(root, 0);
+  return source;
+}
+
+template <class Out>
+class TreeEnsemble final : public Kernel {
+  using T = std::conditional_t<std::is_same_v<Out, double>, double, float>;
+
+ public:
+  explicit TreeEnsemble(const KernelInfo& info)
+      : transform_(PostTransformOf(info.attribute<int64_t>("post_transform", 0))),
+        forest_(ReadTreeEnsemble<T>(info), AggregateOf(info.attribute<int64_t>("aggregate_function", 1))) {}
+
+  void Compute(KernelContext& context) override { EvaluateRegression<T, Out>(context, forest_, {}, transform_); }
+
+ private:
+  static Aggregate AggregateOf(int64_t value) {
+    Require(value >= 0 && value <= 3, "aggregate_function is {}, 0 to 3 is expected", value);
+    return static_cast<Aggregate>(value);
+  }
+
+  PostTransform transform_;
+  Forest<T> forest_;
+};
+
+/// Doubles are scored as doubles, everything else as floats.
+template <template <class> class K>
+std::unique_ptr<Kernel> MakeScored(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<K<double>>(info);
+  return std::make_unique<K<float>>(info);
+}
+
+}  // namespace
+
+void RegisterTreeEnsembleClassifier(KernelRegistry& registry) {
+  registry.Add(Op("TreeEnsembleClassifier", "ai.onnx.ml")
+                   .Versions(1)
+                   .Types(0, kMlNumbers)
+                   .Factory(MakeScored<TreeEnsembleClassifier>));
+}
+void RegisterTreeEnsembleRegressor(KernelRegistry& registry) {
+  registry.Add(
+      Op("TreeEnsembleRegressor", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeScored<TreeEnsembleRegressor>));
+}
+void RegisterTreeEnsemble(KernelRegistry& registry) {
+  registry.Add(Op("TreeEnsemble", "ai.onnx.ml")
+                   .Versions(5)
+                   .Types(0, {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16})
+                   .Factory(MakeTyped<TreeEnsemble, TypeList<float, double, Float16>>));
+}
+
+}  // namespace tessera::cpu
