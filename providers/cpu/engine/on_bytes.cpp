@@ -1,0 +1,105 @@
+#include "engine/on_bytes.h"
+
+#include <vector>
+
+#include "base/checked.h"
+#include "engine/packed.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// What the wrapped kernel sees.
+class BytesContext final : public KernelContext {
+ public:
+  BytesContext(KernelContext& outer, const std::vector<ElementType>& output_types)
+      : outer_(outer), output_types_(output_types), values_(outer.num_inputs()), pointers_(outer.num_inputs()),
+        outputs_(output_types.size()) {
+    for (size_t i = 0; i < pointers_.size(); ++i) {
+      pointers_[i] = outer.input_value(i);
+      const Tensor* tensor = pointers_[i] == nullptr ? nullptr : pointers_[i]->tensor_if();
+      if (tensor == nullptr || !IsPacked(tensor->type())) continue;
+      auto bytes = outer.scratch<uint8_t>(static_cast<size_t>(tensor->num_elements()));
+      UnpackElements(tensor->type(), tensor->raw(), 0, tensor->num_elements(), bytes.data());
+      values_[i] = Tensor::View(ElementType::kUInt8, tensor->shape(), bytes.data());
+      pointers_[i] = &values_[i];
+    }
+    inputs_ = pointers_;
+    num_outputs_ = outer.num_outputs();
+  }
+
+  void Finish() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (!outputs_[i].defined()) continue;
+      Tensor* packed = outer_.output(i, output_types_[i], outputs_[i].shape());
+      PackElements(output_types_[i], outputs_[i].data<uint8_t>(), 0, outputs_[i].num_elements(), packed->mutable_raw());
+    }
+  }
+
+  bool has_output(size_t i) const noexcept override { return outer_.has_output(i); }
+  Tensor* output(size_t i, const Shape& shape) override {
+    if (!has_output(i)) return nullptr;
+    if (i >= outputs_.size() || !IsPacked(output_types_[i])) return outer_.output(i, shape);
+    auto bytes = outer_.scratch<uint8_t>(static_cast<size_t>(shape.num_elements()));
+    outputs_[i] = Tensor::View(ElementType::kUInt8, shape, bytes.data());
+    return &outputs_[i];
+  }
+  Tensor* output(size_t i, ElementType type, const Shape& shape) override {
+    if (!has_output(i)) return nullptr;
+    if (i >= outputs_.size() || !IsPacked(output_types_[i])) return outer_.output(i, type, shape);
+    return output(i, shape);
+  }
+  void set_output(size_t i, Value value) override {
+    if (i < outputs_.size() && IsPacked(output_types_[i])) {
+      const Tensor& bytes = value.tensor();
+      Tensor packed(output_types_[i], bytes.shape(), outer_.allocator());
+      PackElements(output_types_[i], bytes.data<uint8_t>(), 0, bytes.num_elements(), packed.mutable_raw());
+      value = std::move(packed);
+    }
+    outer_.set_output(i, std::move(value));
+  }
+  ThreadPool& threads() const noexcept override { return outer_.threads(); }
+  Stream* stream() const noexcept override { return outer_.stream(); }
+  Allocator& allocator() const noexcept override { return outer_.allocator(); }
+  bool cancelled() const noexcept override { return outer_.cancelled(); }
+
+ protected:
+  void* ScratchBytes(size_t count, size_t element_size) override {
+    return outer_.scratch<std::byte>(CheckedMul(count, element_size)).data();
+  }
+
+ private:
+  KernelContext& outer_;
+  const std::vector<ElementType>& output_types_;
+  std::vector<Value> values_;
+  std::vector<const Value*> pointers_;
+  std::vector<Tensor> outputs_;
+};
+
+class BytesKernel final : public Kernel {
+ public:
+  BytesKernel(const KernelInfo& info, std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {
+    for (size_t i = 0; i < info.num_outputs(); ++i) output_types_.push_back(info.output_type(i));
+  }
+
+  void Compute(KernelContext& context) override {
+    BytesContext bytes(context, output_types_);
+    kernel_->Compute(bytes);
+    bytes.Finish();
+  }
+
+ private:
+  const std::unique_ptr<Kernel> kernel_;
+  std::vector<ElementType> output_types_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> OnBytes(const KernelInfo& info, std::unique_ptr<Kernel> kernel) {
+  bool packed = false;
+  for (size_t i = 0; i < info.num_inputs(); ++i) packed |= IsPacked(info.input_type(i));
+  for (size_t i = 0; i < info.num_outputs(); ++i) packed |= IsPacked(info.output_type(i));
+  if (!packed) return kernel;
+  return std::make_unique<BytesKernel>(info, std::move(kernel));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,24 @@
+#pragma once
+
+// Concatenation and splitting: rows of a whole that are made of rows of parts.
+
+#include <span>
+
+#include "engine/element.h"
+#include "tessera/thread_pool.h"
+
+namespace tessera::cpu {
+
+/// A part has as many rows as the whole; each of its rows has `row_bytes`.
+struct Part {
+  std::byte* data;  // never written by JoinParts
+  int64_t row_bytes;
+  int64_t offset = 0;  // of its row in the whole's row; set by the functions
+};
+
+/// whole[row] = parts[0][row], parts[1][row], ...
+void JoinParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, std::byte* whole, ElementKind element);
+/// The inverse; parts with null data are left out.
+void SplitParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, const std::byte* whole, ElementKind element);
+
+}  // namespace tessera::cpu

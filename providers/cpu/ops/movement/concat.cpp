@@ -1,0 +1,53 @@
+// Concat (1, 4, 11, 13): tensors one after another along `axis`.
+
+#include "base/checked.h"
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/parts.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class Concat final : public Kernel {
+ public:
+  explicit Concat(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 1)) {
+    Require(info.since_version() < 4 || info.has_attribute("axis"), "attribute 'axis' is required");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& first = context.required_input(0);
+    const size_t rank = first.shape().rank(), count = context.num_inputs();
+    const size_t axis = NormalizeAxis(axis_, rank);
+    Shape shape = first.shape();
+    for (size_t i = 1; i < count; ++i) {
+      const Tensor& input = context.required_input(i);
+      Require(input.type() == first.type(), "input {} is {}, input 0 {}", i, ElementTypeName(input.type()),
+              ElementTypeName(first.type()));
+      bool matches = input.shape().rank() == rank;
+      for (size_t d = 0; matches && d < rank; ++d) matches = d == axis || input.shape()[d] == shape[d];
+      Require(matches, "input {} has shape {}, which does not fit {} along axis {}", i, input.shape().ToString(),
+              first.shape().ToString(), axis);
+      shape[axis] = CheckedAdd(shape[axis], input.shape()[axis]);
+    }
+    const ElementKind element = KindOf(first.type());
+    Tensor* output = context.output(0, first.type(), shape);
+    if (output->num_elements() == 0) return;
+    const int64_t rows = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis + 1, rank) * element.bytes;
+    const std::span<Part> parts = context.scratch<Part>(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor& input = context.required_input(i);
+      parts[i] = {const_cast<std::byte*>(Bytes(input)), input.shape()[axis] * inner};
+    }
+    JoinParts(context.threads(), parts, rows, Bytes(*output), element);
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterConcat(KernelRegistry& registry) { registry.Add(Op("Concat").Versions(1).Factory(MakeMovement<Concat>)); }
+
+}  // namespace tessera::cpu

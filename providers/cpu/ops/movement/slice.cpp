@@ -1,0 +1,100 @@
+// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as numpy does.
+
+#include <limits>
+
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+struct Range {
+  int64_t start, count, step;
+};
+
+Range Clamped(int64_t start, int64_t end, int64_t step, int64_t dim) {
+  Require(step != 0, "a step is 0");
+  step = std::max(step, -std::numeric_limits<int64_t>::max());
+  if (start < 0) start += dim;
+  if (end < 0) end += dim;
+  if (step > 0) {
+    start = std::clamp<int64_t>(start, 0, dim);
+    end = std::clamp<int64_t>(end, 0, dim);
+    return {start, end > start ? (end - start - 1) / step + 1 : 0, step};
+  }
+  start = std::clamp<int64_t>(start, -1, dim - 1);
+  end = std::clamp<int64_t>(end, -1, dim - 1);
+  return {start, start > end ? (start - end - 1) / -step + 1 : 0, step};
+}
+
+class Slice final : public Kernel {
+ public:
+  explicit Slice(const KernelInfo& info) : from_attributes_(info.since_version() < 10) {
+    if (!from_attributes_) return;
+    starts_ = info.attribute<std::vector<int64_t>>("starts");
+    ends_ = info.attribute<std::vector<int64_t>>("ends");
+    axes_ = info.attribute<std::vector<int64_t>>("axes", {});
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Shape& dims = data.shape();
+    const size_t rank = dims.rank();
+    Shape shape = dims;
+    Shape starts(rank, 0), steps(rank, 1);
+    FindRanges(context, dims, shape, starts, steps);
+    bool whole = true;
+    for (size_t i = 0; i < rank; ++i) whole &= shape[i] == dims[i] && (steps[i] == 1 || dims[i] <= 1);
+    if (whole) return context.set_output(0, data);
+    const ElementKind element = KindOf(data.type());
+    Tensor* output = context.output(0, data.type(), shape);
+    int64_t dst_stride = output->num_elements(), src_stride = data.num_elements(), first = 0;
+    if (dst_stride == 0) return;
+    StridedCopy copy(element);
+    for (size_t i = 0; i < rank; ++i) {
+      src_stride /= dims[i];
+      dst_stride /= shape[i];
+      first += starts[i] * src_stride;
+      copy.Add(shape[i], shape[i] > 1 ? steps[i] * src_stride : 0, dst_stride);
+    }
+    copy.Run(context.threads(), Bytes(data) + first * element.bytes, output->mutable_raw());
+  }
+
+ private:
+  void FindRanges(KernelContext& context, const Shape& dims, Shape& shape, Shape& starts, Shape& steps) const {
+    const Integers first = from_attributes_ ? Integers(starts_) : Integers(context.required_input(1), "starts");
+    const Integers end = from_attributes_ ? Integers(ends_) : Integers(context.required_input(2), "ends");
+    const Tensor* axes_input = from_attributes_ ? nullptr : context.input(3);
+    const Tensor* steps_input = from_attributes_ ? nullptr : context.input(4);
+    const Integers axes = axes_input != nullptr ? Integers(*axes_input, "axes") : Integers(axes_);
+    const Integers step = steps_input != nullptr ? Integers(*steps_input, "steps") : Integers(axes_);
+    const bool has_axes = axes_input != nullptr || !axes_.empty();
+    Require(first.size() == end.size(), "{} starts and {} ends were given", first.size(), end.size());
+    Require(!has_axes || axes.size() == first.size(), "{} starts and {} axes were given", first.size(), axes.size());
+    Require(steps_input == nullptr || step.size() == first.size(), "{} starts and {} steps were given", first.size(),
+            step.size());
+    Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims.ToString());
+    const auto set = [&](size_t i, size_t axis) {
+      const Range range = Clamped(first[i], end[i], steps_input != nullptr ? step[i] : 1, dims[axis]);
+      starts[axis] = range.start;
+      shape[axis] = range.count;
+      steps[axis] = range.step;
+    };
+    if (has_axes) {
+      MarkAxes(axes, dims.rank(), set);
+    } else {
+      for (size_t i = 0; i < first.size(); ++i) set(i, i);
+    }
+  }
+
+  const bool from_attributes_;
+  std::vector<int64_t> starts_, ends_, axes_;
+};
+
+}  // namespace
+
+void RegisterSlice(KernelRegistry& registry) { registry.Add(Op("Slice").Versions(1).Factory(MakeMovement<Slice>)); }
+
+}  // namespace tessera::cpu

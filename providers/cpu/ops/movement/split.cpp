@@ -1,0 +1,75 @@
+// Split (1, 2, 11: sizes attribute; 13: sizes input; 18: num_outputs): the inverse of Concat.
+
+#include "base/checked.h"
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/parts.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class Split final : public Kernel {
+ public:
+  explicit Split(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis", 0)),
+        sizes_(info.attribute<std::vector<int64_t>>("split", {})),
+        uneven_(info.since_version() >= 18) {
+    if (const auto outputs = info.attribute<int64_t>("num_outputs", static_cast<int64_t>(info.num_outputs()));
+        outputs != static_cast<int64_t>(info.num_outputs())) {
+      Fail(ErrorCode::kInvalidGraph, "num_outputs is {}, but the node has {} outputs", outputs, info.num_outputs());
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& dims = input.shape();
+    const size_t axis = NormalizeAxis(axis_, dims.rank()), count = context.num_outputs();
+    const std::span<int64_t> sizes = context.scratch<int64_t>(count);
+    FindSizes(context, dims[axis], sizes);
+    const ElementKind element = KindOf(input.type());
+    const int64_t rows = dims.SizeOfRange(0, axis), inner = dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
+    const std::span<Part> parts = context.scratch<Part>(count);
+    Shape shape = dims;
+    for (size_t i = 0; i < count; ++i) {
+      shape[axis] = sizes[i];
+      Tensor* output = context.output(i, input.type(), shape);
+      parts[i] = {output != nullptr ? Bytes(*output) : nullptr, sizes[i] * inner};
+    }
+    SplitParts(context.threads(), parts, rows, Bytes(input), element);
+  }
+
+ private:
+  void FindSizes(KernelContext& context, int64_t dim, std::span<int64_t> sizes) const {
+    const auto count = static_cast<int64_t>(sizes.size());
+    const Tensor* given = context.input(1);
+    if (given == nullptr && sizes_.empty()) {
+      Require(uneven_ || dim % count == 0, "{} elements cannot be split into {} equal parts", dim, count);
+      const int64_t size = dim / count + (dim % count != 0 ? 1 : 0);
+      for (int64_t& part : sizes) {
+        part = std::min(size, dim);
+        dim -= part;
+      }
+      return;
+    }
+    const Integers wanted = given != nullptr ? Integers(*given, "split") : Integers(sizes_);
+    Require(wanted.size() == sizes.size(), "split has {} sizes for {} outputs", wanted.size(), sizes.size());
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      sizes[i] = wanted[i];
+      Require(sizes[i] >= 0, "size {} of the split is {}", i, sizes[i]);
+      sum = CheckedAdd(sum, sizes[i]);
+    }
+    Require(sum == dim, "the sizes of the split sum to {}, the dimension is {}", sum, dim);
+  }
+
+  const int64_t axis_;
+  const std::vector<int64_t> sizes_;
+  const bool uneven_;
+};
+
+}  // namespace
+
+void RegisterSplit(KernelRegistry& registry) { registry.Add(Op("Split").Versions(1).Factory(MakeMovement<Split>)); }
+
+}  // namespace tessera::cpu

@@ -1,0 +1,69 @@
+// Tile (1: count and axis as tensors of the data's type; 6, 13: repeats per dimension).
+
+#include "base/checked.h"
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// The first form gives integers as floating point numbers; whatever the type, one element.
+int64_t ScalarOf(const Tensor& tensor, const char* what) {
+  Require(tensor.num_elements() == 1, "{} has {} elements, expected one", what, tensor.num_elements());
+  if (tensor.is(ElementType::kInt64) || tensor.is(ElementType::kInt32)) return ScalarInteger(tensor, what);
+  const double value =
+      VisitType(FloatTypes{}, tensor.type(), [&]<class T>() { return static_cast<double>(*tensor.data<T>()); });
+  Require(value >= -1e9 && value <= 1e9, "{} is {}", what, value);
+  return static_cast<int64_t>(value);
+}
+
+class Tile final : public Kernel {
+ public:
+  explicit Tile(const KernelInfo& info) : single_axis_(info.since_version() < 6) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& dims = input.shape();
+    const size_t rank = dims.rank();
+    Shape repeats(rank, 1);
+    if (single_axis_ && context.num_inputs() > 2) {
+      repeats[NormalizeAxis(ScalarOf(context.required_input(2), "axis"), rank)] = ScalarOf(context.required_input(1), "tiles");
+    } else {
+      const Integers given(context.required_input(1), "repeats");
+      Require(given.size() == rank, "repeats has {} numbers for shape {}", given.size(), dims.ToString());
+      for (size_t i = 0; i < rank; ++i) repeats[i] = given[i];
+    }
+    Shape shape(rank);
+    bool whole = true;
+    for (size_t i = 0; i < rank; ++i) {
+      Require(repeats[i] >= 0, "repeat {} of dimension {} is negative", repeats[i], i);
+      shape[i] = CheckedMul(dims[i], repeats[i]);
+      whole &= repeats[i] == 1;
+    }
+    if (whole) return context.set_output(0, input);
+    Tensor* output = context.output(0, input.type(), shape);
+    int64_t dst_stride = output->num_elements(), src_stride = input.num_elements();
+    if (dst_stride == 0) return;
+    StridedCopy copy(KindOf(input.type()));
+    for (size_t i = 0; i < rank; ++i) {
+      src_stride /= dims[i];
+      dst_stride /= repeats[i];
+      copy.Add(repeats[i], 0, dst_stride);
+      dst_stride /= dims[i];
+      copy.Add(dims[i], src_stride, dst_stride);
+    }
+    copy.Run(context.threads(), input.raw(), output->mutable_raw());
+  }
+
+ private:
+  const bool single_axis_;
+};
+
+}  // namespace
+
+void RegisterTile(KernelRegistry& registry) { registry.Add(Op("Tile").Versions(1).Factory(MakeMovement<Tile>)); }
+
+}  // namespace tessera::cpu

@@ -1,0 +1,65 @@
+// Transpose (1, 13, 21, 23, 24, 25): dimensions in the order of `perm`, reversed by default.
+
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class Transpose final : public Kernel {
+ public:
+  explicit Transpose(const KernelInfo& info) : reversed_(!info.has_attribute("perm")) {
+    perm_ = info.attribute<std::vector<int64_t>>("perm", {});
+    std::vector<bool> seen(perm_.size(), false);
+    for (int64_t& axis : perm_) {
+      axis = static_cast<int64_t>(NormalizeAxis(axis, perm_.size()));
+      Require(!seen[static_cast<size_t>(axis)], "perm names dimension {} twice", axis);
+      seen[static_cast<size_t>(axis)] = true;
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Shape& dims = data.shape();
+    const size_t rank = dims.rank();
+    Require(reversed_ || perm_.size() == rank, "perm has {} dimensions, the data {}", perm_.size(), rank);
+    Shape shape(rank);
+    Shape strides(rank);
+    bool in_order = true;
+    size_t last = 0;
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t from = reversed_ ? rank - 1 - i : static_cast<size_t>(perm_[i]);
+      shape[i] = dims[from];
+      if (dims[from] != 1) {
+        in_order &= from >= last;
+        last = from;
+      }
+    }
+    if (in_order) return context.set_output(0, data.Reshaped(shape));
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0; stride *= std::max<int64_t>(dims[i], 1)) strides[i] = stride;
+    StridedCopy copy(KindOf(data.type()));
+    Tensor* output = context.output(0, data.type(), shape);
+    stride = output->num_elements();
+    if (stride == 0) return;
+    for (size_t i = 0; i < rank; ++i) {
+      stride /= shape[i];
+      copy.Add(shape[i], strides[reversed_ ? rank - 1 - i : static_cast<size_t>(perm_[i])], stride);
+    }
+    copy.Run(context.threads(), data.raw(), output->mutable_raw());
+  }
+
+ private:
+  const bool reversed_;
+  std::vector<int64_t> perm_;
+};
+
+}  // namespace
+
+void RegisterTranspose(KernelRegistry& registry) {
+  registry.Add(Op("Transpose").Versions(1).Factory(MakeMovement<Transpose>));
+}
+
+}  // namespace tessera::cpu
