@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "ops/nn/matmul_shape.h"
 #include "ops/nn/packed_weights.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
@@ -9,59 +10,6 @@
 
 namespace tessera::cpu {
 namespace {
-
-/// The product's sizes, after 1-D operands became matrices and batch axes were broadcast.
-struct MatMulShape {
-  int64_t m, n, k;
-  Shape batch;
-  Shape output;
-};
-
-MatMulShape InferShape(const Shape& a, const Shape& b) {
-  Require(a.rank() > 0 && b.rank() > 0, "the operands are {} and {}: scalars cannot be multiplied", a.ToString(), b.ToString());
-  MatMulShape shape;
-  shape.m = a.rank() == 1 ? 1 : a[a.rank() - 2];
-  shape.k = a.back();
-  shape.n = b.rank() == 1 ? 1 : b.back();
-  const int64_t b_rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
-  Require(shape.k == b_rows, "K is {} in A {} and {} in B {}", shape.k, a.ToString(), b_rows, b.ToString());
-  const size_t a_batch = a.rank() < 2 ? 0 : a.rank() - 2;
-  const size_t b_batch = b.rank() < 2 ? 0 : b.rank() - 2;
-  const size_t rank = std::max(a_batch, b_batch);
-  shape.batch = Shape(rank, 1);
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t left = i + a_batch < rank ? 1 : a[i + a_batch - rank];
-    const int64_t right = i + b_batch < rank ? 1 : b[i + b_batch - rank];
-    Require(left == right || left == 1 || right == 1, "the batch axes of A {} and B {} do not broadcast", a.ToString(), b.ToString());
-    shape.batch[i] = left == 1 ? right : left;
-  }
-  shape.output = shape.batch;
-  if (a.rank() > 1) shape.output.Append(shape.m);
-  if (b.rank() > 1) shape.output.Append(shape.n);
-  return shape;
-}
-
-/// By batch index: which matrix of an operand it uses.
-std::span<int64_t> OperandMatrices(KernelContext& context, const Shape& operand, const Shape& batch, int64_t count) {
-  const auto matrices = context.scratch<int64_t>(static_cast<size_t>(count));
-  const size_t own = operand.rank() < 2 ? 0 : operand.rank() - 2;
-  const size_t skipped = batch.rank() - own;
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i;
-    int64_t stride = 1;
-    int64_t matrix = 0;
-    for (size_t axis = batch.rank(); axis-- > 0;) {
-      const int64_t index = rest % batch[axis];
-      rest /= batch[axis];
-      if (axis < skipped) continue;
-      const int64_t dim = operand[axis - skipped];
-      if (dim != 1) matrix += index * stride;
-      stride *= dim;
-    }
-    matrices[i] = matrix;
-  }
-  return matrices;
-}
 
 template <class T>
 class MatMul final : public Kernel {
@@ -80,7 +28,7 @@ class MatMul final : public Kernel {
     const Tensor& a = context.required_input(0);
     const Tensor* b = packed_b_ ? nullptr : &context.required_input(1);
     const Shape& b_shape = packed_b_ ? b_shape_ : b->shape();
-    MatMulShape shape = InferShape(a.shape(), b_shape);
+    MatMulShape shape = InferMatMulShape(a.shape(), b_shape);
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const C* a_values = ComputeView<T>(context, &a);

@@ -1,0 +1,228 @@
+#pragma once
+
+// Convolution of 8-bit integers with zero points and 32-bit sums: what ConvInteger and QLinearConv share.
+
+#include <memory>
+
+#include "ops/nn/conv_input.h"
+#include "ops/nn/integer_matmul.h"
+#include "simd/conv_int8.h"
+
+namespace tessera::cpu {
+
+/// The weights with their zero points subtracted, rows padded to whole pairs.
+struct WideWeights {
+  const int16_t* values = nullptr;
+  int64_t row = 0;  // elements of an output channel
+};
+
+/// Panels of one image's implicit matrix, from the 8-bit layout of ConvInput.
+class ConvInt8Panels final : public Int8PanelSource {
+ public:
+  ConvInt8Panels(const ConvInput& input, const uint8_t* base, const uint8_t* end, std::span<const int64_t> offsets,
+                 bool is_signed, const int32_t* zero_point)
+      : input_(input), base_(base), end_(end), offsets_(offsets), signed_(is_signed), zero_point_(zero_point) {}
+
+  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, int16_t* out) const override {
+    constexpr int64_t kRows = 32;
+    uint8_t rows[kRows * kStride];
+    ConvSegment segments[64];
+    size_t count = 0;
+    for (int64_t done = 0; done < width; ++count) {
+      const int64_t row = (n0 + done) / input_.output_width();
+      const int64_t column = (n0 + done) % input_.output_width();
+      const int64_t length = std::min(width - done, input_.output_width() - column);
+      segments[count] = {input_.row_offsets()[static_cast<size_t>(row)] + column, done, length};
+      done += length;
+    }
+    for (int64_t k = 0; k < kc; k += kRows) {
+      const int64_t some = std::min(kRows, kc - k);
+      for (int64_t i = 0; i < some; ++i) CopyRow(offsets_[static_cast<size_t>(k0 + k + i)], {segments, count}, rows + i * kStride);
+      InterleavePairs(rows, signed_, kStride, some, width, zero_point_, 0, out + k * Int8PanelWidth());
+    }
+  }
+
+ private:
+  static constexpr int64_t kStride = 72;  // widest panel, and what a copy may run over
+
+  void CopyRow(int64_t offset, std::span<const ConvSegment> segments, uint8_t* out) const {
+    for (const ConvSegment& segment : segments) {
+      const uint8_t* from = base_ + offset + segment.from;
+      if (from + segment.length + 8 > end_) {
+        std::memcpy(out + segment.to, from, static_cast<size_t>(segment.length));
+        continue;
+      }
+      for (int64_t i = 0; i < segment.length; i += 8) std::memcpy(out + segment.to + i, from + i, 8);
+    }
+  }
+
+  const ConvInput& input_;
+  const uint8_t* base_;
+  const uint8_t* end_;
+  std::span<const int64_t> offsets_;
+  bool signed_;
+  const int32_t* zero_point_;
+};
+
+class IntegerConv {
+ public:
+  /// Numbers of the inputs: weights and their zero point.
+  IntegerConv(const KernelInfo& info, size_t weights, size_t zero_point)
+      : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+    const Tensor* w = info.constant_input(weights);
+    const Tensor* zero = info.constant_input(zero_point);
+    if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0) return;
+    if (info.has_input(zero_point) && zero == nullptr) return;
+    const int64_t count = zero == nullptr ? 1 : zero->num_elements();
+    if (count != 1 && count != w->shape()[0]) return;
+    std::vector<int32_t> points(static_cast<size_t>(count), 0);
+    for (int64_t i = 0; i < count && zero != nullptr; ++i) {
+      points[static_cast<size_t>(i)] = zero->is(ElementType::kInt8) ? zero->data<int8_t>()[i] : zero->data<uint8_t>()[i];
+    }
+    const int64_t k = w->num_elements() / w->shape()[0];
+    wide_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});
+    WidenRows(w->raw(), IsSigned(w->type()), w->shape()[0], k, k, points.data(), count == 1 ? 0 : 1, wide_.mutable_data<int16_t>());
+    weights_shape_ = w->shape();
+    info.ReleaseConstant(weights);
+  }
+
+  bool has_weights() const { return wide_.defined(); }
+
+  struct Inputs {
+    const Tensor* x;
+    const Tensor* w;  // null when has_weights()
+    const Tensor* x_zero;
+    const Tensor* w_zero;
+    const Tensor* bias;
+  };
+
+  /// Calls `place(shape)` for the int32 destination and fills it with the sums, bias included.
+  template <class Place>
+  void Run(KernelContext& context, const Inputs& in, Place&& place) const {
+    const Shape& x = in.x->shape();
+    const Shape& w = in.w == nullptr ? weights_shape_ : in.w->shape();
+    const Window window = CheckShapes(x, w, in.bias);
+    Shape shape{x[0], w[0]};
+    for (int64_t dim : window.output) shape.Append(dim);
+    int32_t* out = place(shape);
+    if (out == nullptr || shape.num_elements() == 0) return;
+    const auto x_zero = ReadZeroPoints(context, in.x_zero);
+    Require(x_zero.size() == 1, "the input's zero point has {} values, 1 is expected", x_zero.size());
+    const ConvInput layout(context, window);
+    const WideWeights weights = in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
+    const uint8_t* base = static_cast<const uint8_t*>(in.x->raw());
+    const int64_t planes = x[0] * x[1];
+    const int64_t plane = window.input.num_elements();
+    const uint8_t* end = base + planes * plane;
+    if (!layout.in_place()) {
+      const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(CheckedAdd(CheckedMul(planes, layout.channel_size()), kSlack)));
+      std::fill(bytes.end() - kSlack, bytes.end(), uint8_t{0});
+      context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1, [&](int64_t begin, int64_t last) {
+        for (int64_t i = begin; i < last; ++i) {
+          layout.LayOut<uint8_t>(base + i * plane, bytes.data() + i * layout.channel_size(), static_cast<uint8_t>(x_zero[0]));
+        }
+      });
+      base = bytes.data();
+      end = bytes.data() + bytes.size();
+    }
+    const bool is_signed = IsSigned(in.x->type());
+    if (x[1] == group_ && group_ > 1) {
+      Depthwise(context, in, layout, weights, base, is_signed, x_zero[0], shape, window, out);
+    } else {
+      General(context, in, layout, weights, base, end, is_signed, x_zero.data(), x, shape, window, out);
+    }
+  }
+
+ private:
+  static constexpr int64_t kSlack = 64;
+
+  WideWeights Widen(KernelContext& context, const Tensor& w, const Tensor* zero) const {
+    const auto points = ReadZeroPoints(context, zero);
+    const int64_t outputs = w.shape()[0];
+    Require(points.size() == 1 || static_cast<int64_t>(points.size()) == outputs,
+            "the weights' zero point has {} values; 1 or {} are expected", points.size(), outputs);
+    const int64_t k = w.num_elements() / outputs;
+    const auto wide = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(outputs, 2 * Pairs(k))));
+    WidenRows(w.raw(), IsSigned(w.type()), outputs, k, k, points.data(), points.size() == 1 ? 0 : 1, wide.data());
+    return {wide.data(), 2 * Pairs(k)};
+  }
+
+  void Depthwise(KernelContext& context, const Inputs& in, const ConvInput& layout, const WideWeights& weights,
+                 const uint8_t* base, bool is_signed, int32_t x_zero, const Shape& shape, const Window& window, int32_t* out) const {
+    const int64_t outputs = shape[1];
+    const int64_t per_group = outputs / group_;
+    const int64_t kernel = window.kernel.num_elements();
+    const int64_t pixels = window.output.num_elements();
+    const double cost = static_cast<double>(pixels * kernel) * 0.1;
+    context.threads().ParallelFor(shape[0] * outputs, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t output = i % outputs;
+        const uint8_t* channel = base + (i / outputs * group_ + output / per_group) * layout.channel_size();
+        const int16_t* w = weights.values + output * weights.row;
+        uint32_t start = in.bias == nullptr ? 0 : static_cast<uint32_t>(in.bias->data<int32_t>()[output]);
+        for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * w[k]);
+        int32_t* to = out + i * pixels;
+        for (int64_t row : layout.row_offsets()) {
+          ComputeInt8DepthwiseRow({channel + row, is_signed, layout.kernel_offsets().data(), w, kernel, layout.output_width(),
+                                   static_cast<int32_t>(start), to});
+          to += layout.output_width();
+        }
+      }
+    });
+  }
+
+  void General(KernelContext& context, const Inputs& in, const ConvInput& layout, const WideWeights& weights, const uint8_t* base,
+               const uint8_t* end, bool is_signed, const int32_t* x_zero, const Shape& x, const Shape& shape,
+               const Window& window, int32_t* out) const {
+    const int64_t channels = x[1] / group_;
+    const int64_t kernel = window.kernel.num_elements();
+    const int64_t pixels = window.output.num_elements();
+    const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t k = 0; k < kernel; ++k) {
+        offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
+      }
+    }
+    Int8GemmArgs args;
+    args.m = shape[1] / group_;
+    args.n = pixels;
+    args.k = channels * kernel;
+    args.c_row = pixels;
+    for (int64_t i = 0; i < shape[0] * group_; ++i) {
+      const int64_t first = i % group_ * args.m;
+      const ConvInt8Panels panels(layout, base + i * channels * layout.channel_size(), end, offsets, is_signed, x_zero);
+      args.a = weights.values + first * weights.row;
+      args.source = &panels;
+      args.c = out + (i / group_ * shape[1] + first) * pixels;
+      Int8Gemm(context.threads(), args);
+      if (in.bias == nullptr) continue;
+      for (int64_t m = 0; m < args.m; ++m) {
+        const auto bias = static_cast<uint32_t>(in.bias->data<int32_t>()[first + m]);
+        auto* row = reinterpret_cast<uint32_t*>(args.c + m * pixels);
+        for (int64_t p = 0; p < pixels; ++p) row[p] += bias;
+      }
+    }
+  }
+
+  Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
+    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
+    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups", input[1],
+            weights[1], group_);
+    Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
+    Require(bias == nullptr || bias->num_elements() == weights[0], "the bias has {} values, {} output channels need one each",
+            bias == nullptr ? 0 : bias->num_elements(), weights[0]);
+    const auto kernel = weights.dims().subspan(2);
+    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel),
+            "kernel_shape is {}, the weights are {}", attributes_.kernel().ToString(), weights.ToString());
+    return attributes_.Fit(input.dims().subspan(2), kernel);
+  }
+
+  WindowAttributes attributes_;
+  int64_t group_;
+  Shape weights_shape_;
+  Tensor wide_;
+};
+
+}  // namespace tessera::cpu

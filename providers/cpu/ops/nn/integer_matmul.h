@@ -1,0 +1,160 @@
+#pragma once
+
+// 8-bit matrix products with zero points and 32-bit sums: what MatMulInteger and QLinearMatMul share.
+
+#include <memory>
+
+#include "base/checked.h"
+#include "ops/nn/matmul_shape.h"
+#include "simd/gemm_int8.h"
+#include "tessera/kernel.h"
+#include "types.h"
+
+namespace tessera::cpu {
+
+/// Zero points or scales of an operand: one for all, one per row (A) or column (B), or one per row or column of every matrix.
+template <class V>
+struct PerLine {
+  std::span<const V> values;
+  int64_t lines = 1;
+
+  int64_t step() const { return values.size() == 1 ? 0 : 1; }
+  /// The values of matrix `i`.
+  const V* of(int64_t i) const {
+    return values.size() <= static_cast<size_t>(lines) ? values.data() : values.data() + i * lines;
+  }
+};
+
+template <class V>
+PerLine<V> CheckPerLine(std::span<const V> values, int64_t lines, int64_t matrices, std::string_view what) {
+  const auto count = static_cast<int64_t>(values.size());
+  Require(count == 1 || count == lines || count == lines * matrices, "{} has {} values; 1, {} or {} are expected", what, count, lines,
+          lines * matrices);
+  return {values, lines};
+}
+
+inline std::span<const int32_t> ReadZeroPoints(KernelContext& context, const Tensor* tensor) {
+  const auto count = tensor == nullptr ? 1 : tensor->num_elements();
+  Require(count > 0, "a zero point has no elements");
+  const auto values = context.scratch<int32_t>(static_cast<size_t>(count));
+  values[0] = 0;
+  for (int64_t i = 0; i < count && tensor != nullptr; ++i) {
+    values[i] = tensor->is(ElementType::kInt8) ? tensor->data<int8_t>()[i] : tensor->data<uint8_t>()[i];
+  }
+  return values;
+}
+
+inline bool IsSigned(ElementType type) { return type == ElementType::kInt8; }
+
+/// Panels of a row-major B.
+class DenseInt8Panels final : public Int8PanelSource {
+ public:
+  DenseInt8Panels(const uint8_t* b, bool is_signed, int64_t n, const int32_t* zero_points, int64_t step)
+      : b_(b), signed_(is_signed), n_(n), zero_points_(zero_points), step_(step) {}
+  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, int16_t* out) const override {
+    InterleavePairs(b_ + k0 * n_ + n0, signed_, n_, kc, width, zero_points_ + n0 * step_, step_, out);
+  }
+
+ private:
+  const uint8_t* b_;
+  bool signed_;
+  int64_t n_;
+  const int32_t* zero_points_;
+  int64_t step_;
+};
+
+/// A constant B with constant zero points, packed at load. Inputs are numbered by the operator.
+class PackedInt8Matrix {
+ public:
+  PackedInt8Matrix(const KernelInfo& info, size_t b_input, size_t zero_point_input) {
+    const Tensor* b = info.constant_input(b_input);
+    const Tensor* zero = info.constant_input(zero_point_input);
+    if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0) return;
+    if (BitWidth(b->type()) != 8 || (!b->is(ElementType::kInt8) && !b->is(ElementType::kUInt8))) return;
+    if (info.has_input(zero_point_input) && zero == nullptr) return;
+    const int64_t k = b->shape()[0];
+    const int64_t n = b->shape()[1];
+    const int64_t count = zero == nullptr ? 1 : zero->num_elements();
+    if (count != 1 && count != n) return;
+    std::vector<int32_t> points(static_cast<size_t>(count), 0);
+    std::string key = "int8_b";
+    for (int64_t i = 0; i < count && zero != nullptr; ++i) {
+      points[static_cast<size_t>(i)] = zero->is(ElementType::kInt8) ? zero->data<int8_t>()[i] : zero->data<uint8_t>()[i];
+      key += fmt::format(",{}", points[static_cast<size_t>(i)]);
+    }
+    const auto made = info.SharedPrepack(*b, key, [&]() -> std::shared_ptr<const void> {
+      auto packed = std::make_shared<Tensor>(ElementType::kInt16, Shape{static_cast<int64_t>(PackedInt8Size(k, n))});
+      PackInt8(info.threads(), k, n,
+               DenseInt8Panels(static_cast<const uint8_t*>(b->raw()), IsSigned(b->type()), n, points.data(), count == 1 ? 0 : 1),
+               packed->mutable_data<int16_t>());
+      return packed;
+    });
+    shape_ = b->shape();
+    packed_ = std::static_pointer_cast<const Tensor>(made);
+    info.ReleaseConstant(b_input);
+  }
+
+  const Shape& shape() const { return shape_; }
+  const int16_t* data() const { return packed_ == nullptr ? nullptr : packed_->data<int16_t>(); }
+
+ private:
+  Shape shape_;
+  std::shared_ptr<const Tensor> packed_;
+};
+
+struct IntegerMatMulInputs {
+  const Tensor* a;
+  const Tensor* b;  // null when packed
+  const Tensor* a_zero;
+  const Tensor* b_zero;
+  const PackedInt8Matrix* packed;
+};
+
+/// Calls `place(shape)` for the [batch, m, n] destination of the sums and fills it.
+template <class Place>
+MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in, Place&& place) {
+  const Shape& b_shape = in.b == nullptr ? in.packed->shape() : in.b->shape();
+  const MatMulShape shape = InferMatMulShape(in.a->shape(), b_shape);
+  const int64_t batch = shape.batch.num_elements();
+  int32_t* out = place(shape);
+  if (out == nullptr || batch * shape.m * shape.n == 0) return shape;
+  const int64_t a_count = in.a->shape().rank() < 2 ? 1 : in.a->shape().SizeOfRange(0, in.a->shape().rank() - 2);
+  const int64_t b_count = b_shape.rank() < 2 ? 1 : b_shape.SizeOfRange(0, b_shape.rank() - 2);
+  const auto a_zero = CheckPerLine(ReadZeroPoints(context, in.a_zero), shape.m, a_count, "A's zero point");
+  // A's matrices lie one after the other, so all are widened at once.
+  const int64_t a_row = 2 * Pairs(shape.k);
+  const auto wide = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(a_count * shape.m, a_row)));
+  context.threads().ParallelFor(a_count, static_cast<double>(shape.m * shape.k) * 0.3, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      WidenRows(static_cast<const uint8_t*>(in.a->raw()) + i * shape.m * shape.k, IsSigned(in.a->type()), shape.m, shape.k, shape.k,
+                a_zero.of(i), a_zero.step(), wide.data() + i * shape.m * a_row);
+    }
+  });
+  Int8GemmArgs args;
+  args.k = shape.k;
+  args.n = shape.n;
+  args.c_row = shape.n;
+  args.m = b_count == 1 ? shape.m * batch : shape.m;
+  args.a = wide.data();
+  args.c = out;
+  if (in.b == nullptr) {
+    args.packed_b = in.packed->data();
+    Int8Gemm(context.threads(), args);
+    return shape;
+  }
+  const auto b_zero = CheckPerLine(ReadZeroPoints(context, in.b_zero), shape.n, b_count, "B's zero point");
+  const auto a_matrices = OperandMatrices(context, in.a->shape(), shape.batch, batch);
+  const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, batch);
+  for (int64_t i = 0; i < (b_count == 1 ? 1 : batch); ++i) {
+    const int64_t b = b_matrices[i];
+    const DenseInt8Panels panels(static_cast<const uint8_t*>(in.b->raw()) + b * shape.k * shape.n, IsSigned(in.b->type()), shape.n,
+                                 b_zero.of(b), b_zero.step());
+    args.source = &panels;
+    args.a = wide.data() + a_matrices[i] * shape.m * a_row;
+    args.c = out + i * shape.m * shape.n;
+    Int8Gemm(context.threads(), args);
+  }
+  return shape;
+}
+
+}  // namespace tessera::cpu

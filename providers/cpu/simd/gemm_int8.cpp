@@ -1,0 +1,305 @@
+// Products of 8-bit integers.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/gemm_int8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+#include "simd/gemm_int8.h"
+
+#ifndef TESSERA_INT8_KERNELS  // once, though this file is included per target
+#define TESSERA_INT8_KERNELS
+namespace tessera::cpu {
+struct Int8Kernels {
+  int64_t width;
+  int64_t rows;
+  void (*tile)(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  void (*interleave)(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
+                     const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
+  void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                     bool is_signed, void* out);
+};
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::ScalableTag<int16_t>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
+constexpr int kWidth = 2 * kLanes;
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+constexpr int64_t kDepth = 512;     // k per visit
+constexpr int64_t kColumns = 128;   // columns of B packed at a time
+
+/// R rows by N vectors of columns, over `pairs` pairs of k.
+template <int R, int N>
+void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pairs, int32_t* c, int64_t c_row, bool add) {
+  const D32 d32;
+  const D16 d16;
+  V32 acc[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
+  }
+  V32 unused = hn::Zero(d32);
+  for (int64_t p = 0; p < pairs; ++p) {
+    V16 bv[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d16, b + j * 2 * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      int32_t pair;
+      std::memcpy(&pair, a + r * a_row, sizeof(pair));
+      const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::ReorderWidenMulAccumulate(d32, av, bv[j], acc[r][j], unused);
+    }
+    a += 2;
+    b += 2 * kWidth;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) {
+      int32_t* to = c + r * c_row + j * kLanes;
+      hn::StoreU(add ? hn::Add(acc[r][j], hn::LoadU(d32, to)) : acc[r][j], d32, to);
+    }
+  }
+}
+
+using MicroKernelFn = void (*)(const int16_t*, int64_t, const int16_t*, int64_t, int32_t*, int64_t, bool);
+
+template <int N, size_t... R>
+constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
+  constexpr MicroKernelFn kernels[] = {MicroKernel<static_cast<int>(R) + 1, N>...};
+  return kernels[rows - 1];
+}
+
+MicroKernelFn KernelFor(int64_t rows, int64_t width) {
+  constexpr auto kSequence = std::make_index_sequence<kRows>{};
+  return width <= kLanes ? KernelForRows<1>(kSequence, rows) : KernelForRows<2>(kSequence, rows);
+}
+
+void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const int16_t* b,
+                   int64_t pair0, int64_t pairs) {
+  const int64_t a_row = 2 * Pairs(args.k);
+  for (int64_t m = m0; m < m1; m += kRows) {
+    const int64_t rows = std::min<int64_t>(kRows, m1 - m);
+    const MicroKernelFn kernel = KernelFor(rows, width);
+    const int16_t* a = args.a + m * a_row + 2 * pair0;
+    int32_t* c = args.c + m * args.c_row + n;
+    if (width == kWidth || width == kLanes) {
+      kernel(a, a_row, b, pairs, c, args.c_row, pair0 > 0);
+      continue;
+    }
+    HWY_ALIGN int32_t buffer[kRows * kWidth];
+    const size_t bytes = static_cast<size_t>(width) * sizeof(int32_t);
+    if (pair0 > 0) {
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(buffer + r * kWidth, c + r * args.c_row, bytes);
+    }
+    kernel(a, a_row, b, pairs, buffer, kWidth, pair0 > 0);
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * args.c_row, buffer + r * kWidth, bytes);
+  }
+}
+
+void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  HWY_ALIGN int16_t buffer[kDepth * kColumns];
+  for (int64_t n = n0; n < n1; n += kColumns) {
+    const int64_t n_end = std::min(n1, n + kColumns);
+    for (int64_t k = 0; k == 0 || k < args.k; k += kDepth) {
+      const int64_t kc = std::min(kDepth, args.k - k);
+      for (int64_t j = n; j < n_end; j += kWidth) {
+        const int64_t width = std::min<int64_t>(kWidth, n_end - j);
+        const int16_t* panel = nullptr;
+        if (args.packed_b != nullptr) {
+          panel = args.packed_b + j * 2 * Pairs(args.k) + k * kWidth;
+        } else {
+          int16_t* packed = buffer + (j - n) * kDepth;
+          args.source->Pack(k, kc, j, width, packed);
+          panel = packed;
+        }
+        MultiplyPanel(args, m0, m1, j, width, panel, k / 2, Pairs(kc));
+      }
+    }
+  }
+}
+
+template <class T>
+void InterleaveTyped(const T* in, int64_t in_stride, int64_t kc, int64_t width, const int16_t* zero_points, int16_t* out) {
+  int64_t k = 0;
+  for (; k + 2 <= kc; k += 2, out += 2 * kWidth) {
+    const T* even = in + k * in_stride;
+    const T* odd = even + in_stride;
+    if (width == kWidth) {
+      for (int j = 0; j < kWidth; ++j) {
+        out[2 * j] = static_cast<int16_t>(even[j] - zero_points[j]);
+        out[2 * j + 1] = static_cast<int16_t>(odd[j] - zero_points[j]);
+      }
+    } else {
+      for (int64_t j = 0; j < width; ++j) {
+        out[2 * j] = static_cast<int16_t>(even[j] - zero_points[j]);
+        out[2 * j + 1] = static_cast<int16_t>(odd[j] - zero_points[j]);
+      }
+    }
+  }
+  if (k < kc) {
+    for (int64_t j = 0; j < width; ++j) {
+      out[2 * j] = static_cast<int16_t>(in[k * in_stride + j] - zero_points[j]);
+      out[2 * j + 1] = 0;
+    }
+  }
+}
+
+void Interleave(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width, const int32_t* zero_points,
+                int64_t zero_point_step, int16_t* out) {
+  int16_t zeros[kWidth];
+  for (int64_t j = 0; j < kWidth; ++j) zeros[j] = j < width ? static_cast<int16_t>(zero_points[j * zero_point_step]) : int16_t{0};
+  if (width < kWidth) std::fill_n(out, Pairs(kc) * 2 * kWidth, int16_t{0});
+  if (is_signed) {
+    InterleaveTyped(reinterpret_cast<const int8_t*>(in), in_stride, kc, width, zeros, out);
+  } else {
+    InterleaveTyped(in, in_stride, kc, width, zeros, out);
+  }
+}
+
+template <class T>
+void RequantizeTyped(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point, T* out) {
+  constexpr float kLow = std::is_signed_v<T> ? -128.0f : 0.0f;
+  constexpr float kHigh = std::is_signed_v<T> ? 127.0f : 255.0f;
+  const float zero = static_cast<float>(zero_point);
+  const float low = kLow - zero;
+  const float high = kHigh - zero;
+  const auto one = [&](float value) HWY_ATTR {
+    // Clamping first keeps the conversion in range; the bounds are whole numbers, so rounding after it is the same.
+    value = value > low ? value : low;  // NaN becomes the lower bound
+    value = value < high ? value : high;
+    return static_cast<T>(static_cast<int32_t>(std::nearbyint(value)) + zero_point);
+  };
+  if (scale_step == 0) {
+    const float scale = scales[0];
+    for (int64_t i = 0; i < count; ++i) out[i] = one(static_cast<float>(in[i]) * scale);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = one(static_cast<float>(in[i]) * scales[i]);
+  }
+}
+
+void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point, bool is_signed,
+                void* out) {
+  if (is_signed) {
+    RequantizeTyped(in, count, scales, scale_step, zero_point, static_cast<int8_t*>(out));
+  } else {
+    RequantizeTyped(in, count, scales, scale_step, zero_point, static_cast<uint8_t*>(out));
+  }
+}
+
+}  // namespace
+
+Int8Kernels Int8Table() { return {kWidth, kRows, Tile, Interleave, Requantize}; }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+namespace {
+
+HWY_EXPORT(Int8Table);
+
+const Int8Kernels& Kernels() {
+  static const Int8Kernels kernels = HWY_DYNAMIC_DISPATCH(Int8Table)();
+  return kernels;
+}
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+template <class T>
+void WidenTyped(const T* in, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points, int64_t step,
+                int16_t* out) {
+  for (int64_t i = 0; i < rows; ++i, out += 2 * Pairs(k)) {
+    const int16_t zero = static_cast<int16_t>(zero_points[i * step]);
+    const T* row = in + i * row_stride;
+    for (int64_t p = 0; p < k; ++p) out[p] = static_cast<int16_t>(row[p] - zero);
+    if (k % 2 != 0) out[k] = 0;
+  }
+}
+
+}  // namespace
+
+int64_t Int8PanelWidth() { return Kernels().width; }
+
+void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
+               int64_t zero_point_step, int16_t* out) {
+  if (is_signed) {
+    WidenTyped(static_cast<const int8_t*>(in), rows, k, row_stride, zero_points, zero_point_step, out);
+  } else {
+    WidenTyped(static_cast<const uint8_t*>(in), rows, k, row_stride, zero_points, zero_point_step, out);
+  }
+}
+
+void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
+                     const int32_t* zero_points, int64_t zero_point_step, int16_t* out) {
+  Kernels().interleave(in, is_signed, in_stride, kc, width, zero_points, zero_point_step, out);
+}
+
+size_t PackedInt8Size(int64_t k, int64_t n) {
+  const int64_t width = Kernels().width;
+  return static_cast<size_t>(CheckedMul(CheckedMul(CeilDiv(n, width), width), 2 * Pairs(k)));
+}
+
+void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed) {
+  const int64_t width = Kernels().width;
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width) * 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      source.Pack(0, k, i * width, std::min(width, n - i * width), packed + i * width * 2 * Pairs(k));
+    }
+  });
+}
+
+void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  const Int8Kernels& kernels = Kernels();
+  const int64_t panels = CeilDiv(args.n, kernels.width);
+  const int64_t blocks = CeilDiv(args.m, kernels.rows);
+  const int64_t want = threads.num_threads() == 1 ? 1 : 3 * threads.num_threads();
+  const int64_t per_task = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(128 / kernels.width, 1));
+  const int64_t columns = want == 1 ? args.n : per_task * kernels.width;
+  const int64_t column_tasks = CeilDiv(args.n, columns);
+  int64_t rows = args.m;
+  // Splitting rows repeats the packing of B: only where there are few columns.
+  if (column_tasks < threads.num_threads()) rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows;
+  const int64_t row_tasks = CeilDiv(args.m, rows);
+  const double work = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) * 0.015;
+  const int64_t tasks = column_tasks * row_tasks;
+  threads.ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t m = i / column_tasks * rows;
+      const int64_t n = i % column_tasks * columns;
+      kernels.tile(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+    }
+  });
+}
+
+void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                   bool is_signed, void* out) {
+  Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,57 @@
+#pragma once
+
+// Products of 8-bit integers with 32-bit sums. Operands are widened to 16 bits with their zero points already subtracted, and
+// k goes two at a time (multiply-add of pairs): exact, whatever the signs.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tessera/thread_pool.h"
+
+namespace tessera::cpu {
+
+constexpr int64_t Pairs(int64_t k) { return (k + 1) / 2; }
+
+/// Columns of a panel of B.
+int64_t Int8PanelWidth();
+
+/// out[i] = in[i] - zero_point for `rows` rows of A, each padded to whole pairs. `zero_point` advances by
+/// zero_point_step per row.
+void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
+               int64_t zero_point_step, int16_t* out);
+
+/// Rows [0, kc) of a panel, `in` rows in_stride apart, as interleaved pairs: out[pair][column][2].
+void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
+                     const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
+
+class Int8PanelSource {
+ public:
+  /// Pairs [k0 / 2, (k0 + kc + 1) / 2) of columns [n0, n0 + width); k0 is even.
+  virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, int16_t* out) const = 0;
+
+ protected:
+  ~Int8PanelSource() = default;
+};
+
+struct Int8GemmArgs {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  const int16_t* a = nullptr;  // WidenRows
+  const int16_t* packed_b = nullptr;
+  const Int8PanelSource* source = nullptr;
+  int32_t* c = nullptr;
+  int64_t c_row = 0;
+};
+
+/// Elements of a packed B.
+size_t PackedInt8Size(int64_t k, int64_t n);
+void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed);
+
+void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args);
+
+/// out[i] = saturate(round(in[i] * scale) + zero_point); `scales` advances by scale_step.
+void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                   bool is_signed, void* out);
+
+}  // namespace tessera::cpu
