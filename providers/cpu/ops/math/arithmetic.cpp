@@ -1,0 +1,231 @@
+// Add, Sub, Mul, Div (1, 6, 7, 13, 14) and Mod (10, 13, 28).
+
+#include "ops/math/arithmetic.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/math/arithmetic.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "engine/elementwise-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// An unsigned type that integer arithmetic on T wraps in, wide enough not to be promoted to int.
+template <class T>
+using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+
+struct AddOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) return a + b;
+    else return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  }
+};
+struct SubOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) return a - b;
+    else return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+  }
+};
+struct MulOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) return a * b;
+    else return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  }
+};
+/// Truncates integers; 0 where an integer is divided by 0, and the smallest one divided by -1 wraps.
+struct DivOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a / b;
+    } else if constexpr (sizeof(T) < 8) {
+      // The floating-point quotient of such integers never rounds up to the next integer.
+      using F = std::conditional_t<(sizeof(T) < 4), float, double>;
+      using Wide = std::conditional_t<(sizeof(T) < 4) || std::is_signed_v<T>, int32_t, int64_t>;
+      const bool special = b == T(0) || b == static_cast<T>(-1);
+      const T divisor = special ? T(1) : b;
+      const T quotient = static_cast<T>(static_cast<Wide>(static_cast<F>(a) / static_cast<F>(divisor)));
+      if constexpr (std::is_signed_v<T>) {
+        const T negated = static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(a));
+        return b == T(0) ? T(0) : b == T(-1) ? negated : quotient;
+      } else {
+        return b == T(0) ? T(0) : b == static_cast<T>(-1) ? static_cast<T>(a == b) : quotient;
+      }
+    } else {
+      if (b == T(0)) return T(0);
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(a));
+      }
+      return static_cast<T>(a / b);
+    }
+  }
+};
+/// A NaN on either side is the result.
+struct MaxOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T larger = a > b ? a : b;
+      return a != a ? a : larger;
+    } else {
+      return a > b ? a : b;
+    }
+  }
+};
+struct MinOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T smaller = a < b ? a : b;
+      return a != a ? a : smaller;
+    } else {
+      return a < b ? a : b;
+    }
+  }
+};
+/// The remainder with the sign of the dividend.
+struct FmodOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::fmod(a, b);
+    } else {
+      if (b == T(0)) return T(0);
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return T(0);
+      }
+      return static_cast<T>(a % b);
+    }
+  }
+};
+/// The remainder with the sign of the divisor, as Python's %.
+struct ModOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    T r = FmodOf{}(a, b);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (r == T(0)) return std::copysign(T(0), b);
+      if ((r < T(0)) != (b < T(0))) r += b;
+    } else if constexpr (std::is_signed_v<T>) {
+      if (r != T(0) && (r < T(0)) != (b < T(0))) r = static_cast<T>(r + b);
+    }
+    return r;
+  }
+};
+
+template <class T>
+SpanLoop LoopOf(Arithmetic op) {
+  switch (op) {
+    case Arithmetic::kAdd: return BinaryLoop<T, T, T, AddOf>;
+    case Arithmetic::kSub: return BinaryLoop<T, T, T, SubOf>;
+    case Arithmetic::kMul: return BinaryLoop<T, T, T, MulOf>;
+    case Arithmetic::kDiv: return BinaryLoop<T, T, T, DivOf>;
+    case Arithmetic::kMax: return BinaryLoop<T, T, T, MaxOf>;
+    case Arithmetic::kMin: return BinaryLoop<T, T, T, MinOf>;
+    case Arithmetic::kMod: return BinaryLoop<T, T, T, ModOf>;
+    case Arithmetic::kFmod: return BinaryLoop<T, T, T, FmodOf>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+SpanLoop FindArithmeticLoop(Arithmetic op, ElementType type) {
+  switch (type) {
+    case ElementType::kFloat: return LoopOf<float>(op);
+    case ElementType::kDouble: return LoopOf<double>(op);
+    case ElementType::kInt8: return LoopOf<int8_t>(op);
+    case ElementType::kInt16: return LoopOf<int16_t>(op);
+    case ElementType::kInt32: return LoopOf<int32_t>(op);
+    case ElementType::kInt64: return LoopOf<int64_t>(op);
+    case ElementType::kUInt8: return LoopOf<uint8_t>(op);
+    case ElementType::kUInt16: return LoopOf<uint16_t>(op);
+    case ElementType::kUInt32: return LoopOf<uint32_t>(op);
+    case ElementType::kUInt64: return LoopOf<uint64_t>(op);
+    default: return nullptr;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(FindArithmeticLoop);
+
+SpanLoop ArithmeticLoop(Arithmetic op, ElementType type) {
+  const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindArithmeticLoop)(op, ComputeTypeOf(type));
+  if (loop == nullptr) Fail(ErrorCode::kNotImplemented, "no arithmetic on tensor({})", ElementTypeName(type));
+  return loop;
+}
+
+double ArithmeticCost(Arithmetic op, ElementType type) {
+  const bool wide = BitWidth(type) == 64;
+  switch (op) {
+    case Arithmetic::kMod:
+    case Arithmetic::kFmod: return 5;
+    case Arithmetic::kDiv: return wide ? 2 : 0.4;
+    default: return wide ? 0.4 : 0.2;
+  }
+}
+
+namespace {
+
+template <Arithmetic kOp>
+class ArithmeticKernel final : public BinaryKernel {
+ public:
+  explicit ArithmeticKernel(const KernelInfo& info)
+      : BinaryKernel(info, {ArithmeticLoop(kOp, info.input_type(0)), ArithmeticCost(kOp, info.input_type(0))}) {
+    Require(info.input_type(0) == info.input_type(1), "inputs are tensor({}) and tensor({}), expected one type",
+            ElementTypeName(info.input_type(0)), ElementTypeName(info.input_type(1)));
+  }
+};
+
+class Mod final : public BinaryKernel {
+ public:
+  explicit Mod(const KernelInfo& info) : BinaryKernel(info, Body(info)) {
+    Require(info.input_type(0) == info.input_type(1), "inputs are tensor({}) and tensor({}), expected one type",
+            ElementTypeName(info.input_type(0)), ElementTypeName(info.input_type(1)));
+  }
+
+ private:
+  static Elementwise Body(const KernelInfo& info) {
+    const int64_t fmod = info.attribute<int64_t>("fmod", 0);
+    Require(fmod == 0 || fmod == 1, "attribute 'fmod' is {}, expected 0 or 1", fmod);
+    const Arithmetic op = fmod == 1 ? Arithmetic::kFmod : Arithmetic::kMod;
+    return {ArithmeticLoop(op, info.input_type(0)), ArithmeticCost(op, info.input_type(0))};
+  }
+};
+
+template <Arithmetic kOp>
+void RegisterArithmetic(KernelRegistry& registry, const char* name) {
+  registry.Add(Op(name).Versions(1).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0)
+                   .Make<ArithmeticKernel<kOp>>());
+}
+
+}  // namespace
+
+void RegisterAdd(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kAdd>(registry, "Add"); }
+void RegisterSub(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kSub>(registry, "Sub"); }
+void RegisterMul(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kMul>(registry, "Mul"); }
+void RegisterDiv(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kDiv>(registry, "Div"); }
+void RegisterMod(KernelRegistry& registry) {
+  registry.Add(Op("Mod").Versions(10).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0).Make<Mod>());
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,457 @@
+// Elementary functions on Highway vectors of float and double, within a few ulp and exact at their edges (NaN, infinities,
+// zeros, overflow, subnormals). Include it after hwy/highway.h in a file that foreach_target.h includes again.
+
+#if defined(TESSERA_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_MATH_INL_H_
+#undef TESSERA_SIMD_MATH_INL_H_
+#else
+#define TESSERA_SIMD_MATH_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace vmath {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+using TOf = hn::TFromD<D>;
+template <class D>
+using VOf = hn::Vec<D>;
+template <class D>
+inline constexpr bool kIsFloat = std::is_same_v<TOf<D>, float>;
+
+/// Chooses between the constants of the two types.
+template <class D>
+HWY_INLINE VOf<D> Const(D d, float f, double g) {
+  if constexpr (kIsFloat<D>) {
+    return hn::Set(d, f);
+  } else {
+    return hn::Set(d, g);
+  }
+}
+
+/// f on every lane, one after the other.
+template <class D, class V, class F>
+HWY_NOINLINE V PerLane(D d, V x, F f) {
+  HWY_ALIGN TOf<D> lanes[HWY_MAX_BYTES / sizeof(TOf<D>)];
+  hn::Store(x, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = f(lanes[i]);
+  return hn::Load(d, lanes);
+}
+
+/// c[0] + c[1] x + c[2] x^2 + ...
+template <class D, class V, class T, size_t kCount>
+HWY_INLINE V Polynomial(D d, V x, const T (&c)[kCount]) {
+  V sum = hn::Set(d, c[kCount - 1]);
+#pragma GCC unroll 16
+  for (size_t i = kCount - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
+  return sum;
+}
+
+/// 2^n for integral n in the normal range: n + bias lands in the low mantissa bits and moves up into the exponent.
+template <class D, class V>
+HWY_INLINE V Pow2(D d, V n) {
+  if constexpr (kIsFloat<D>) {
+    const hn::RebindToUnsigned<D> du;
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, hn::Add(n, hn::Set(d, 12582912.0f + 127.0f)))));
+  } else {
+    const hn::RebindToUnsigned<D> du;
+    return hn::BitCast(d, hn::ShiftLeft<52>(hn::BitCast(du, hn::Add(n, hn::Set(d, 6755399441055744.0 + 1023.0)))));
+  }
+}
+
+/// e^r - 1 - r on |r| <= ln(2)/2, divided by r^2.
+template <class D, class V>
+HWY_INLINE V ExpTail(D d, V r) {
+  if constexpr (kIsFloat<D>) {
+    constexpr float kC[] = {0.4999999340309965f, 0.1666651996940151f, 0.04166839585302644f, 0.00836879711376152f,
+                            0.0013814431245383427f};
+    return Polynomial(d, r, kC);
+  } else {
+    constexpr double kC[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,        1.0 / 720,       1.0 / 5040,
+                             1.0 / 40320,   1.0 / 362880,   1.0 / 3628800,   1.0 / 39916800,   1.0 / 479001600,
+                             1.0 / 6227020800.0};
+    return Polynomial(d, r, kC);
+  }
+}
+
+/// x = n ln(2) + r.
+template <class D, class V>
+HWY_INLINE V ReduceLn2(D d, V x, V& n) {
+  n = hn::Round(hn::Mul(x, Const(d, 1.44269504088896341f, 1.4426950408889634074)));
+  // Both products of the high part are exact without FMA, too.
+  const V r = hn::NegMulAdd(n, Const(d, 0.693359375f, 6.93147180369123816490e-01), x);
+  return hn::NegMulAdd(n, Const(d, -2.12194440e-4f, 1.90821492927058770002e-10), r);
+}
+
+template <class D, class V>
+HWY_INLINE V Exp(D d, V x) {
+  // The operand order keeps NaN.
+  x = hn::Min(Const(d, 89.0f, 710.0), hn::Max(Const(d, -104.0f, -746.0), x));
+  V n;
+  const V r = ReduceLn2(d, x, n);
+  const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, TOf<D>(1)));
+  const V half = hn::Round(hn::Mul(n, hn::Set(d, TOf<D>(0.5))));
+  return hn::Mul(hn::Mul(p, Pow2(d, half)), Pow2(d, hn::Sub(n, half)));
+}
+
+template <class D, class V>
+HWY_INLINE V Expm1(D d, V x) {
+  const V one = hn::Set(d, TOf<D>(1));
+  x = hn::Min(Const(d, 89.0f, 710.0), hn::Max(Const(d, -25.0f, -40.0), x));
+  V n;
+  const V r = ReduceLn2(d, x, n);
+  const V em = hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r);
+  const V inverse = Pow2(d, hn::Neg(hn::Min(n, Const(d, 100.0f, 1000.0))));
+  const V sum = hn::Add(em, hn::Sub(one, inverse));
+  const V half = hn::Round(hn::Mul(n, hn::Set(d, TOf<D>(0.5))));
+  return hn::Mul(hn::Mul(sum, Pow2(d, half)), Pow2(d, hn::Sub(n, half)));
+}
+
+/// Natural logarithm of positive, finite, normal x; `k` and `f` as in x = 2^k (1 + f).
+template <class D, class V>
+HWY_INLINE V LogOfNormal(D d, V x) {
+  using T = TOf<D>;
+  const hn::RebindToUnsigned<D> du;
+  V k, f;
+  if constexpr (kIsFloat<D>) {
+    const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, 0x3f800000u - 0x3f3504f3u));
+    k = hn::Sub(hn::BitCast(d, hn::Or(hn::ShiftRight<23>(bits), hn::Set(du, 0x4b000000u))), hn::Set(d, 8388608.0f + 127.0f));
+    f = hn::BitCast(d, hn::Add(hn::And(bits, hn::Set(du, 0x007fffffu)), hn::Set(du, 0x3f3504f3u)));
+  } else {
+    const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, 0x3ff0000000000000u - 0x3fe6a09e667f3bcdu));
+    k = hn::Sub(hn::BitCast(d, hn::Or(hn::ShiftRight<52>(bits), hn::Set(du, 0x4330000000000000u))),
+                hn::Set(d, 4503599627370496.0 + 1023.0));
+    f = hn::BitCast(d, hn::Add(hn::And(bits, hn::Set(du, 0x000fffffffffffffu)), hn::Set(du, 0x3fe6a09e667f3bcdu)));
+  }
+  f = hn::Sub(f, hn::Set(d, T(1)));
+  const V s = hn::Div(f, hn::Add(f, hn::Set(d, T(2))));
+  const V z = hn::Mul(s, s);
+  V tail;
+  if constexpr (kIsFloat<D>) {
+    constexpr float kC[] = {0.66666662693f, 0.40000972152f, 0.28498786688f, 0.24279078841f};
+    tail = hn::Mul(z, Polynomial(d, z, kC));
+  } else {
+    constexpr double kC[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+                             2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+                             1.479819860511658591e-01};
+    tail = hn::Mul(z, Polynomial(d, z, kC));
+  }
+  const V half_square = hn::Mul(hn::Set(d, T(0.5)), hn::Mul(f, f));
+  const V low = hn::MulAdd(k, Const(d, 9.0580006145e-06f, 1.90821492927058770002e-10),
+                           hn::Mul(s, hn::Add(half_square, tail)));
+  return hn::MulAdd(k, Const(d, 6.9313812256e-01f, 6.93147180369123816490e-01), hn::Sub(f, hn::Sub(half_square, low)));
+}
+
+template <class D, class V>
+HWY_INLINE V Log(D d, V x) {
+  using T = TOf<D>;
+  const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  const auto subnormal = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
+  const V scaled = hn::IfThenElse(subnormal, hn::Mul(x, Const(d, 0x1p24f, 0x1p53)), x);
+  V y = LogOfNormal(d, scaled);
+  y = hn::Sub(y, hn::IfThenElseZero(subnormal, Const(d, 16.6355323334f, 36.7368005696771013991)));
+  y = hn::IfThenElse(hn::Lt(x, infinity), y, x);  // infinity and NaN
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), y);
+}
+
+/// log(1 + x) for x >= 0, NaN kept.
+template <class D, class V>
+HWY_INLINE V Log1pOfPositive(D d, V x) {
+  using T = TOf<D>;
+  const V one = hn::Set(d, T(1));
+  const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  const V u = hn::Add(one, x);
+  const V lost = hn::Sub(x, hn::Sub(u, one));
+  const V y = hn::Add(LogOfNormal(d, u), hn::Div(lost, u));
+  return hn::IfThenElse(hn::Lt(u, infinity), y, x);
+}
+
+template <class D, class V>
+HWY_INLINE V Tanh(D d, V x) {
+  using T = TOf<D>;
+  const V a = hn::Min(Const(d, 10.0f, 22.0), hn::Abs(x));
+  const V em = Expm1(d, hn::Add(a, a));
+  return hn::CopySign(hn::Div(em, hn::Add(em, hn::Set(d, T(2)))), x);
+}
+
+/// 1 / (1 + e^-x)
+template <class D, class V>
+HWY_INLINE V Sigmoid(D d, V x) {
+  using T = TOf<D>;
+  const V one = hn::Set(d, T(1));
+  const V e = Exp(d, hn::Neg(hn::Abs(x)));
+  const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+  return hn::Div(numerator, hn::Add(one, e));
+}
+
+/// erfc(|x|), float: exact enough for 1 - erfc; and erf(x)/x for |x| < 0.92.
+template <class D, class V>
+HWY_INLINE V ErfcOfAbs(D d, V a) {
+  constexpr float kC[] = {-0.0001774838363649128f, -1.1277496097917288f, -0.6370596686542236f, -0.10403743831571416f,
+                          0.022277127376397088f, -0.0030556183010963522f, 0.00019718288911185766f};
+  return Exp(d, Polynomial(d, a, kC));
+}
+template <class D, class V>
+HWY_INLINE V ErfNearZero(D d, V square) {
+  constexpr float kC[] = {1.1283791665819272f, -0.37612633195115264f, 0.11283687249039082f, -0.026858943844679975f,
+                          0.0051999110684222555f, -0.0008130052493489914f, 8.316914007312076e-05f};
+  return Polynomial(d, square, kC);
+}
+
+template <class D, class V>
+HWY_INLINE V Erf(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(x));
+    const V near = hn::Mul(x, ErfNearZero(d, hn::Mul(a, a)));
+    const V far = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), ErfcOfAbs(d, a)), x);
+    return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.92f)), near, far);
+  } else {
+    return PerLane(d, x, [](double v) { return std::erf(v); });
+  }
+}
+
+/// x/2 (1 + erf(x / sqrt(2)))
+template <class D, class V>
+HWY_INLINE V Gelu(D d, V x) {
+  using T = TOf<D>;
+  const V half = hn::Mul(hn::Set(d, T(0.5)), x);
+  const V one = hn::Set(d, T(1));
+  V erf;
+  if constexpr (kIsFloat<D>) {
+    const V z = hn::Mul(x, hn::Set(d, 0.70710678118654752f));
+    const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(z));
+    const V near = hn::Mul(z, ErfNearZero(d, hn::Mul(a, a)));
+    const V far = hn::Sub(one, ErfcOfAbs(d, a));
+    erf = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.92f)), near, hn::CopySign(far, x));
+  } else {
+    erf = Erf(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440))));
+  }
+  return hn::MulAdd(half, erf, half);
+}
+
+/// log(1 + e^x)
+template <class D, class V>
+HWY_INLINE V Softplus(D d, V x) {
+  const V e = Exp(d, hn::Neg(hn::Abs(x)));
+  return hn::Add(hn::Max(hn::Zero(d), x), Log1pOfPositive(d, e));
+}
+
+/// x tanh(softplus(x)); with e = e^x the tanh is e(e + 2) / (e(e + 2) + 2).
+template <class D, class V>
+HWY_INLINE V Mish(D d, V x) {
+  using T = TOf<D>;
+  const V two = hn::Set(d, T(2));
+  const V e = Exp(d, hn::Min(Const(d, 30.0f, 60.0), x));
+  const V n = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+}
+
+template <class D, class V>
+HWY_INLINE V Sinh(D d, V x) {
+  using T = TOf<D>;
+  const V half = hn::Set(d, T(0.5));
+  const V a = hn::Abs(x);
+  const V em = Expm1(d, a);
+  const V small = hn::Mul(half, hn::Add(em, hn::Div(em, hn::Add(em, hn::Set(d, T(1))))));
+  const V root = Exp(d, hn::Mul(half, a));
+  const V large = hn::Mul(hn::Mul(half, root), root);
+  return hn::CopySign(hn::IfThenElse(hn::Gt(a, Const(d, 20.0f, 40.0)), large, small), x);
+}
+template <class D, class V>
+HWY_INLINE V Cosh(D d, V x) {
+  using T = TOf<D>;
+  const V half = hn::Set(d, T(0.5));
+  const V a = hn::Abs(x);
+  const V e = Exp(d, a);
+  const V small = hn::Mul(half, hn::Add(e, hn::Div(hn::Set(d, T(1)), e)));
+  const V root = Exp(d, hn::Mul(half, a));
+  const V large = hn::Mul(hn::Mul(half, root), root);
+  return hn::IfThenElse(hn::Gt(a, Const(d, 20.0f, 40.0)), large, small);
+}
+template <class D, class V>
+HWY_INLINE V Asinh(D d, V x) {
+  using T = TOf<D>;
+  const V one = hn::Set(d, T(1));
+  const V a = hn::Abs(x);
+  const V square = hn::Mul(a, a);
+  const V small = Log1pOfPositive(d, hn::Add(a, hn::Div(square, hn::Add(one, hn::Sqrt(hn::Add(square, one))))));
+  const V large = hn::Add(Log(d, a), hn::Set(d, T(0.693147180559945309417)));
+  return hn::CopySign(hn::IfThenElse(hn::Gt(a, Const(d, 1e9f, 1e18)), large, small), x);
+}
+template <class D, class V>
+HWY_INLINE V Acosh(D d, V x) {
+  using T = TOf<D>;
+  const V one = hn::Set(d, T(1));
+  const V t = hn::Sub(x, one);
+  const V small = Log1pOfPositive(d, hn::Add(t, hn::Sqrt(hn::MulAdd(t, t, hn::Add(t, t)))));
+  const V large = hn::Add(Log(d, x), hn::Set(d, T(0.693147180559945309417)));
+  const V y = hn::IfThenElse(hn::Gt(x, Const(d, 1e9f, 1e18)), large, small);
+  return hn::IfThenElse(hn::Lt(x, one), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
+}
+template <class D, class V>
+HWY_INLINE V Atanh(D d, V x) {
+  using T = TOf<D>;
+  const V one = hn::Set(d, T(1));
+  const V a = hn::Abs(x);
+  const V ratio = hn::Div(hn::Add(a, a), hn::Sub(one, a));
+  const V y = hn::Mul(hn::Set(d, T(0.5)), Log1pOfPositive(d, ratio));
+  return hn::CopySign(hn::IfThenElse(hn::Gt(a, one), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y), x);
+}
+
+// ---- trigonometry: float on vectors, double lane by lane ----
+
+// Beyond it the reduction by parts of pi/2 loses bits; without FMA sooner.
+#if HWY_TARGET == HWY_SSE4
+inline constexpr float kTrigLimit = 8000.0f;
+#else
+inline constexpr float kTrigLimit = 30000.0f;
+#endif
+
+/// x = n pi/2 + r; returns the low bits of n.
+template <class D, class V>
+HWY_INLINE auto ReducePi2(D d, V x, V& r) {
+  const hn::RebindToUnsigned<D> du;
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 0.636619772367581343f)));
+#if HWY_TARGET == HWY_SSE4
+  r = hn::NegMulAdd(n, hn::Set(d, 1.5703125f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 4.837512969970703125e-4f), r);
+  r = hn::NegMulAdd(n, hn::Set(d, 7.54978995489188216e-8f), r);
+#else
+  r = hn::NegMulAdd(n, hn::Set(d, 1.57079601287841797f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 3.13916473e-07f), r);
+  r = hn::NegMulAdd(n, hn::Set(d, 5.39030253e-15f), r);
+#endif
+  return hn::BitCast(du, hn::Add(n, hn::Set(d, 12582912.0f)));
+}
+template <class D, class V>
+HWY_INLINE V SinPolynomial(D d, V r) {
+  constexpr float kC[] = {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f};
+  const V s = hn::Mul(r, r);
+  return hn::MulAdd(hn::Mul(r, s), Polynomial(d, s, kC), r);
+}
+template <class D, class V>
+HWY_INLINE V CosPolynomial(D d, V r) {
+  constexpr float kC[] = {4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f};
+  const V s = hn::Mul(r, r);
+  const V high = hn::NegMulAdd(hn::Set(d, 0.5f), s, hn::Set(d, 1.0f));
+  return hn::MulAdd(hn::Mul(s, s), Polynomial(d, s, kC), high);
+}
+template <class D, class V>
+HWY_INLINE bool InTrigRange(D d, V x) {
+  return hn::AllTrue(d, hn::Le(hn::Abs(x), hn::Set(d, kTrigLimit)));
+}
+
+/// sin(x + quarter pi/2)
+template <uint32_t kQuarter, class D, class V>
+HWY_INLINE V SinShifted(D d, V x) {
+  const hn::RebindToUnsigned<D> du;
+  V r;
+  const auto n = hn::Add(ReducePi2(d, x, r), hn::Set(du, kQuarter));
+  const auto odd = hn::RebindMask(d, hn::Ne(hn::And(n, hn::Set(du, 1u)), hn::Zero(du)));
+  const auto sign = hn::ShiftLeft<30>(hn::And(n, hn::Set(du, 2u)));
+  const V y = hn::IfThenElse(odd, CosPolynomial(d, r), SinPolynomial(d, r));
+  return hn::BitCast(d, hn::Xor(hn::BitCast(du, y), sign));
+}
+template <class D, class V>
+HWY_INLINE V Sin(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    if (HWY_LIKELY(InTrigRange(d, x))) return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, SinShifted<0>(d, x));
+  }
+  return PerLane(d, x, [](TOf<D> v) { return std::sin(v); });
+}
+template <class D, class V>
+HWY_INLINE V Cos(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    if (HWY_LIKELY(InTrigRange(d, x))) return SinShifted<1>(d, x);
+  }
+  return PerLane(d, x, [](TOf<D> v) { return std::cos(v); });
+}
+template <class D, class V>
+HWY_INLINE V Tan(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    if (HWY_LIKELY(InTrigRange(d, x))) {
+      constexpr float kC[] = {3.33331568548e-1f, 1.33387994085e-1f, 5.34112807005e-2f,
+                              2.44301354525e-2f, 3.11992232697e-3f, 9.38540185543e-3f};
+      const hn::RebindToUnsigned<D> du;
+      V r;
+      const auto n = ReducePi2(d, x, r);
+      const auto odd = hn::RebindMask(d, hn::Ne(hn::And(n, hn::Set(du, 1u)), hn::Zero(du)));
+      const V s = hn::Mul(r, r);
+      const V y = hn::MulAdd(hn::Mul(r, s), Polynomial(d, s, kC), r);
+      const V z = hn::IfThenElse(odd, hn::Div(hn::Set(d, -1.0f), y), y);
+      return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, z);
+    }
+  }
+  return PerLane(d, x, [](TOf<D> v) { return std::tan(v); });
+}
+
+/// asin on [0, 0.5]; `square` is a^2.
+template <class D, class V>
+HWY_INLINE V AsinPolynomial(D d, V a, V square) {
+  constexpr float kC[] = {1.6666752422e-1f, 7.4953002686e-2f, 4.5470025998e-2f, 2.4181311049e-2f, 4.2163199048e-2f};
+  return hn::MulAdd(hn::Mul(a, square), Polynomial(d, square, kC), a);
+}
+template <class D, class V>
+HWY_INLINE V Asin(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    const V half = hn::Set(d, 0.5f);
+    const V a = hn::Abs(x);
+    const auto large = hn::Gt(a, half);
+    const V square = hn::IfThenElse(large, hn::NegMulAdd(half, a, half), hn::Mul(a, a));
+    const V root = hn::IfThenElse(large, hn::Sqrt(square), a);  // NaN where |x| > 1
+    const V p = AsinPolynomial(d, root, square);
+    return hn::CopySign(hn::IfThenElse(large, hn::NegMulAdd(hn::Set(d, 2.0f), p, hn::Set(d, 1.57079632679f)), p), x);
+  } else {
+    return PerLane(d, x, [](double v) { return std::asin(v); });
+  }
+}
+template <class D, class V>
+HWY_INLINE V Acos(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    const V half = hn::Set(d, 0.5f);
+    const V a = hn::Abs(x);
+    const auto large = hn::Gt(a, half);
+    const V square = hn::IfThenElse(large, hn::NegMulAdd(half, a, half), hn::Mul(a, a));
+    const V root = hn::IfThenElse(large, hn::Sqrt(square), x);
+    const V p = AsinPolynomial(d, root, square);
+    const V near = hn::Sub(hn::Set(d, 1.57079632679f), p);
+    const V twice = hn::Add(p, p);
+    const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 3.14159265359f), twice), twice);
+    return hn::IfThenElse(large, far, near);
+  } else {
+    return PerLane(d, x, [](double v) { return std::acos(v); });
+  }
+}
+template <class D, class V>
+HWY_INLINE V Atan(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    constexpr float kC[] = {-3.33329491539e-1f, 1.99777106478e-1f, -1.38776856032e-1f, 8.05374449538e-2f};
+    const V one = hn::Set(d, 1.0f);
+    const V a = hn::Abs(x);
+    const auto large = hn::Gt(a, hn::Set(d, 2.414213562373095f));
+    const auto middle = hn::Gt(a, hn::Set(d, 0.4142135623730950f));
+    const V top = hn::IfThenElse(large, hn::Neg(one), hn::IfThenElse(middle, hn::Sub(a, one), a));
+    const V bottom = hn::IfThenElse(large, a, hn::IfThenElse(middle, hn::Add(a, one), one));
+    const V t = hn::Div(top, bottom);
+    const V base = hn::IfThenElse(large, hn::Set(d, 1.57079632679f), hn::IfThenElseZero(middle, hn::Set(d, 0.785398163397f)));
+    const V s = hn::Mul(t, t);
+    return hn::CopySign(hn::Add(base, hn::MulAdd(hn::Mul(t, s), Polynomial(d, s, kC), t)), x);
+  } else {
+    return PerLane(d, x, [](double v) { return std::atan(v); });
+  }
+}
+
+}  // namespace vmath
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
