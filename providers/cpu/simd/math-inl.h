@@ -49,7 +49,6 @@ HWY_NOINLINE V PerLane(D d, V x, F f) {
 template <class D, class V, class T, size_t kCount>
 HWY_INLINE V Polynomial(D d, V x, const T (&c)[kCount]) {
   V sum = hn::Set(d, c[kCount - 1]);
-#pragma GCC unroll 16
   for (size_t i = kCount - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
   return sum;
 }

@@ -1,9 +1,7 @@
-// Add, Sub, Mul, Div (1, 6, 7, 13, 14) and Mod (10, 13, 28).
+// Add, Sub, Mul and Div (1, 6, 7, 13, 14).
 
 #include "ops/math/arithmetic.h"
 
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "simd/targets.h"
@@ -96,36 +94,6 @@ struct MinOf {
     }
   }
 };
-/// The remainder with the sign of the dividend.
-struct FmodOf {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::fmod(a, b);
-    } else {
-      if (b == T(0)) return T(0);
-      if constexpr (std::is_signed_v<T>) {
-        if (b == T(-1)) return T(0);
-      }
-      return static_cast<T>(a % b);
-    }
-  }
-};
-/// The remainder with the sign of the divisor, as Python's %.
-struct ModOf {
-  template <class T>
-  T operator()(T a, T b) const {
-    T r = FmodOf{}(a, b);
-    if constexpr (std::is_floating_point_v<T>) {
-      if (r == T(0)) return std::copysign(T(0), b);
-      if ((r < T(0)) != (b < T(0))) r += b;
-    } else if constexpr (std::is_signed_v<T>) {
-      if (r != T(0) && (r < T(0)) != (b < T(0))) r = static_cast<T>(r + b);
-    }
-    return r;
-  }
-};
-
 template <class T>
 SpanLoop LoopOf(Arithmetic op) {
   switch (op) {
@@ -135,8 +103,6 @@ SpanLoop LoopOf(Arithmetic op) {
     case Arithmetic::kDiv: return BinaryLoop<T, T, T, DivOf>;
     case Arithmetic::kMax: return BinaryLoop<T, T, T, MaxOf>;
     case Arithmetic::kMin: return BinaryLoop<T, T, T, MinOf>;
-    case Arithmetic::kMod: return BinaryLoop<T, T, T, ModOf>;
-    case Arithmetic::kFmod: return BinaryLoop<T, T, T, FmodOf>;
   }
   return nullptr;
 }
@@ -176,8 +142,6 @@ SpanLoop ArithmeticLoop(Arithmetic op, ElementType type) {
 double ArithmeticCost(Arithmetic op, ElementType type) {
   const bool wide = BitWidth(type) == 64;
   switch (op) {
-    case Arithmetic::kMod:
-    case Arithmetic::kFmod: return 5;
     case Arithmetic::kDiv: return wide ? 2 : 0.4;
     default: return wide ? 0.4 : 0.2;
   }
@@ -195,22 +159,6 @@ class ArithmeticKernel final : public BinaryKernel {
   }
 };
 
-class Mod final : public BinaryKernel {
- public:
-  explicit Mod(const KernelInfo& info) : BinaryKernel(info, Body(info)) {
-    Require(info.input_type(0) == info.input_type(1), "inputs are tensor({}) and tensor({}), expected one type",
-            ElementTypeName(info.input_type(0)), ElementTypeName(info.input_type(1)));
-  }
-
- private:
-  static Elementwise Body(const KernelInfo& info) {
-    const int64_t fmod = info.attribute<int64_t>("fmod", 0);
-    Require(fmod == 0 || fmod == 1, "attribute 'fmod' is {}, expected 0 or 1", fmod);
-    const Arithmetic op = fmod == 1 ? Arithmetic::kFmod : Arithmetic::kMod;
-    return {ArithmeticLoop(op, info.input_type(0)), ArithmeticCost(op, info.input_type(0))};
-  }
-};
-
 template <Arithmetic kOp>
 void RegisterArithmetic(KernelRegistry& registry, const char* name) {
   registry.Add(Op(name).Versions(1).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0)
@@ -223,9 +171,5 @@ void RegisterAdd(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kAdd
 void RegisterSub(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kSub>(registry, "Sub"); }
 void RegisterMul(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kMul>(registry, "Mul"); }
 void RegisterDiv(KernelRegistry& registry) { RegisterArithmetic<Arithmetic::kDiv>(registry, "Div"); }
-void RegisterMod(KernelRegistry& registry) {
-  registry.Add(Op("Mod").Versions(10).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0).Make<Mod>());
-}
-
 }  // namespace tessera::cpu
 #endif

@@ -4,7 +4,7 @@
 
 namespace tessera::cpu {
 
-enum class Arithmetic { kAdd, kSub, kMul, kDiv, kMax, kMin, kMod, kFmod };
+enum class Arithmetic { kAdd, kSub, kMul, kDiv, kMax, kMin };
 
 /// The loop of `op` for T = ComputeTypeOf(type), both inputs and the output of type T.
 SpanLoop ArithmeticLoop(Arithmetic op, ElementType type);
