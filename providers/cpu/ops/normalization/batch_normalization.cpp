@@ -1,0 +1,103 @@
+// BatchNormalization: versions 1, 6, 7 (`spatial`: 0 keeps statistics for each activation), 9, 14, 15. Before version 14 the
+// batch's own statistics are used when outputs beyond the first are asked for (and `is_test` is not set), then when
+// `training_mode` is.
+
+#include <cmath>
+
+#include "engine/normalize.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class C>
+class BatchNormalization final : public Kernel {
+ public:
+  explicit BatchNormalization(const KernelInfo& info)
+      : epsilon_(info.attribute<float>("epsilon", 1e-5f)),
+        momentum_(info.attribute<float>("momentum", 0.9f)),
+        spatial_(info.attribute<int64_t>("spatial", 1) != 0) {
+    if (info.since_version() >= 14) {
+      training_ = info.attribute<int64_t>("training_mode", 0) != 0;
+    } else {
+      bool more_outputs = false;
+      for (size_t i = 1; i < info.num_outputs(); ++i) more_outputs |= info.has_output(i);
+      training_ = more_outputs && info.attribute<int64_t>("is_test", 0) == 0;
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 1, "the input has rank 0, at least the batch dimension is expected");
+    // A vector has one channel.
+    Shape reduced(shape.rank(), 1), parameters;
+    for (size_t i = 1; i < shape.rank(); ++i) {
+      if (i > 1 && spatial_) break;
+      reduced[i] = 0;
+      parameters.Append(shape[i]);
+    }
+    if (shape.rank() == 1) parameters.Append(1);
+    const size_t channels = static_cast<size_t>(parameters.num_elements());
+    const auto a = context.scratch<C>(channels), b = context.scratch<C>(channels), mean = context.scratch<C>(channels);
+    const auto variance = context.scratch<double>(channels);
+    Load(context, 1, parameters, a.data());
+    Load(context, 2, parameters, b.data());
+    Tensor* y = context.output(0, shape);
+    if (training_) {
+      const Reduction reduction(shape, reduced);
+      MomentsOfReduced<C>(context, reduction, x, mean.data(), variance.data());
+      WriteStatistics(context, parameters, mean, variance);
+    } else {
+      Load(context, 3, parameters, mean.data());
+      const auto given = context.scratch<C>(channels);
+      Load(context, 4, parameters, given.data());
+      std::copy(given.begin(), given.end(), variance.begin());
+    }
+    if (y == nullptr || y->num_elements() == 0) return;
+    for (size_t i = 0; i < channels; ++i) a[i] = static_cast<C>(a[i] / std::sqrt(variance[i] + epsilon_));
+    AffineOfReduced<C>(context, Reduction(shape, reduced), RowReader<C>(x), RowWriter<C>(*y), mean.data(), a.data(), b.data());
+  }
+
+ private:
+  static void Load(KernelContext& context, size_t input, const Shape& shape, C* out) {
+    const Tensor& tensor = context.required_input(input);
+    Require(tensor.num_elements() == shape.num_elements(), "input {} has shape {}, {} is expected", input,
+            tensor.shape().ToString(), shape.ToString());
+    RowReader<C>(tensor).Copy(0, tensor.num_elements(), out);
+  }
+
+  /// Running mean and variance, and before version 14 the batch's.
+  void WriteStatistics(KernelContext& context, const Shape& shape, std::span<const C> mean, std::span<const double> variance) {
+    for (size_t i = 1; i < context.num_outputs(); ++i) {
+      if (!context.has_output(i)) continue;
+      const bool running = i <= 2, is_mean = i % 2 == 1;
+      const auto old = context.scratch<C>(mean.size());
+      if (running) Load(context, is_mean ? 3 : 4, shape, old.data());
+      const RowWriter<double> out(*context.output(i, shape));
+      for (size_t c = 0; c < mean.size(); ++c) {
+        const double now = is_mean ? static_cast<double>(mean[c]) : variance[c];
+        out.Write(static_cast<int64_t>(c), running ? old[c] * momentum_ + now * (1 - momentum_) : now);
+      }
+    }
+  }
+
+  double epsilon_;
+  double momentum_;
+  bool spatial_;
+  bool training_;
+};
+
+std::unique_ptr<Kernel> Make(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<BatchNormalization<double>>(info);
+  return std::make_unique<BatchNormalization<float>>(info);
+}
+
+}  // namespace
+
+void RegisterBatchNormalization(KernelRegistry& registry) {
+  registry.Add(Op("BatchNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make));
+}
+
+}  // namespace tessera::cpu

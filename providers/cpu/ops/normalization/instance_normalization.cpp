@@ -1,0 +1,76 @@
+// InstanceNormalization: versions 1, 6, 22. GroupNormalization: version 18 (scale and bias for each group), 21 (for each
+// channel).
+
+#include "engine/normalize.h"
+#include "ops/ops.h"
+#include "simd/normalize.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Channels in groups, each group of a sample standardized, then scaled channel by channel. Instances are groups of one.
+template <class C>
+class GroupNormalization final : public Kernel {
+ public:
+  GroupNormalization(const KernelInfo& info, bool instances)
+      : epsilon_(info.attribute<float>("epsilon", 1e-5f)),
+        groups_(instances ? 0 : info.attribute<int64_t>("num_groups")),
+        scale_each_group_(!instances && info.since_version() < 21) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape.ToString());
+    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_;
+    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
+    const int64_t spatial = shape.SizeOfRange(2, shape.rank());
+    Tensor* y = context.output(0, shape);
+    const int64_t parameters = scale_each_group_ ? groups : channels;
+    const auto scale = context.scratch<C>(static_cast<size_t>(parameters)), bias = context.scratch<C>(scale.size());
+    Load(context, 1, parameters, scale.data());
+    Load(context, 2, parameters, bias.data());
+    if (y == nullptr || y->num_elements() == 0) return;
+    const int64_t per_group = channels / groups;
+    NormalizeRows<C>(context, RowReader<C>(x), RowWriter<C>(*y), shape[0] * groups, per_group * spatial, true, epsilon_, nullptr,
+                     [&](int64_t row, int64_t first, int64_t count, const C* in, C* out, RowStatistics s) {
+                       const int64_t group = row % groups;
+                       for (int64_t i = 0; i < count;) {
+                         const int64_t channel = (first + i) / spatial, n = std::min((channel + 1) * spatial - first - i, count - i);
+                         const int64_t p = scale_each_group_ ? group : group * per_group + channel;
+                         kernels_.affine(in + i, out + i, n, static_cast<C>(s.mean),
+                                         static_cast<C>(scale[static_cast<size_t>(p)] * s.inverse), bias[static_cast<size_t>(p)]);
+                         i += n;
+                       }
+                     });
+  }
+
+ private:
+  static void Load(KernelContext& context, size_t input, int64_t count, C* out) {
+    const Tensor& tensor = context.required_input(input);
+    Require(tensor.num_elements() == count, "input {} has {} elements, {} are expected", input, tensor.num_elements(), count);
+    RowReader<C>(tensor).Copy(0, count, out);
+  }
+
+  double epsilon_;
+  int64_t groups_;
+  bool scale_each_group_;
+  const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
+};
+
+template <bool kInstances>
+std::unique_ptr<Kernel> Make(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<GroupNormalization<double>>(info, kInstances);
+  return std::make_unique<GroupNormalization<float>>(info, kInstances);
+}
+
+}  // namespace
+
+void RegisterInstanceNormalization(KernelRegistry& registry) {
+  registry.Add(Op("InstanceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make<true>));
+}
+void RegisterGroupNormalization(KernelRegistry& registry) {
+  registry.Add(Op("GroupNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make<false>));
+}
+
+}  // namespace tessera::cpu

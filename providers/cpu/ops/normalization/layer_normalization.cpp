@@ -1,0 +1,94 @@
+// LayerNormalization: version 17. RMSNormalization: version 23. Both normalize the trailing dimensions from `axis` on.
+
+#include <cmath>
+
+#include "engine/axis.h"
+#include "engine/normalize.h"
+#include "ops/ops.h"
+#include "simd/normalize.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Scale or bias: one element per normalized element, the same for each row unless row_stride says otherwise.
+template <class C>
+struct Parameter {
+  const C* data = nullptr;
+  int64_t row_stride = 0;
+
+  const C* At(int64_t row, int64_t first) const { return data == nullptr ? nullptr : data + row * row_stride + first; }
+};
+
+template <class C>
+Parameter<C> Prepare(KernelContext& context, const Tensor* tensor, const Shape& x, size_t axis, int64_t count) {
+  if (tensor == nullptr) return {};
+  const Shape& shape = tensor->shape();
+  const std::span<const int64_t> normalized = x.dims().subspan(axis);
+  if (std::ranges::equal(shape.dims(), normalized) && RowReader<C>(*tensor).direct()) return {tensor->data<C>(), 0};
+  bool same_in_rows = true;
+  for (size_t i = 0; i + normalized.size() < shape.rank(); ++i) same_in_rows &= shape[i] == 1;
+  const std::span<C> expanded = context.scratch<C>(static_cast<size_t>(same_in_rows ? count : x.num_elements()));
+  Require(shape.rank() <= x.rank(), "shape {} does not broadcast to {}", shape.ToString(), x.ToString());
+  ExpandTo(*tensor, same_in_rows ? normalized : x.dims(), expanded.data());
+  return {expanded.data(), same_in_rows ? 0 : count};
+}
+
+template <class C, bool kCenter>
+class TrailingNormalization final : public Kernel {
+ public:
+  explicit TrailingNormalization(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis", -1)), epsilon_(info.attribute<float>("epsilon", 1e-5f)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    const size_t axis = NormalizeAxis(axis_, shape.rank());
+    const int64_t rows = shape.SizeOfRange(0, axis), count = shape.SizeOfRange(axis, shape.rank());
+    Tensor* y = context.output(0, shape);
+    Shape reduced = shape;
+    std::fill(reduced.begin() + axis, reduced.end(), 1);
+    Tensor* mean = kCenter ? context.output(1, reduced) : nullptr;
+    Tensor* inverse = kCenter ? context.output(2, reduced) : nullptr;
+    if (y == nullptr || rows == 0) return;
+    const auto statistics = context.scratch<RowStatistics>(mean != nullptr || inverse != nullptr ? static_cast<size_t>(rows) : 0);
+    std::fill(statistics.begin(), statistics.end(), RowStatistics{NAN, NAN});  // stays where rows are empty
+    const Parameter<C> scale = Prepare<C>(context, &context.required_input(1), shape, axis, count);
+    const Parameter<C> bias = Prepare<C>(context, kCenter ? context.input(2) : nullptr, shape, axis, count);
+    NormalizeRows<C>(context, RowReader<C>(x), RowWriter<C>(*y), rows, count, kCenter, epsilon_,
+                     statistics.empty() ? nullptr : statistics.data(),
+                     [&](int64_t row, int64_t first, int64_t n, const C* in, C* out, RowStatistics s) {
+                       kernels_.standardize(in, out, n, static_cast<C>(s.mean), static_cast<C>(s.inverse),
+                                            scale.At(row, first), bias.At(row, first));
+                     });
+    for (int64_t i = 0; i < static_cast<int64_t>(statistics.size()); ++i) {
+      const RowStatistics& s = statistics[static_cast<size_t>(i)];
+      if (mean != nullptr) RowWriter<double>(*mean).Write(i, s.mean);
+      if (inverse != nullptr) RowWriter<double>(*inverse).Write(i, s.inverse);
+    }
+  }
+
+ private:
+  int64_t axis_;
+  double epsilon_;
+  const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
+};
+
+template <bool kCenter>
+std::unique_ptr<Kernel> MakeTrailing(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble || info.input_type(1) == ElementType::kDouble) {
+    return std::make_unique<TrailingNormalization<double, kCenter>>(info);
+  }
+  return std::make_unique<TrailingNormalization<float, kCenter>>(info);
+}
+
+}  // namespace
+
+void RegisterLayerNormalization(KernelRegistry& registry) {
+  registry.Add(Op("LayerNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeTrailing<true>));
+}
+void RegisterRMSNormalization(KernelRegistry& registry) {
+  registry.Add(Op("RMSNormalization").Types(0, kFloats).Types(1, kFloats).InPlace(0, 0).Factory(MakeTrailing<false>));
+}
+
+}  // namespace tessera::cpu

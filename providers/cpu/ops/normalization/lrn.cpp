@@ -1,0 +1,81 @@
+// LRN: versions 1, 13. Divides by a power of the squares summed over neighbouring channels.
+
+#include <cmath>
+
+#include "engine/row_access.h"
+#include "engine/slots.h"
+#include "ops/ops.h"
+#include "simd/lrn.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kColumns = 256;
+
+template <class C>
+class Lrn final : public Kernel {
+ public:
+  explicit Lrn(const KernelInfo& info)
+      : size_(info.attribute<int64_t>("size")),
+        alpha_(info.attribute<float>("alpha", 1e-4f)),
+        beta_(info.attribute<float>("beta", 0.75f)),
+        bias_(info.attribute<float>("bias", 1.0f)) {
+    Require(size_ > 0, "size is {}, a positive number is expected", size_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& tensor = context.required_input(0);
+    const Shape& shape = tensor.shape();
+    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape.ToString());
+    Tensor* result = context.output(0, shape);
+    if (result == nullptr || result->num_elements() == 0) return;
+    const RowReader<C> x(tensor);
+    const RowWriter<C> y(*result);
+    const int64_t channels = shape[1], spatial = shape.SizeOfRange(2, shape.rank());
+    // The window of channel c is [c - before, c + after].
+    const int64_t before = std::min((size_ - 1) / 2, channels), after = std::min(size_ / 2, channels);
+    const int64_t blocks = (spatial + kColumns - 1) / kColumns, units = shape[0] * blocks;
+    const double unit_ns = 2.0 * static_cast<double>(channels * std::min(spatial, kColumns));
+    const int64_t slots = SlotCount(context.threads(), units, unit_ns);
+    const int64_t panel = channels * std::min(spatial, kColumns);
+    const auto buffers = context.scratch<C>(static_cast<size_t>(panel * slots));
+    ParallelSlots(context.threads(), slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+      C* rows = buffers.data() + slot * panel;
+      C out[kColumns];
+      double window[kColumns];
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t column = unit % blocks * kColumns, n = std::min(kColumns, spatial - column);
+        const int64_t base = unit / blocks * channels * spatial + column;
+        for (int64_t c = 0; c < channels; ++c) x.Copy(base + c * spatial, n, rows + c * n);
+        std::fill_n(window, n, 0.0);
+        for (int64_t c = 0; c < std::min(after, channels); ++c) kernels_.slide(window, rows + c * n, nullptr, n);
+        for (int64_t c = 0; c < channels; ++c) {
+          const int64_t enters = c + after, leaves = c - before - 1;
+          kernels_.slide(window, enters < channels ? rows + enters * n : nullptr, leaves >= 0 ? rows + leaves * n : nullptr, n);
+          const int64_t at = base + c * spatial;
+          kernels_.divide(rows + c * n, window, y.At(at, out), n, alpha_ / static_cast<double>(size_), beta_, bias_);
+          y.Flush(at, n, out);
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t size_;
+  double alpha_;
+  double beta_;
+  double bias_;
+  const LrnKernels<C>& kernels_ = LrnKernelsOf<C>();
+};
+
+std::unique_ptr<Kernel> Make(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<Lrn<double>>(info);
+  return std::make_unique<Lrn<float>>(info);
+}
+
+}  // namespace
+
+void RegisterLRN(KernelRegistry& registry) { registry.Add(Op("LRN").Types(0, kFloats).InPlace(0, 0).Factory(Make)); }
+
+}  // namespace tessera::cpu

@@ -1,0 +1,137 @@
+// CumSum: versions 11, 14. CumProd: version 26. The axis is an input.
+
+#include "engine/axis.h"
+#include "engine/convert_row.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kColumns = 512;
+
+/// 64-bit and 32-bit integers wrap: they accumulate unsigned.
+template <class T>
+struct AccumulatorOf {
+  using Type = ComputeType<T>;
+};
+template <>
+struct AccumulatorOf<int32_t> {
+  using Type = uint32_t;
+};
+template <>
+struct AccumulatorOf<int64_t> {
+  using Type = uint64_t;
+};
+
+template <bool kProduct, class A>
+A Join(A a, A b) {
+  return kProduct ? a * b : a + b;
+}
+
+/// Running totals of kRows rows at once, so that the additions of different rows overlap. `step` is 1 or -1.
+template <bool kProduct, bool kExclusive, int kRows, class T>
+void ScanRows(const T* x, T* y, int64_t count, int64_t row_stride, int64_t step) {
+  using A = typename AccumulatorOf<T>::Type;
+  A total[kRows];
+  std::fill_n(total, kRows, kProduct ? A{1} : A{0});
+  for (int64_t k = 0, i = step > 0 ? 0 : count - 1; k < count; ++k, i += step) {
+    for (int r = 0; r < kRows; ++r) {
+      const A v = static_cast<A>(x[r * row_stride + i]);  // before y, which may be x, is written
+      const A next = Join<kProduct>(total[r], v);
+      y[r * row_stride + i] = static_cast<T>(kExclusive ? total[r] : next);
+      total[r] = next;
+    }
+  }
+}
+
+/// Running totals of `columns` <= kColumns columns.
+template <bool kProduct, bool kExclusive, class T>
+void ScanColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, int64_t step) {
+  using A = typename AccumulatorOf<T>::Type;
+  A total[kColumns];
+  std::fill_n(total, columns, kProduct ? A{1} : A{0});
+  for (int64_t k = 0, i = step > 0 ? 0 : count - 1; k < count; ++k, i += step) {
+    const T* in = x + i * stride;
+    T* out = y + i * stride;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < columns; ++j) {
+      const A next = Join<kProduct>(total[j], static_cast<A>(in[j]));
+      out[j] = static_cast<T>(kExclusive ? total[j] : next);
+      total[j] = next;
+    }
+  }
+}
+
+template <class T, bool kProduct, bool kExclusive>
+void Scan(ThreadPool& threads, const AxisView& view, const T* x, T* y, int64_t step) {
+  const int64_t count = view.count, inner = view.inner;
+  if (inner == 1) {
+    constexpr int kRows = 4;
+    const int64_t groups = (view.outer + kRows - 1) / kRows;
+    threads.ParallelFor(groups, 1.5 * static_cast<double>(count * kRows), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin * kRows; row < std::min(end * kRows, view.outer); row += kRows) {
+        if (row + kRows <= view.outer) {
+          ScanRows<kProduct, kExclusive, kRows>(x + row * count, y + row * count, count, count, step);
+        } else {
+          for (int64_t r = row; r < view.outer; ++r) {
+            ScanRows<kProduct, kExclusive, 1>(x + r * count, y + r * count, count, count, step);
+          }
+        }
+      }
+    });
+    return;
+  }
+  const int64_t blocks = (inner + kColumns - 1) / kColumns;
+  threads.ParallelFor(view.outer * blocks, 0.5 * static_cast<double>(count * std::min(inner, kColumns)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t unit = begin; unit < end; ++unit) {
+                          const int64_t column = unit % blocks * kColumns;
+                          const int64_t at = unit / blocks * count * inner + column;
+                          ScanColumns<kProduct, kExclusive>(x + at, y + at, count, inner, std::min(kColumns, inner - column), step);
+                        }
+                      });
+}
+
+template <class T, bool kProduct>
+class Cumulative final : public Kernel {
+ public:
+  explicit Cumulative(const KernelInfo& info)
+      : exclusive_(info.attribute<int64_t>("exclusive", 0) != 0), step_(info.attribute<int64_t>("reverse", 0) != 0 ? -1 : 1) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& axis = context.required_input(1);
+    Require(axis.num_elements() == 1, "axis has shape {}, one element is expected", axis.shape().ToString());
+    Require(axis.is(ElementType::kInt32) || axis.is(ElementType::kInt64), "axis is {}, int32 or int64 is expected",
+            ElementTypeName(axis.type()));
+    const int64_t at = axis.is(ElementType::kInt32) ? *axis.data<int32_t>() : *axis.data<int64_t>();
+    const size_t dimension = NormalizeAxis(at, x.shape().rank());
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr || y->num_elements() == 0) return;
+    const auto scan = exclusive_ ? Scan<T, kProduct, true> : Scan<T, kProduct, false>;
+    scan(context.threads(), AxisView(x.shape(), dimension), x.data<T>(), y->mutable_data<T>(), step_);
+  }
+
+ private:
+  bool exclusive_;
+  int64_t step_;
+};
+
+using CumulativeTypes = TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
+
+template <class T>
+using CumSum = Cumulative<T, false>;
+template <class T>
+using CumProd = Cumulative<T, true>;
+
+}  // namespace
+
+void RegisterCumSum(KernelRegistry& registry) {
+  registry.Add(Op("CumSum").Types(0, ToTypeSet(CumulativeTypes{})).HostInput(1).InPlace(0, 0).Factory(MakeTyped<CumSum, CumulativeTypes>));
+}
+void RegisterCumProd(KernelRegistry& registry) {
+  registry.Add(Op("CumProd").Types(0, ToTypeSet(CumulativeTypes{})).HostInput(1).InPlace(0, 0).Factory(MakeTyped<CumProd, CumulativeTypes>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,26 @@
+#pragma once
+
+// Micro-kernels of the normalizations.
+
+#include <cstdint>
+
+namespace tessera::cpu {
+
+template <class T>
+struct NormalizeKernels {
+  /// Mean, and sum of squared differences from it.
+  void (*moments)(const T* x, int64_t count, double* mean, double* squares);
+  double (*sum_squares)(const T* x, int64_t count);
+  /// y = (x - mean) * a + b: exact where x is close to a large mean.
+  void (*affine)(const T* x, T* y, int64_t count, T mean, T a, T b);
+  /// y[j] = (x[j] - mean[j]) * a[j] + b[j]
+  void (*affine_each)(const T* x, T* y, int64_t count, const T* mean, const T* a, const T* b);
+  /// y[j] = (x[j] - mean) * inverse * scale[j] + bias[j]; scale and bias may be null.
+  void (*standardize)(const T* x, T* y, int64_t count, T mean, T inverse, const T* scale, const T* bias);
+};
+
+/// T: float, double.
+template <class T>
+const NormalizeKernels<T>& NormalizeKernelsOf();
+
+}  // namespace tessera::cpu

@@ -1,0 +1,142 @@
+// Selection of the first k keys: a threshold filter when k is small, a radix sort when it is not.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/top_k.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "simd/top_k.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE uint64_t Pack(int32_t key, int64_t position) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(key) ^ 0x80000000u) << 32 | static_cast<uint32_t>(~position);
+}
+HWY_INLINE unsigned __int128 Pack(int64_t key, int64_t position) {
+  const uint64_t biased = static_cast<uint64_t>(key) ^ 0x8000000000000000u;
+  return static_cast<unsigned __int128>(biased) << 64 | static_cast<uint64_t>(~position);
+}
+HWY_INLINE int32_t KeyOf(uint64_t candidate) { return static_cast<int32_t>(static_cast<uint32_t>(candidate >> 32) ^ 0x80000000u); }
+HWY_INLINE int64_t KeyOf(unsigned __int128 candidate) {
+  return static_cast<int64_t>(static_cast<uint64_t>(candidate >> 64) ^ 0x8000000000000000u);
+}
+
+/// Keeps the best k found so far at the front of a buffer, and the key that a newcomer must exceed.
+template <class Key>
+void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k,
+               typename TopKCandidate<Key>::Type* HWY_RESTRICT candidates) {
+  using Candidate = typename TopKCandidate<Key>::Type;
+  const hn::ScalableTag<Key> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t room = TopKScratch(count, k);
+  int64_t size = 0;
+  const auto compact = [&] {
+    std::nth_element(candidates, candidates + k - 1, candidates + size, std::greater<Candidate>());
+    size = k;
+    return KeyOf(candidates[k - 1]);
+  };
+  // The first ones come in unseen; k <= count / 8 leaves enough of them.
+  int64_t i = 0;
+  for (const int64_t first = std::min(count, k + 64); i < first; ++i) candidates[size++] = Pack(keys[i], base + i);
+  Key threshold = compact();
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    const auto t = hn::Set(d, threshold);
+    const auto v0 = hn::LoadU(d, keys + i), v1 = hn::LoadU(d, keys + i + lanes);
+    const auto v2 = hn::LoadU(d, keys + i + 2 * lanes), v3 = hn::LoadU(d, keys + i + 3 * lanes);
+    const auto top = hn::Max(hn::Max(v0, v1), hn::Max(v2, v3));
+    if (hn::AllFalse(d, hn::Gt(top, t))) continue;
+    if (size + 4 * lanes > room) threshold = compact();
+    for (int64_t j = i; j < i + 4 * lanes; ++j) {
+      candidates[size] = Pack(keys[j], base + j);
+      size += keys[j] > threshold;
+    }
+  }
+  for (; i < count; ++i) {
+    if (size == room) threshold = compact();
+    candidates[size] = Pack(keys[i], base + i);
+    size += keys[i] > threshold;
+  }
+  if (size > k) compact();
+  std::sort(candidates, candidates + k, std::greater<Candidate>());
+}
+
+template <class Key>
+void Select(const Key* keys, int64_t count, int64_t base, int64_t k, typename TopKCandidate<Key>::Type* candidates) {
+  if (TopKSelectsFew(count, k)) return SelectFew(keys, count, base, k, candidates);
+  for (int64_t i = 0; i < count; ++i) candidates[i] = Pack(keys[i], base + i);
+  SortCandidates(candidates, count, k);
+}
+
+}  // namespace
+
+TopKKernels<int32_t> TopKTable32() { return {Select<int32_t>}; }
+TopKKernels<int64_t> TopKTable64() { return {Select<int64_t>}; }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+namespace {
+
+/// Least significant digit first, over the key's half of the candidates: positions are ascending already, and each pass keeps
+/// the order of equal digits.
+template <class Candidate>
+void RadixSort(Candidate* candidates, int64_t count) {
+  constexpr int kDigit = 11, kBuckets = 1 << kDigit, kKeyBits = sizeof(Candidate) * 4;
+  Candidate* from = candidates;
+  Candidate* to = candidates + count;
+  for (int shift = 0; shift < kKeyBits; shift += kDigit) {
+    int64_t begin[kBuckets] = {};
+    const auto bucket_of = [&](Candidate c) {
+      // Descending order: the digit's complement.
+      return static_cast<size_t>(~(c >> (kKeyBits + shift))) & (kBuckets - 1);
+    };
+    for (int64_t i = 0; i < count; ++i) ++begin[bucket_of(from[i])];
+    if (begin[bucket_of(from[0])] == count) continue;
+    int64_t sum = 0;
+    for (int64_t& b : begin) sum += std::exchange(b, sum);
+    for (int64_t i = 0; i < count; ++i) to[begin[bucket_of(from[i])]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != candidates) std::copy_n(from, count, candidates);
+}
+
+}  // namespace
+
+template <class Candidate>
+void SortCandidates(Candidate* candidates, int64_t count, int64_t k) {
+  if (count > 1024) return RadixSort(candidates, count);
+  if (k < count) std::nth_element(candidates, candidates + k - 1, candidates + count, std::greater<Candidate>());
+  std::sort(candidates, candidates + k, std::greater<Candidate>());
+}
+
+template void SortCandidates<uint64_t>(uint64_t*, int64_t, int64_t);
+template void SortCandidates<unsigned __int128>(unsigned __int128*, int64_t, int64_t);
+
+HWY_EXPORT(TopKTable32);
+HWY_EXPORT(TopKTable64);
+
+template <>
+const TopKKernels<int32_t>& TopKKernelsOf<int32_t>() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(TopKTable32)();
+  return table;
+}
+template <>
+const TopKKernels<int64_t>& TopKKernelsOf<int64_t>() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(TopKTable64)();
+  return table;
+}
+
+}  // namespace tessera::cpu
+#endif
