@@ -22,6 +22,7 @@ import onnx.reference
 from onnx import numpy_helper
 
 import recipes_elementwise  # noqa: F401  (registers its recipes)
+import recipes_ml  # noqa: F401
 import recipes_movement  # noqa: F401
 import recipes_nn  # noqa: F401
 import recipes_reduction  # noqa: F401

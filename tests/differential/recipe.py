@@ -30,6 +30,7 @@ class Case:
     atol: float = 1e-5
     peer: str = "reference"  # or "ort": what computes the expected outputs
     domains: dict = dataclasses.field(default_factory=dict)
+    types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know
 
 
 RECIPES = {}
@@ -111,7 +112,8 @@ def to_model(case):
         for name, a in case.inputs.items()
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in case.constants.items()]
-    outputs = [helper.make_empty_tensor_value_info(name) for name in case.outputs]
+    outputs = [helper.make_tensor_value_info(name, case.types[name], None) if name in case.types
+               else helper.make_empty_tensor_value_info(name) for name in case.outputs]
     graph = helper.make_graph(case.nodes, "differential", inputs, outputs, initializer=constants)
     imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, v) for d, v in case.domains.items()]
     model = helper.make_model(graph, opset_imports=imports, ir_version=min(13, onnx.IR_VERSION))

@@ -17,7 +17,7 @@ class Binarizer final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    Tensor* y = context.output(0, x.shape());
+    Tensor* y = context.output(0, x.type(), x.shape());
     if (y == nullptr) return;
     const T* in = x.data<T>();
     T* out = y->mutable_data<T>();
@@ -54,7 +54,7 @@ class Imputer final : public Kernel {
     const auto width = static_cast<int64_t>(values_.size());
     Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} imputed values do not fit X of shape {}",
             width, x.shape().ToString());
-    Tensor* y = context.output(0, x.shape());
+    Tensor* y = context.output(0, x.type(), x.shape());
     if (y == nullptr) return;
     const T* in = x.data<T>();
     T* out = y->mutable_data<T>();
@@ -98,7 +98,7 @@ class Normalizer final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
-    Tensor* y = context.output(0, x.shape());
+    Tensor* y = context.output(0, ElementType::kFloat, x.shape());
     if (y == nullptr) return;
     const int64_t width = rows.features;
     context.threads().ParallelFor(rows.count, static_cast<double>(width), [&](int64_t begin, int64_t end) {
@@ -154,7 +154,7 @@ class Scaler final : public Kernel {
     const auto width = static_cast<int64_t>(offset_.size());
     Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} offsets do not fit X of shape {}", width,
             x.shape().ToString());
-    Tensor* y = context.output(0, x.shape());
+    Tensor* y = context.output(0, ElementType::kFloat, x.shape());
     if (y == nullptr) return;
     const T* in = x.data<T>();
     float* out = y->mutable_data<float>();
@@ -192,7 +192,7 @@ class FeatureVectorizer final : public Kernel {
       count = rows.count;
       total = CheckedAdd(total, widths_.empty() ? rows.features : widths_[i]);
     }
-    Tensor* y = context.output(0, Shape{std::max<int64_t>(count, 0), total});
+    Tensor* y = context.output(0, ElementType::kFloat, Shape{std::max<int64_t>(count, 0), total});
     if (y == nullptr) return;
     int64_t at = 0;
     for (size_t i = 0; i < context.num_inputs(); ++i) {
@@ -233,7 +233,7 @@ class ArrayFeatureExtractor final : public Kernel {
     } else {
       shape[shape.rank() - 1] = count;
     }
-    Tensor* y = context.output(0, shape);
+    Tensor* y = context.output(0, x.type(), shape);
     if (y == nullptr || width == 0) return;
     const int64_t* index = indices.data<int64_t>();
     const T* in = x.data<T>();

@@ -126,7 +126,7 @@ class OneHotEncoder final : public Kernel {
     const auto width = static_cast<int64_t>(lookup_.size());
     Shape shape = x.shape();
     shape.Append(width);
-    Tensor* y = context.output(0, shape);
+    Tensor* y = context.output(0, ElementType::kFloat, shape);
     if (y == nullptr) return;
     const T* in = x.data<T>();
     float* out = y->mutable_data<float>();

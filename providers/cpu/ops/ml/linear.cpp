@@ -62,7 +62,7 @@ class LinearClassifier final : public Kernel {
     const int64_t targets = model_.targets();
     const bool two = targets == 1 && labels_.size() == 2;
     Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
-    Tensor* z = context.output(1, Shape{rows.count, two ? 2 : targets});
+    Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, two ? 2 : targets});
     float* scores = z != nullptr && !two ? z->mutable_data<float>()
                                          : context.scratch<float>(static_cast<size_t>(rows.count * targets)).data();
     model_.Compute(context, x, rows, scores);
@@ -110,7 +110,7 @@ class LinearRegressor final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
     const int64_t targets = model_.targets();
-    Tensor* y = context.output(0, Shape{rows.count, targets});
+    Tensor* y = context.output(0, ElementType::kFloat, Shape{rows.count, targets});
     if (y == nullptr) return;
     float* scores = y->mutable_data<float>();
     model_.Compute(context, x, rows, scores);

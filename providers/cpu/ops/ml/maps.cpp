@@ -80,7 +80,7 @@ class CastMap final : public Kernel {
     Require(map.keys.is(ElementType::kInt64), "the map's keys are {}, int64 is expected", ElementTypeName(map.keys.type()));
     const int64_t* keys = map.keys.data<int64_t>();
     const size_t count = map.values.size();
-    Tensor* y = context.output(0, Shape{1, sparse_ ? length_ : static_cast<int64_t>(count)});
+    Tensor* y = context.output(0, ElementTypeOf<T>, Shape{1, sparse_ ? length_ : static_cast<int64_t>(count)});
     if (y == nullptr) return;
     T* out = y->mutable_data<T>();
     if (sparse_) {

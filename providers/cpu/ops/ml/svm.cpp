@@ -197,7 +197,7 @@ class SvmClassifier final : public Kernel {
     const bool two = pairwise_ && prob_a_.empty() && classes_ == 2;
     const int64_t width = two ? 2 : pairwise_ && prob_a_.empty() ? raw : classes_;
     Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
-    Tensor* z = context.output(1, Shape{rows.count, width});
+    Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, width});
     float* kernels = context.scratch<float>(static_cast<size_t>(CheckedMul(rows.count, matrix_.count()))).data();
     matrix_.Compute(context, ElementsAs<float>(context, x), rows, kernels);
     float* results = z != nullptr ? z->mutable_data<float>()
@@ -252,12 +252,7 @@ class SvmClassifier final : public Kernel {
         continue;
       }
       for (size_t i = 0; i < k; ++i) result[i] = of_row[i] + rho_[0];
-      const size_t best = static_cast<size_t>(std::max_element(result.begin(), result.end()) - result.begin());
-      if (rho_.size() == 1 && labels_.size() != 2) {
-        labels_.SetSign(y, row, result[best] > 0);
-      } else {
-        labels_.Set(y, row, best);
-      }
+      labels_.Set(y, row, static_cast<size_t>(std::max_element(result.begin(), result.end()) - result.begin()));
       TransformRegression(transform_, result);
     }
   }
@@ -319,7 +314,7 @@ class SvmRegressor final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
-    Tensor* y = context.output(0, Shape{rows.count, 1});
+    Tensor* y = context.output(0, ElementType::kFloat, Shape{rows.count, 1});
     if (y == nullptr) return;
     float* scores = y->mutable_data<float>();
     const int64_t count = matrix_.count();

@@ -171,7 +171,7 @@ class TreeEnsembleClassifier final : public Kernel {
     const Rows rows(x);
     Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
     const auto classes = static_cast<int64_t>(labels_.size());
-    Tensor* z = context.output(1, Shape{rows.count, classes});
+    Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, classes});
     forest_.Evaluate(context, ElementsAs<T>(context, x), rows.count, rows.features,
                      [&](int64_t row, std::span<T> scores, std::span<const uint8_t> voted) {
                        Finish(row, scores, voted, y, z == nullptr ? nullptr : z->mutable_data<float>() + row * classes);
@@ -226,7 +226,7 @@ void EvaluateRegression(KernelContext& context, const Forest<T>& forest, const s
   const Tensor& x = context.required_input(0);
   const Rows rows(x);
   const int64_t targets = forest.targets();
-  Tensor* y = context.output(0, Shape{rows.count, targets});
+  Tensor* y = context.output(0, ElementTypeOf<Out>, Shape{rows.count, targets});
   if (y == nullptr) return;
   Out* out = y->mutable_data<Out>();
   forest.Evaluate(context, ElementsAs<T>(context, x), rows.count, rows.features,
