@@ -1,0 +1,107 @@
+// PRelu (1, 6, 7, 9, 16): x where x > 0 (or NaN), else slope * x.
+
+#include <type_traits>
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/activation/prelu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "engine/elementwise-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct PReluOf {
+  template <class T>
+  T operator()(T x, T slope) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T scaled = x * slope;
+      return x > T(0) ? x : scaled;
+    } else {
+      using U = std::make_unsigned_t<T>;
+      const T scaled = static_cast<T>(static_cast<U>(x) * static_cast<U>(slope));
+      return x > T(0) ? x : scaled;
+    }
+  }
+};
+
+}  // namespace
+
+SpanLoop FindPReluLoop(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat: return BinaryLoop<float, float, float, PReluOf>;
+    case ElementType::kDouble: return BinaryLoop<double, double, double, PReluOf>;
+    case ElementType::kInt32: return BinaryLoop<int32_t, int32_t, int32_t, PReluOf>;
+    case ElementType::kInt64: return BinaryLoop<int64_t, int64_t, int64_t, PReluOf>;
+    case ElementType::kUInt32: return BinaryLoop<uint32_t, uint32_t, uint32_t, PReluOf>;
+    default: return BinaryLoop<uint64_t, uint64_t, uint64_t, PReluOf>;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(FindPReluLoop);
+
+namespace {
+
+class PRelu final : public BinaryKernel {
+ public:
+  explicit PRelu(const KernelInfo& info)
+      : BinaryKernel(info, {HWY_DYNAMIC_DISPATCH(FindPReluLoop)(ComputeTypeOf(info.input_type(0))), 0.25}) {
+    Require(info.input_type(0) == info.input_type(1), "inputs are tensor({}) and tensor({}), expected one type",
+            ElementTypeName(info.input_type(0)), ElementTypeName(info.input_type(1)));
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& slope = context.required_input(1);
+    Require(x.type() == a_type_ && slope.type() == b_type_, "inputs are tensor({}) and tensor({}), expected tensor({})",
+            ElementTypeName(x.type()), ElementTypeName(slope.type()), ElementTypeName(a_type_));
+    const bool broadcasts = BroadcastsTo(slope.shape(), x.shape());
+    if (slope.num_elements() == 1) {
+      Run(context, x, slope, x.shape(), Shape(x.shape().rank(), 1), x.shape());
+    } else if (legacy_ && slope.shape().rank() == 1) {
+      Run(context, x, slope, x.shape(), LegacyBroadcastShape(x.shape(), slope.shape(), x.shape().rank() > 1 ? 1 : 0),
+          x.shape());
+    } else if (!broadcasts && slope.shape().rank() == 1) {
+      Run(context, x, slope, x.shape(), LegacyBroadcastShape(x.shape(), slope.shape(), AxisOf(x.shape(), slope.shape()[0])),
+          x.shape());
+    } else {
+      Require(broadcasts, "slope of shape {} does not broadcast to {}", slope.shape().ToString(), x.shape().ToString());
+      Run(context, x, slope, x.shape(), slope.shape(), x.shape());
+    }
+  }
+
+ private:
+  /// One slope for each channel without trailing ones, as older exporters write it: the only dimension of that size.
+  static int64_t AxisOf(const Shape& shape, int64_t size) {
+    int64_t axis = -1;
+    for (size_t i = 0; i < shape.rank(); ++i) {
+      if (shape[i] != size) continue;
+      Require(axis < 0, "slope of shape [{}] lies on more than one axis of {}", size, shape.ToString());
+      axis = static_cast<int64_t>(i);
+    }
+    Require(axis >= 0, "slope of shape [{}] does not broadcast to {}", size, shape.ToString());
+    return axis;
+  }
+};
+
+}  // namespace
+
+void RegisterPRelu(KernelRegistry& registry) {
+  const TypeSet types = kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32,
+                                          ElementType::kUInt64};
+  registry.Add(Op("PRelu").Versions(1).Types(0, types).Types(1, types).InPlace(0, 0).Make<PRelu>());
+}
+
+}  // namespace tessera::cpu
+#endif
