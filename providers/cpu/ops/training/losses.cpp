@@ -1,0 +1,104 @@
+// NegativeLogLikelihoodLoss (12, 13, 22), SoftmaxCrossEntropyLoss (12, 13): the weighted loss of class scores [N, C, d1, ...]
+// against labels [N, d1, ...], with labels to ignore.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/check.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+enum class Reduction { kNone, kMean, kSum };
+
+Reduction ParseReduction(const std::string& name) {
+  if (name == "none") return Reduction::kNone;
+  if (name == "sum") return Reduction::kSum;
+  Require(name == "mean", "reduction is '{}', expected none, mean or sum", name);
+  return Reduction::kMean;
+}
+
+template <class T>
+class Loss final : public Kernel {
+ public:
+  explicit Loss(const KernelInfo& info)
+      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"), reduction_(ParseReduction(info.attribute<std::string>("reduction", "mean"))) {
+    if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& labels = context.required_input(1);
+    const Tensor* weights = context.input(2);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape.ToString());
+    const int64_t batch = shape[0], classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
+    Shape rest{batch};
+    for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
+    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape().ToString(), rest.ToString(), shape.ToString());
+    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", weights ? weights->shape().ToString() : "", classes);
+
+    const T* scores = x.data<T>();
+    Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
+    Tensor& y = *context.output(0, reduction_ == Reduction::kNone ? rest : Shape{});
+    double sum = 0, weight_sum = 0;
+    for (int64_t n = 0; n < batch; ++n) {
+      for (int64_t d = 0; d < inner; ++d) {
+        const T* column = scores + n * classes * inner + d;
+        const int64_t label = Label(labels, n * inner + d);
+        const bool counts = !ignored_ || label != *ignored_;
+        Require(!counts || (label >= 0 && label < classes), "label {} is outside [0, {})", label, classes);
+        double logarithm = 0;
+        if (softmax_) {
+          const double normalizer = LogSumExp(column, classes, inner);
+          if (kept != nullptr) {
+            T* out = kept->mutable_data<T>() + n * classes * inner + d;
+            for (int64_t c = 0; c < classes; ++c) out[c * inner] = static_cast<T>(static_cast<double>(column[c * inner]) - normalizer);
+          }
+          if (counts) logarithm = static_cast<double>(column[label * inner]) - normalizer;
+        } else if (counts) {
+          logarithm = static_cast<double>(column[label * inner]);
+        }
+        const double weight = !counts ? 0.0 : weights != nullptr ? static_cast<double>(weights->data<T>()[label]) : 1.0;
+        const double loss = counts ? -logarithm * weight : 0.0;
+        if (reduction_ == Reduction::kNone) y.mutable_data<T>()[n * inner + d] = static_cast<T>(loss);
+        sum += loss;
+        weight_sum += weight;
+      }
+    }
+    if (reduction_ == Reduction::kNone) return;
+    y.mutable_data<T>()[0] = static_cast<T>(reduction_ == Reduction::kMean ? sum / weight_sum : sum);
+  }
+
+ private:
+  static int64_t Label(const Tensor& labels, int64_t i) {
+    return labels.is(ElementType::kInt32) ? labels.data<int32_t>()[i] : labels.data<int64_t>()[i];
+  }
+
+  static double LogSumExp(const T* column, int64_t classes, int64_t stride) {
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t c = 0; c < classes; ++c) top = std::max(top, static_cast<double>(column[c * stride]));
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(column[c * stride]) - top);
+    return top + std::log(sum);
+  }
+
+  bool softmax_;
+  Reduction reduction_;
+  std::optional<int64_t> ignored_;
+};
+
+}  // namespace
+
+void RegisterLosses(KernelRegistry& registry) {
+  for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+    registry.Add(Op(op)
+                     .Versions(12)
+                     .Types(0, kFloats)
+                     .Types(1, {ElementType::kInt32, ElementType::kInt64})
+                     .Factory(MakeTyped<Loss, FloatTypes>));
+  }
+}
+
+}  // namespace tessera::cpu
