@@ -179,6 +179,7 @@ class PlanBuilder {
   }
 
   void AddNested(const Node& node) {
+    if (node.index == kNone) return;  // a fused node
     for (const auto& [attribute, graph] : graph_.Subgraphs(node.index)) {
       try {
         auto& nested = partition_.nested.at({node.index, std::string(attribute)});

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "runtime/arena.h"
 #include "session/provider_options.h"
+#include "session/provider_selection.h"
 
 namespace tessera {
 
@@ -14,7 +15,7 @@ Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<S
     const ProviderFactory* factory = FindProvider(request.name);
     if (factory == nullptr) {
       Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
-           JoinNames(RegisteredProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
+           JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
     }
     CheckOptions(*factory, request.options);
   }

@@ -20,7 +20,7 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
     const ProviderFactory* factory = FindProvider(request.name);
     if (factory == nullptr) {
       Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
-           JoinNames(RegisteredProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
+           JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
     }
     return factory;
   };

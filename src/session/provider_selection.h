@@ -7,6 +7,11 @@
 
 namespace tessera {
 
+/// Every provider that this process knows: those added at run time, then those compiled in.
+std::vector<const ProviderFactory*> AllProviders();
+/// Makes a provider from elsewhere (a plugin library, a test) known for the rest of the process.
+void AddProvider(const ProviderFactory& factory);
+
 /// A provider that started, and how it is known.
 struct ActiveProvider {
   const ProviderFactory* factory;

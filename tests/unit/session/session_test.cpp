@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
 #include "model_builder.h"
+#include "toy_provider.h"
 
 namespace tessera {
 namespace {
@@ -13,6 +18,12 @@ using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+SessionOptions OnToy(ProviderOptions options = {}) {
+  SessionOptions session;
+  session.providers = {{std::string(testing::Toy().name), std::move(options)}};
+  return session;
+}
+
 ModelBuilder AddModel() {
   ModelBuilder model;
   model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
@@ -20,8 +31,18 @@ ModelBuilder AddModel() {
   return model;
 }
 
+template <class F>
+std::string ErrorOf(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 TEST(Session, RunsByName) {
-  const Session session = AddModel().Session();
+  const Session session = AddModel().Session(OnToy());
   const std::vector<std::string> names = {"b", "a"};
   const std::vector<Value> inputs = {Floats({2}, {1, 2}), Floats({2}, {10, 20})};
   const std::vector<Value> outputs = session.Run(names, inputs);
@@ -30,7 +51,7 @@ TEST(Session, RunsByName) {
 }
 
 TEST(Session, RunsByPosition) {
-  const Session session = AddModel().Session();
+  const Session session = AddModel().Session(OnToy());
   const std::vector<Value> inputs = {Floats({2}, {1, 2}), Floats({2}, {10, 20})};
   std::vector<Value> results(1);
   session.Run(inputs, results);
@@ -42,13 +63,197 @@ TEST(Session, RunsByPosition) {
 }
 
 TEST(Session, RunsBound) {
-  const Session session = AddModel().Session();
+  const Session session = AddModel().Session(OnToy());
   IoBinding binding(session);
   binding.BindInput("a", Floats({2}, {1, 2}));
   binding.BindInput("b", Floats({2}, {3, 4}));
   binding.BindOutput("y");
   session.Run(binding);
   EXPECT_THAT(ToVector(binding.outputs()[0]), ElementsAre(4, 6));
+}
+
+TEST(Session, ResultsOutliveTheSession) {
+  std::vector<Value> results(1);
+  {
+    const Session session = AddModel().Session(OnToy());
+    session.Run(std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, results);
+  }
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(2, 3));
+}
+
+TEST(Session, ResultsShareNothingWithInputsOrEachOther) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("x2", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Output("z", ElementType::kFloat, {2}).Output("c", ElementType::kFloat, {2});
+  const std::vector<float> constant = {7, 8};
+  model.Constant("k", {2}, std::span<const float>(constant));
+  model.Node("Identity", {"x"}, {"x2"});
+  model.Node("Neg", {"x"}, {"y"});
+  model.Node("Identity", {"y"}, {"z"});
+  model.Node("Identity", {"k"}, {"c"});
+  SessionOptions options = OnToy();
+  options.optimization_level = OptimizationLevel::kNone;
+  const Session session = model.Session(options);
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  for (int run = 0; run < 3; ++run) {
+    std::vector<Value> results(4);
+    session.Run(inputs, results);
+    for (Value& result : results) {
+      for (const Value& other : inputs) EXPECT_NE(result.tensor().raw(), other.tensor().raw());
+      for (const Value& other : results) EXPECT_TRUE(&other == &result || result.tensor().raw() != other.tensor().raw());
+    }
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(1, 2));
+    EXPECT_THAT(ToVector(results[2]), ElementsAre(-1, -2));
+    EXPECT_THAT(ToVector(results[3]), ElementsAre(7, 8));
+    for (Value& result : results) result.tensor().mutable_data<float>()[0] = 99;
+  }
+}
+
+TEST(Session, NamesWhatIsWrongWithInputs) {
+  const Session session = AddModel().Session(OnToy());
+  const std::vector<std::string> both = {"a", "b"};
+  const std::vector<std::string> wrong = {"a", "c"};
+  const Value good = Floats({2}, {1, 2});
+  const auto run = [&](const std::vector<std::string>& names, std::vector<Value> values,
+                       std::vector<std::string> outputs = {}) { return ErrorOf([&] { session.Run(names, values, outputs); }); };
+  EXPECT_EQ(run(wrong, {good, good}), "the model has no input 'c' (inputs: a, b)");
+  EXPECT_EQ(run({"a"}, {good}), "input 'b' is missing");
+  EXPECT_EQ(run({"a", "a"}, {good, good}), "input 'a' is given twice");
+  EXPECT_EQ(run(both, {good, good}, {"z"}), "the model has no output 'z' (outputs: y)");
+  EXPECT_EQ(run(both, {good, Floats({3}, {1, 2, 3})}), "input 'b' has shape [3], but the model expects [2]");
+  EXPECT_EQ(run(both, {good, Floats({1, 2}, {1, 2})}), "input 'b' has shape [1,2], but the model expects [2]");
+  const std::vector<int32_t> ints = {1, 2};
+  EXPECT_EQ(run(both, {good, Tensor::Of<int32_t>(Shape{2}, ints)}), "input 'b' is int32, but the model expects float");
+  EXPECT_EQ(run(both, {good, Value()}), "input 'b' is nothing, but the model expects tensor(float)");
+  std::vector<Value> results = {Floats({3}, {0, 0, 0})};
+  EXPECT_EQ(ErrorOf([&] { session.Run(std::vector<Value>{good, good}, results); }),
+            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]");
+  EXPECT_THAT(ToVector(session.Run(both, std::vector<Value>{good, good})[0]), ElementsAre(2, 4));  // still works
+}
+
+TEST(Session, NamesTheNodeOfAnError) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {-1}).Input("b", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Add", {"a", "b"}, {"y"}, "sum");
+  const Session session = model.Session(OnToy());
+  const std::vector<Value> bad = {Floats({2}, {1, 2}), Floats({3}, {1, 2, 3})};
+  std::vector<Value> results(1);
+  EXPECT_EQ(ErrorOf([&] { session.Run(bad, results); }), "Add 'sum': shapes differ: [2] and [3]");
+}
+
+TEST(Session, ListsConfigurationKeys) {
+  SessionOptions options = OnToy();
+  options.config["session.nonsense"] = "1";
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("'session.nonsense' (allowed: session.min_island_nodes"));
+  options = OnToy();
+  options.config["session.intra_op.allow_spinning"] = "maybe";
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("is 'maybe', expected true or false"));
+}
+
+TEST(Session, CancelStopsARun) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Softsign", {"x"}, {"t"}, "slow");
+  model.Node("Neg", {"t"}, {"y"}, "after");
+  const Session session = model.Session(OnToy());
+  RunOptions options;
+  std::thread canceller([&] { options.Cancel(); });
+  std::vector<Value> results(1);
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results, options); }), "Neg 'after': the run was cancelled");
+  canceller.join();
+}
+
+TEST(Session, WritesATrace) {
+  SessionOptions options = OnToy();
+  options.profile_prefix = std::filesystem::path(::testing::TempDir()) / "trace";
+  Session session = AddModel().Session(options);
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, results);
+  const std::filesystem::path path = session.EndProfiling();
+  std::ifstream file(path);
+  const auto trace = nlohmann::json::parse(file);
+  bool node = false, load = false;
+  for (const auto& event : trace) {
+    node |= event["cat"] == "Node" && event["name"] == "Add 'sum'" && event["args"]["provider"] == "ToyExecutionProvider" &&
+            event["args"]["inputs"] == "float[2], float[2]";
+    load |= event["cat"] == "Load" && event["name"] == "partition";
+  }
+  EXPECT_TRUE(node);
+  EXPECT_TRUE(load);
+  std::filesystem::remove(path);
+}
+
+TEST(Session, ManyThreadsRunAtOnce) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Neg", {"x"}, {"a"});
+  model.Node("Add", {"a", "x"}, {"b"});
+  model.Node("Add", {"b", "x"}, {"c"});
+  model.Node("Mul", {"c", "c"}, {"y"});
+  for (const ExecutionMode mode : {ExecutionMode::kSequential, ExecutionMode::kParallel}) {
+    SessionOptions options = OnToy();
+    options.execution_mode = mode;
+    const Session session = model.Session(options);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&session, t] {
+        for (int run = 0; run < 50; ++run) {
+          const auto size = static_cast<size_t>(1 + (t + run) % 20);  // more shapes than plans are kept
+          const Tensor x = Tensor::Of<float>(Shape{static_cast<int64_t>(size)}, std::vector<float>(size, 3));
+          std::vector<Value> results(1);
+          session.Run(std::vector<Value>{x}, results);
+          EXPECT_EQ(ToVector(results[0]), std::vector<float>(size, 9));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(Session, OverTheMemoryLimitIsAnErrorAndNotTheEnd) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Neg", {"x"}, {"t"}, "first");
+  model.Node("Neg", {"t"}, {"y"}, "second");
+  SessionOptions options = OnToy();
+  options.arena = {.extend = ArenaExtendStrategy::kSameAsRequested, .limit = 1 << 20};
+  const Session session = model.Session(options);
+  std::vector<Value> results(1);
+  const auto run = [&](int64_t size) {
+    results[0] = Value();
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))}, results);
+  };
+  run(1000);
+  EXPECT_THAT(ErrorOf([&] { run(1 << 20); }), ::testing::AllOf(HasSubstr("Neg 'first': cpu_mem_limit exceeded: 4194304 bytes"),
+                                                                HasSubstr("of 1048576 bytes")));
+  run(1000);
+  EXPECT_EQ(results[0].tensor().num_elements(), 1000);
+}
+
+TEST(Session, OverridableInitializers) {
+  ModelBuilder model = AddModel();
+  const std::vector<float> defaults = {5, 6};
+  model.Constant("b", {2}, std::span<const float>(defaults));
+  const Session session = model.Session(OnToy());
+  ASSERT_EQ(session.inputs().size(), 1u);
+  ASSERT_EQ(session.overridable_initializers().size(), 1u);
+  const Value x = Floats({2}, {1, 2});
+  EXPECT_THAT(ToVector(session.Run(std::vector<std::string>{"a"}, std::vector<Value>{x})[0]), ElementsAre(6, 8));
+  EXPECT_THAT(ToVector(session.Run(std::vector<std::string>{"a", "b"}, std::vector<Value>{x, x})[0]), ElementsAre(2, 4));
+  EXPECT_THAT(ToVector(session.Run(std::vector<std::string>{"a"}, std::vector<Value>{x})[0]), ElementsAre(6, 8));
+}
+
+TEST(Session, ShrinkGivesMemoryBack) {
+  const Session session = AddModel().Session(OnToy());
+  RunOptions options;
+  options.shrink_arenas = true;
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, results, options);
+  results.clear();
+  session.Run(std::vector<std::string>{"a", "b"}, std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, {}, options);
+  const AllocatorStats stats = session.memory_use()[0].stats;
+  EXPECT_EQ(stats.bytes_in_use, 0);
 }
 
 }  // namespace

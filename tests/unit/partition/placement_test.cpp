@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+
+#include "model_builder.h"
+#include "tessera/session.h"
+#include "toy_provider.h"
+
+namespace tessera {
+namespace {
+
+using testing::Counters;
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const MemoryInfo kDevice{testing::kToyMemory, DeviceType::kGpu, 0, false};
+
+SessionOptions Toy(ProviderOptions options) {
+  SessionOptions session;
+  session.providers = {{std::string(testing::Toy().name), std::move(options)}};
+  session.optimization_level = OptimizationLevel::kNone;
+  return session;
+}
+
+/// y = -(x + x) * x, with Mul in the middle of nothing else.
+ModelBuilder Chain() {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Add", {"x", "x"}, {"a"}, "add");
+  model.Node("Neg", {"a"}, {"b"}, "neg");
+  model.Node("Mul", {"b", "x"}, {"y"}, "mul");
+  return model;
+}
+
+std::string ErrorOf(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Placement, ValuesCrossMemoriesOnce) {
+  const Session session = Chain().Session(Toy({{"device", "1"}}));
+  EXPECT_EQ(session.placement().copies.size(), 2u);  // x to the device, y back
+  Counters().Reset();
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  for (int run = 0; run < 3; ++run) {
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(-2, -8));
+  }
+  EXPECT_EQ(Counters().uploads, 3);
+  EXPECT_EQ(Counters().downloads, 3);
+  EXPECT_EQ(Counters().synchronizations, 3);  // when the host reads the results
+}
+
+TEST(Placement, BoundTensorsStayOnTheDevice) {
+  const Session session = Chain().Session(Toy({{"device", "1"}}));
+  IoBinding binding(session);
+  Counters().Reset();
+  binding.BindInput("x", Floats({2}, {1, 2}));
+  EXPECT_EQ(Counters().uploads, 1);
+  binding.BindOutput("y", kDevice);
+  Counters().Reset();
+  for (int run = 0; run < 3; ++run) {
+    session.Run(binding);
+    ASSERT_EQ(binding.outputs()[0].tensor().memory(), kDevice);
+  }
+  EXPECT_EQ(Counters().uploads + Counters().downloads, 0);
+  Tensor host(ElementType::kFloat, Shape{2});
+  session.Copy(binding.outputs()[0].tensor(), host);
+  EXPECT_THAT(ToVector(host), ElementsAre(-2, -8));
+
+  Tensor buffer(ElementType::kFloat, Shape{2}, session.allocator(kDevice));
+  binding.BindOutput("y", buffer);
+  session.Run(binding);
+  EXPECT_EQ(binding.outputs()[0].tensor().raw(), buffer.raw());
+  session.Copy(buffer, host);
+  EXPECT_THAT(ToVector(host), ElementsAre(-2, -8));
+}
+
+TEST(Placement, ConstantsAreUploadedOnce) {
+  ModelBuilder model;
+  const std::vector<float> weight = {3, 4};
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Constant("w", {2}, std::span<const float>(weight));
+  model.Node("Add", {"x", "w"}, {"a"});
+  model.Node("Mul", {"a", "w"}, {"b"});
+  model.Node("Add", {"b", "w"}, {"y"});
+  Counters().Reset();
+  const Session session = model.Session(Toy({{"device", "1"}}));
+  EXPECT_EQ(Counters().uploads, 1);
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({2}, {1, 1})}, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(15, 24));
+  EXPECT_EQ(Counters().uploads, 2);
+}
+
+TEST(Placement, HostInputsAndOutputsStayOnTheHost) {
+  ModelBuilder model;
+  const std::vector<int64_t> shape = {4};
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("i", ElementType::kInt64, {1, -1});
+  model.Constant("s", {1}, std::span<const int64_t>(shape));
+  model.Node("Neg", {"x"}, {"n"});
+  model.Node("Reshape", {"n", "s"}, {"r"});
+  model.Node("NonZero", {"r"}, {"i"});
+  const Session session = model.Session(Toy({{"device", "1"}}));
+  Counters().Reset();
+  for (const std::vector<float>& x : std::vector<std::vector<float>>{{0, 1, 0, 2}, {1, 1, 1, 1}, {0, 0, 0, 0}}) {
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{2, 2}, x)}, results);
+    std::vector<int64_t> expected;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] != 0) expected.push_back(static_cast<int64_t>(i));
+    }
+    const auto found = results[0].tensor().values<int64_t>();
+    EXPECT_EQ(std::vector<int64_t>(found.begin(), found.end()), expected);
+  }
+  EXPECT_EQ(Counters().uploads, 3);
+  EXPECT_EQ(Counters().downloads, 0);
+}
+
+TEST(Placement, FusesWhatItClaims) {
+  Counters().Reset();
+  const Session session = Chain().Session(Toy({{"fuse", "1"}}));
+  EXPECT_EQ(Counters().compiles, 1);
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.fused_into, "toy_region");
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({2}, {1, 2})}, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(-2, -8));
+  EXPECT_EQ(Counters().computes, 1);
+}
+
+TEST(Placement, RefusesWithReasons) {
+  const std::string error = ErrorOf([&] {
+    SessionOptions options = Toy({{"ops", "Add,Mul"}});
+    options.disable_cpu_fallback = true;
+    Chain().Session(options);
+  });
+  EXPECT_THAT(error, HasSubstr("Neg 'neg' (version 13): no provider runs it; ToyExecutionProvider: not among the ops; "
+                               "CPUExecutionProvider: not asked (disable_cpu_fallback)"));
+}
+
+TEST(Placement, ChecksOptions) {
+  const auto error = [](ProviderOptions options) { return ErrorOf([&] { Chain().Session(Toy(std::move(options))); }); };
+  EXPECT_THAT(error({{"speed", "1"}}), HasSubstr("ToyExecutionProvider has no option 'speed' (allowed: ops, device, fuse"));
+  EXPECT_THAT(error({{"device", "2"}}), HasSubstr("option 'device' is '2', expected true or false"));
+  EXPECT_THAT(error({{"number", "10"}}), HasSubstr("option 'number' is '10', expected a number from 1 to 9"));
+  EXPECT_THAT(error({{"level", "top"}}), HasSubstr("option 'level' is 'top', expected one of low, high"));
+  EXPECT_THAT(error({{"gpu_mem_limit", "-1"}}), HasSubstr("expected a number of bytes from 0"));
+  EXPECT_EQ(error({{"gpu_mem_limit", "2M"}, {"level", "HIGH"}, {"device", "True"}}), "no error");
+}
+
+TEST(Placement, SkipsAProviderThatCannotStart) {
+  SessionOptions options = Toy({{"fail_start", "1"}});
+  options.error_on_failure = true;
+  EXPECT_EQ(ErrorOf([&] { Chain().Session(options); }), "ToyExecutionProvider cannot start: there is no toy");
+  options.providers[0].name = "nonsense";
+  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), HasSubstr("there is no execution provider 'nonsense' in this build (available: "));
+}
+
+TEST(Placement, DeviceLimitIsAnError) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Neg", {"x"}, {"y"}, "neg");
+  const Session session = model.Session(Toy({{"device", "1"}, {"gpu_mem_limit", "1M"}}));
+  std::vector<Value> results(1);
+  const auto run = [&](int64_t size) {
+    results[0] = Value();
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))}, results);
+  };
+  run(10);
+  EXPECT_THAT(ErrorOf([&] { run(1 << 20); }), HasSubstr("gpu_mem_limit exceeded: 4194304 bytes of Toy memory"));
+  run(10);
+  EXPECT_EQ(results[0].tensor().num_elements(), 10);
+}
+
+}  // namespace
+}  // namespace tessera

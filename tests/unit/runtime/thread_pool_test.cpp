@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/thread_pools.h"
+
+namespace tessera {
+namespace {
+
+struct Kind {
+  const char* name;
+  std::shared_ptr<SessionThreadPool> (*make)(int threads);
+};
+
+class ThreadPoolTest : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(ThreadPoolTest, CoversEveryItemOnce) {
+  for (const int threads : {1, 2, 4, 7}) {
+    const auto pool = GetParam().make(threads);
+    EXPECT_EQ(pool->num_threads(), threads);
+    for (const int64_t total : {0, 1, 2, 3, 63, 64, 65, 1000, 4097}) {
+      for (const double cost : {0.0, 10.0, 1000.0, 1e7}) {
+        std::vector<std::atomic<int>> seen(static_cast<size_t>(total));
+        pool->ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+        });
+        for (const auto& count : seen) ASSERT_EQ(count, 1) << threads << " threads, " << total << " items";
+      }
+    }
+  }
+}
+
+TEST_P(ThreadPoolTest, RethrowsAndGoesOn) {
+  const auto pool = GetParam().make(4);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THROW(pool->ParallelFor(100, 1e6, [](int64_t begin, int64_t) { if (begin > 10) throw std::runtime_error("no"); }),
+                 std::runtime_error);
+  }
+  std::atomic<int64_t> sum = 0;
+  pool->ParallelFor(100, 1e6, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  EXPECT_EQ(sum, 100);
+}
+
+TEST_P(ThreadPoolTest, NestedRegionsStayOnTheirThread) {
+  const auto pool = GetParam().make(4);
+  std::atomic<int64_t> sum = 0;
+  pool->ParallelFor(16, 1e6, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto thread = std::this_thread::get_id();
+      pool->ParallelFor(100, 1e6, [&](int64_t inner_begin, int64_t inner_end) {
+        EXPECT_EQ(std::this_thread::get_id(), thread);
+        sum += inner_end - inner_begin;
+      });
+    }
+  });
+  EXPECT_EQ(sum, 1600);
+}
+
+TEST_P(ThreadPoolTest, ManyCallersAtOnce) {
+  const auto pool = GetParam().make(4);
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 12; ++t) {
+    callers.emplace_back([&] {
+      const RunScope run(*pool);
+      for (int i = 0; i < 200; ++i) {
+        std::atomic<int64_t> sum = 0;
+        pool->ParallelFor(64, 1e5, [&](int64_t begin, int64_t end) { sum += end - begin; });
+        ASSERT_EQ(sum, 64);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_P(ThreadPoolTest, CutsLoopsTheSameWayEveryTime) {
+  const auto pool = GetParam().make(4);
+  const auto pieces = [&] {
+    std::mutex mutex;
+    std::vector<std::pair<int64_t, int64_t>> found;
+    pool->ParallelFor(1000, 500, [&](int64_t begin, int64_t end) {
+      const std::lock_guard lock(mutex);
+      found.emplace_back(begin, end);
+    });
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  const auto first = pieces();
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 6; ++t) {
+    callers.emplace_back([&] {
+      const RunScope run(*pool);
+      for (int i = 0; i < 50; ++i) EXPECT_EQ(pieces(), first);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_P(ThreadPoolTest, IdlePoolsBurnNothing) {
+  const auto pool = GetParam().make(4);
+  pool->ParallelFor(16, 1e6, [](int64_t, int64_t) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto cpu = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_utime.tv_sec * 1000.0 + usage.ru_utime.tv_usec / 1000.0 + usage.ru_stime.tv_sec * 1000.0 + usage.ru_stime.tv_usec / 1000.0;
+  };
+  const double before = cpu();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(cpu() - before, 20);  // ms
+}
+
+INSTANTIATE_TEST_SUITE_P(Pools, ThreadPoolTest,
+                         ::testing::Values(Kind{"workers", [](int threads) { return MakeWorkerPool(threads); }},
+                                           Kind{"workers_without_spin", [](int threads) { return MakeWorkerPool(threads, false); }}
+#if !defined(__SANITIZE_THREAD__)  // libgomp's own synchronization is invisible to TSan
+                                           ,
+                                           Kind{"openmp", [](int threads) { return MakeOpenMpPool(threads); }}
+#endif
+                                           ),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tessera

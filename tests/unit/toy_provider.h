@@ -1,0 +1,30 @@
+#pragma once
+
+// A provider made for tests: few operators, on the host or in a memory that the host cannot touch.
+
+#include <atomic>
+
+#include "tessera/execution_provider.h"
+
+namespace tessera::testing {
+
+inline constexpr std::string_view kToyMemory = "Toy";
+
+/// "ToyExecutionProvider" ("toy"), added to the process on first use. Runs Add, Mul, Neg, Identity and Reshape on floats, Split
+/// (unequal, in two), NonZero (data-dependent size), and Slow (waits until cancelled). Options:
+///   ops          comma-separated operators to take; empty: all
+///   device       values live in "Toy" memory, whose addresses fault on the host
+///   fuse         claims everything it can take as one subgraph
+///   fail_start, fail_compile
+///   gpu_mem_limit, arena_extend_strategy
+const ProviderFactory& Toy();
+
+/// What Toy did since the last Reset.
+struct ToyCounters {
+  std::atomic<int> uploads{0}, downloads{0}, computes{0}, compiles{0}, synchronizations{0};
+  std::atomic<int> in_place{0};  // outputs that shared their input's buffer
+  void Reset() { uploads = downloads = computes = compiles = synchronizations = in_place = 0; }
+};
+ToyCounters& Counters();
+
+}  // namespace tessera::testing
