@@ -43,7 +43,7 @@ struct Node {
   std::string domain;  // "" for ai.onnx
   std::string op_type;
   std::string overload;
-  int since_version = 0;  // version of the operator's schema in force; 0 for domains without schemas
+  int since_version = 0;  // version of the operator's schema in force; the imported version for domains without schemas
   std::vector<ValueIndex> inputs;
   std::vector<ValueIndex> outputs;
   /// Values of this graph (or captured by it) that nested graphs read by name; in the order of their use.

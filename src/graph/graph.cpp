@@ -35,17 +35,17 @@ void Graph::SetConstant(ValueIndex index, Tensor tensor) {
 }
 
 ValueIndex Graph::FindValue(std::string_view name) const noexcept {
-  const auto found = value_names_.find(std::string(name));
+  const auto found = value_names_.find(name);
   return found == value_names_.end() ? kNone : found->second;
 }
 
 ValueIndex Graph::Capture(ValueIndex outer) {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].outer == outer) return static_cast<ValueIndex>(i);
-  }
+  const auto held = captures_.find(outer);
+  if (held != captures_.end()) return held->second;
   const GraphValue& source = parent_->value(outer);
   const ValueIndex index = AddValue(FindValue(source.name) == kNone ? source.name : std::string(), source.type);
   value(index).outer = outer;
+  captures_.emplace(outer, index);
   return index;
 }
 
@@ -60,8 +60,8 @@ void Graph::Link(NodeIndex index) {
   for (const auto* list : {&linked.inputs, &linked.implicit_inputs}) {
     for (ValueIndex input : *list) {
       if (input == kNone) continue;
-      auto& consumers = value(input).consumers;
-      if (std::find(consumers.begin(), consumers.end(), index) == consumers.end()) consumers.push_back(index);
+      auto& consumers = value(input).consumers;  // a node that reads a value twice is at the end already
+      if (consumers.empty() || consumers.back() != index) consumers.push_back(index);
     }
   }
   for (ValueIndex output : linked.outputs) {
@@ -83,7 +83,7 @@ void Graph::Unlink(NodeIndex index) {
   order_valid_ = false;
 }
 
-NodeIndex Graph::AddNode(Node node) {
+NodeIndex Graph::AddNode(Node node, NodeIndex place) {
   const auto index = static_cast<NodeIndex>(nodes_.size());
   node.index = index;
   for (ValueIndex output : node.outputs) {
@@ -94,6 +94,7 @@ NodeIndex Graph::AddNode(Node node) {
     }
   }
   nodes_.push_back(std::make_unique<Node>(std::move(node)));
+  places_.push_back(place == kNone ? index : places_[static_cast<size_t>(place)]);
   Link(index);
   return index;
 }
@@ -115,6 +116,25 @@ void Graph::SetOutput(NodeIndex index, size_t output, ValueIndex replacement) {
   Link(index);
 }
 
+void Graph::RefreshImplicitInputs(NodeIndex index) {
+  Unlink(index);
+  Node& holder = node(index);
+  holder.implicit_inputs.clear();
+  for (const auto& [name, graph] : Subgraphs(index)) {
+    std::vector<ValueIndex> captured;
+    for (const auto& [outer, local] : graph->captures_) {
+      const GraphValue& stand_in = graph->value(local);
+      if (!stand_in.consumers.empty() || stand_in.is_output) captured.push_back(outer);
+    }
+    std::sort(captured.begin(), captured.end());
+    for (ValueIndex outer : captured) {
+      auto& held = holder.implicit_inputs;
+      if (std::find(held.begin(), held.end(), outer) == held.end()) held.push_back(outer);
+    }
+  }
+  Link(index);
+}
+
 void Graph::ReplaceUses(ValueIndex from, ValueIndex to) {
   const std::vector<NodeIndex> consumers = value(from).consumers;
   for (NodeIndex consumer : consumers) {
@@ -124,9 +144,10 @@ void Graph::ReplaceUses(ValueIndex from, ValueIndex to) {
     if (std::find(user.implicit_inputs.begin(), user.implicit_inputs.end(), from) != user.implicit_inputs.end()) {
       std::replace(user.implicit_inputs.begin(), user.implicit_inputs.end(), from, to);
       for (auto& [name, graph] : Subgraphs(consumer)) {
-        for (size_t i = 0; i < graph->num_values(); ++i) {
-          if (graph->value(static_cast<ValueIndex>(i)).outer == from) graph->value(static_cast<ValueIndex>(i)).outer = to;
-        }
+        const auto held = graph->captures_.extract(from);
+        if (held.empty()) continue;
+        graph->value(held.mapped()).outer = to;
+        graph->captures_.emplace(to, held.mapped());
       }
     }
     Link(consumer);
@@ -165,9 +186,11 @@ const std::map<std::string, int, std::less<>>& Graph::opsets() const noexcept {
 
 const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
   if (order_valid_) return order_;
-  // Kahn's algorithm; the smallest ready index first keeps the model's own order where it is one.
+  // Kahn's algorithm; the first ready place first keeps the model's own order where it is one.
   std::vector<int> waiting(nodes_.size(), 0);
-  std::priority_queue<NodeIndex, std::vector<NodeIndex>, std::greater<>> ready;
+  using Ready = std::pair<NodeIndex, NodeIndex>;  // place, index
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  const auto push = [&](size_t index) { ready.emplace(places_[index], static_cast<NodeIndex>(index)); };
   size_t total = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i] == nullptr) continue;
@@ -180,12 +203,12 @@ const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
     }
     std::sort(producers.begin(), producers.end());
     waiting[i] = static_cast<int>(std::unique(producers.begin(), producers.end()) - producers.begin());
-    if (waiting[i] == 0) ready.push(static_cast<NodeIndex>(i));
+    if (waiting[i] == 0) push(i);
   }
   order_.clear();
   order_.reserve(total);
   while (!ready.empty()) {
-    const NodeIndex index = ready.top();
+    const NodeIndex index = ready.top().second;
     ready.pop();
     order_.push_back(index);
     std::vector<NodeIndex> followers;
@@ -197,7 +220,7 @@ const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
     std::sort(followers.begin(), followers.end());
     followers.erase(std::unique(followers.begin(), followers.end()), followers.end());
     for (NodeIndex follower : followers) {
-      if (--waiting[static_cast<size_t>(follower)] == 0) ready.push(follower);
+      if (--waiting[static_cast<size_t>(follower)] == 0) push(static_cast<size_t>(follower));
     }
   }
   if (order_.size() != total) {

@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+struct FunctionLibrary;
+
 class Graph {
  public:
   explicit Graph(Graph* parent = nullptr) : parent_(parent) {}
@@ -24,6 +26,7 @@ class Graph {
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
   Graph* parent() const noexcept { return parent_; }
+  const Graph& root() const noexcept { return parent_ == nullptr ? *this : parent_->root(); }
 
   // --- values -----------------------------------------------------------------------------------------------------------
   size_t num_values() const noexcept { return values_.size(); }
@@ -40,6 +43,8 @@ class Graph {
   ValueIndex Capture(ValueIndex outer);
   /// The constant behind a value, through captures; null when it is computed.
   const Tensor* constant(ValueIndex index) const noexcept;
+  /// Gives a constant's memory back once nothing reads it.
+  void DropConstant(ValueIndex index) { value(index).constant.reset(); }
 
   // --- nodes ------------------------------------------------------------------------------------------------------------
   /// Slots; removed nodes leave null holes so that indices stay valid.
@@ -49,11 +54,14 @@ class Graph {
   }
   const Node& node(NodeIndex index) const noexcept { return *nodes_[static_cast<size_t>(index)]; }
   Node& node(NodeIndex index) noexcept { return *nodes_[static_cast<size_t>(index)]; }
-  /// Takes the node's inputs, outputs and implicit inputs over and links them.
-  NodeIndex AddNode(Node node);
+  /// Takes the node's inputs, outputs and implicit inputs over and links them. Where the order is free the node runs at the
+  /// place of `place`, which may be removed already; kNone: after all others.
+  NodeIndex AddNode(Node node, NodeIndex place = kNone);
   void RemoveNode(NodeIndex index);
   void SetInput(NodeIndex node, size_t input, ValueIndex value);
   void SetOutput(NodeIndex node, size_t output, ValueIndex value);
+  /// Finds anew which values the node's nested graphs capture, after an edit of these.
+  void RefreshImplicitInputs(NodeIndex node);
   /// Every consumer of `from` (and the graph's outputs, when `outputs`) reads `to` instead.
   void ReplaceUses(ValueIndex from, ValueIndex to);
 
@@ -71,7 +79,11 @@ class Graph {
   void set_opsets(std::map<std::string, int, std::less<>> opsets) { opsets_ = std::move(opsets); }
   const std::map<std::string, int, std::less<>>& opsets() const noexcept;
 
-  /// Node indices in execution order, ties by index. Cached until the graph changes. Throws Error(kInvalidGraph) naming the
+  /// The model's own functions, which calls in it may name; null without any.
+  const std::shared_ptr<const FunctionLibrary>& functions() const noexcept { return root().functions_; }
+  void set_functions(std::shared_ptr<const FunctionLibrary> functions) { functions_ = std::move(functions); }
+
+  /// Node indices in execution order, ties by place. Cached until the graph changes. Throws Error(kInvalidGraph) naming the
   /// nodes of a cycle.
   const std::vector<NodeIndex>& TopologicalOrder() const;
 
@@ -79,17 +91,25 @@ class Graph {
   std::vector<std::pair<std::string_view, Graph*>> Subgraphs(NodeIndex node) const;
 
  private:
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>()(name); }
+  };
+
   void Link(NodeIndex node);
   void Unlink(NodeIndex node);
 
   std::string name_;
   Graph* parent_;
   std::vector<GraphValue> values_;
-  std::unordered_map<std::string, ValueIndex> value_names_;
+  std::unordered_map<std::string, ValueIndex, NameHash, std::equal_to<>> value_names_;
+  std::unordered_map<ValueIndex, ValueIndex> captures_;  // index in the enclosing graph -> index here
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<NodeIndex> places_;  // of each slot
   std::vector<ValueIndex> inputs_;
   std::vector<ValueIndex> outputs_;
   std::map<std::string, int, std::less<>> opsets_;
+  std::shared_ptr<const FunctionLibrary> functions_;
   mutable std::vector<NodeIndex> order_;
   mutable bool order_valid_ = false;
   int next_name_ = 0;

@@ -1,14 +1,87 @@
 #pragma once
 
-#include <memory>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "graph/graph.h"
 #include "model/proto.h"
 
 namespace tessera {
 
-/// The model's main graph with everything nested in it. Throws Error(kInvalidGraph) naming the node, the value and the
-/// reason: unknown operators and values, wrong numbers of inputs or outputs, missing or mistyped attributes, cycles.
-std::unique_ptr<Graph> ConvertModel(const onnx::ModelProto& model, const TensorDataSource& source);
+/// Versions by domain ("" for ai.onnx).
+using OpsetImports = std::map<std::string, int, std::less<>>;
+
+/// "" for ai.onnx under either of its names.
+inline std::string NormalDomain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
+
+template <class Message>
+OpsetImports ImportsOf(const Message& message) {
+  OpsetImports imports;
+  for (const auto& import : message.opset_import()) {
+    imports[NormalDomain(import.domain())] = static_cast<int>(import.version());
+  }
+  return imports;
+}
+
+/// What names mean in one graph or function body: the values that they became. The names lie in the messages converted.
+struct Scope {
+  explicit Scope(Graph& graph_in, Scope* outer_in = nullptr) : graph(graph_in), outer(outer_in) {}
+
+  Graph& graph;
+  Scope* outer;
+  std::unordered_map<std::string_view, ValueIndex> values;
+  /// Values of the graph that the body still has to compute: outputs of a function's call.
+  std::unordered_map<std::string_view, ValueIndex> results;
+  /// Put before the names of new nodes and values; a model's own names stay as they are.
+  std::string prefix;
+  /// New nodes run where this one did.
+  NodeIndex place = kNone;
+};
+
+/// Turns protobuf graphs and nodes into a Graph. Throws Error(kInvalidGraph) naming node, value and reason: unknown operators
+/// and values, wrong numbers of inputs or outputs, missing or mistyped attributes, cycles.
+class GraphConversion {
+ public:
+  /// Attributes of the call whose body is converted, defaults included.
+  using Bindings = std::map<std::string, AttributeValue, std::less<>>;
+
+  GraphConversion(const TensorDataSource& source, OpsetImports imports, const Bindings* bindings = nullptr)
+      : source_(source), imports_(std::move(imports)), bindings_(bindings) {}
+
+  /// Initializers of models before IR version 4 are inputs too, in name only: callers cannot set them.
+  void set_initializers_are_constant(bool constant) { initializers_are_constant_ = constant; }
+
+  /// Fills the empty graph of `scope`.
+  void ConvertGraph(const onnx::GraphProto& proto, Scope& scope);
+  /// Adds nodes in any order.
+  void ConvertNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope,
+                    const std::unordered_map<std::string_view, const onnx::TypeProto*>& types = {});
+
+  /// Nothing for a reference to an attribute that the call leaves out.
+  AttributeValue ConvertAttribute(const onnx::AttributeProto& attribute, Scope& scope);
+
+ private:
+  void AddInputsAndInitializers(const onnx::GraphProto& proto, Scope& scope);
+  /// The new value of a name; it must not have one yet.
+  ValueIndex Define(std::string_view name, Scope& scope, TypeInfo type = {});
+  ValueIndex Resolve(std::string_view name, Scope& scope);
+  void DefineOutputs(const onnx::NodeProto& proto, Scope& scope,
+                     const std::unordered_map<std::string_view, const onnx::TypeProto*>& types);
+  Tensor ConstantOf(const onnx::NodeProto& proto, Scope& scope);
+  void AddNode(const onnx::NodeProto& proto, Scope& scope);
+  void CheckAgainstSchema(const onnx::NodeProto& proto, Node& node, const Graph& graph) const;
+  AttributeValue Bound(const onnx::AttributeProto& attribute, Scope& scope);
+  std::shared_ptr<Graph> ConvertNested(const onnx::GraphProto& proto, Scope& scope);
+
+  const TensorDataSource& source_;
+  OpsetImports imports_;
+  const Bindings* bindings_;
+  bool initializers_are_constant_ = false;
+  int depth_ = 0;
+  std::deque<onnx::GraphProto> bound_graphs_;  // scopes hold views of their names
+};
 
 }  // namespace tessera

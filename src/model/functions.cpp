@@ -1,11 +1,12 @@
 #include "model/functions.h"
 
-#include <array>
-#include <atomic>
-#include <optional>
-#include <unordered_map>
+#include <deque>
+#include <unordered_set>
 
 #include "base/check.h"
+#include "graph/infer_types.h"
+#include "graph/schema.h"
+#include "model/convert.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -13,245 +14,323 @@ namespace {
 
 using onnx::AttributeProto;
 using onnx::FunctionProto;
-using onnx::GraphProto;
 using onnx::NodeProto;
 
-/// Bodies inside bodies; a longer chain is recursion.
-constexpr int kDeepestCall = 64;
-/// Nodes that inlining may make: a few calls inside each other could otherwise double without end.
-constexpr size_t kMostNodes = 2'000'000;
+/// Nodes that inlining may make: calls inside calls could otherwise double without end.
+constexpr size_t kMostNodes = 4'000'000;
+/// Rounds of inlining ONNX's own functions, whose bodies nest a few deep.
+constexpr int kMostRounds = 16;
 
-std::string Domain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
+using FunctionKey = std::array<std::string, 3>;
+using Functions = std::map<FunctionKey, FunctionProto>;
 
-/// Copies a function's body for one call, with names made unique and attribute references bound.
-class BodyCopy {
+FunctionKey KeyOf(const NodeProto& node) { return {NormalDomain(node.domain()), node.op_type(), node.overload()}; }
+
+void ForEachNode(const onnx::GraphProto& graph, const std::function<void(const NodeProto&)>& visit);
+
+template <class Nodes>
+void ForEachNode(const Nodes& nodes, const std::function<void(const NodeProto&)>& visit) {
+  for (const NodeProto& node : nodes) {
+    visit(node);
+    for (const AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) ForEachNode(attribute.g(), visit);
+    }
+  }
+}
+
+void ForEachNode(const onnx::GraphProto& graph, const std::function<void(const NodeProto&)>& visit) {
+  ForEachNode(graph.node(), visit);
+}
+
+/// Finds functions that call themselves, and functions whose calls multiply beyond all measure.
+class CallCheck {
  public:
-  BodyCopy(const FunctionProto& function, const NodeProto& call, const onnx::OpSchema* schema, std::string prefix)
-      : function_(function), call_(call), schema_(schema), prefix_(std::move(prefix)) {}
+  explicit CallCheck(const Functions& functions) : functions_(functions) {}
 
-  std::vector<NodeProto> Make() {
-    std::vector<NodeProto> nodes;
-    for (int i = 0; i < function_.input_size(); ++i) {
-      names_[function_.input(i)] = i < call_.input_size() ? call_.input(i) : std::string();
-    }
-    for (int i = 0; i < function_.output_size(); ++i) {
-      const std::string& formal = function_.output(i);
-      const std::string actual = i < call_.output_size() ? call_.output(i) : std::string();
-      if (actual.empty()) continue;
-      if (!names_.contains(formal)) {
-        names_[formal] = actual;
-        continue;
-      }
-      NodeProto& copy = nodes.emplace_back();  // the same value leaves twice, or an input leaves as it is
-      copy.set_op_type("Identity");
-      copy.add_input(names_[formal]);
-      copy.add_output(actual);
-    }
-    std::vector<NodeProto> tail;
-    tail.swap(nodes);
-    for (const NodeProto& node : function_.node()) {
-      NodeProto copy = node;
-      Rewrite(copy);
-      if (copy.name().empty()) copy.set_name(prefix_ + copy.op_type());
-      nodes.push_back(std::move(copy));
-    }
-    nodes.insert(nodes.end(), tail.begin(), tail.end());
-    return nodes;
+  void Check() {
+    for (const auto& [key, function] : functions_) SizeOf(key, function);
   }
 
  private:
-  std::string Renamed(const std::string& name) {
-    if (name.empty()) return name;
-    return names_.try_emplace(name, prefix_ + name).first->second;
-  }
+  struct Visit {
+    bool open = true;
+    size_t nodes = 0;
+  };
 
-  void Rewrite(NodeProto& node) {
-    if (!node.name().empty()) node.set_name(prefix_ + node.name());
-    for (std::string& input : *node.mutable_input()) input = Renamed(input);
-    for (std::string& output : *node.mutable_output()) output = Renamed(output);
-    SetOpset(node);
-    google::protobuf::RepeatedPtrField<AttributeProto> bound;
-    for (AttributeProto& attribute : *node.mutable_attribute()) {
-      if (!attribute.ref_attr_name().empty()) {
-        if (const AttributeProto* actual = FindActual(attribute.ref_attr_name())) {
-          AttributeProto& copy = *bound.Add();
-          copy = *actual;
-          copy.set_name(attribute.name());
-        }
-        continue;
+  size_t SizeOf(const FunctionKey& key, const FunctionProto& function) {
+    const auto [visit, first] = visits_.try_emplace(key);
+    if (!first) {
+      if (visit->second.open) {
+        Fail(ErrorCode::kInvalidGraph, "function {} calls itself, directly or through others", function.name());
       }
-      if (attribute.has_g()) Rewrite(*attribute.mutable_g());
-      for (GraphProto& graph : *attribute.mutable_graphs()) Rewrite(graph);
-      *bound.Add() = std::move(attribute);
+      return visit->second.nodes;
     }
-    node.mutable_attribute()->Swap(&bound);
-  }
-
-  void Rewrite(GraphProto& graph) {
-    for (auto& input : *graph.mutable_input()) input.set_name(Renamed(input.name()));
-    for (auto& output : *graph.mutable_output()) output.set_name(Renamed(output.name()));
-    for (auto& info : *graph.mutable_value_info()) info.set_name(Renamed(info.name()));
-    for (auto& tensor : *graph.mutable_initializer()) tensor.set_name(Renamed(tensor.name()));
-    for (auto& tensor : *graph.mutable_sparse_initializer()) tensor.mutable_values()->set_name(Renamed(tensor.values().name()));
-    for (NodeProto& node : *graph.mutable_node()) Rewrite(node);
-  }
-
-  void SetOpset(NodeProto& node) {
-    for (const auto& import : function_.opset_import()) {
-      if (Domain(import.domain()) != Domain(node.domain())) continue;
-      for (const auto& entry : node.metadata_props()) {
-        if (entry.key() == kBodyOpsetKey) return;
+    if (++depth_ > 1000) Fail(ErrorCode::kInvalidGraph, "functions call each other more than 1000 deep");
+    size_t nodes = 0;
+    ForEachNode(function.node(), [&](const NodeProto& node) {
+      const FunctionKey callee = KeyOf(node);
+      const auto found = functions_.find(callee);
+      nodes += found == functions_.end() ? 1 : SizeOf(callee, found->second);
+      if (nodes > kMostNodes) {
+        Fail(ErrorCode::kInvalidGraph, "function {} grows to more than {} nodes through the functions that it calls",
+             function.name(), kMostNodes);
       }
-      auto& entry = *node.add_metadata_props();
-      entry.set_key(kBodyOpsetKey);
-      entry.set_value(std::to_string(import.version()));
-    }
+    });
+    --depth_;
+    visit->second = {false, nodes};
+    return nodes;
   }
 
-  /// The call's attribute, else the function's or the schema's default, else null.
-  const AttributeProto* FindActual(const std::string& name) const {
-    for (const AttributeProto& attribute : call_.attribute()) {
-      if (attribute.name() == name) return &attribute;
-    }
-    for (const AttributeProto& attribute : function_.attribute_proto()) {
-      if (attribute.name() == name) return &attribute;
-    }
-    if (schema_ != nullptr) {
-      const auto found = schema_->attributes().find(name);
-      if (found != schema_->attributes().end() && found->second.default_value.type() != AttributeProto::UNDEFINED) {
-        return &found->second.default_value;
-      }
-    }
-    return nullptr;
-  }
-
-  const FunctionProto& function_;
-  const NodeProto& call_;
-  const onnx::OpSchema* schema_;
-  std::string prefix_;
-  std::unordered_map<std::string, std::string> names_;
+  const Functions& functions_;
+  std::map<FunctionKey, Visit> visits_;  // node addresses are stable
+  int depth_ = 0;
 };
 
-/// Replaces nodes of a graph and its nested graphs; `expand` returns a node's replacement, or nothing to keep it.
-template <class Expand>
-bool ReplaceNodes(GraphProto& graph, const Expand& expand) {
+/// What the builder of a body may ask about the call.
+class CallContext final : public onnx::FunctionBodyBuildContext {
+ public:
+  CallContext(const Graph& graph, const Node& node) : node_(node) {
+    for (ValueIndex input : node.inputs) {
+      types_.push_back(input == kNone ? onnx::TypeProto() : ToProto(graph.value(input).type));
+    }
+    for (const Attribute& attribute : node.attributes) {
+      const auto* nested = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
+      AttributeProto& proto = attributes_[attribute.name];
+      if (nested == nullptr) {
+        proto = ToProto(attribute);
+        continue;
+      }
+      proto.set_name(attribute.name);
+      proto.set_type(AttributeProto::GRAPH);
+      *proto.mutable_g() = ToProto(**nested, CapturedName);
+    }
+  }
+
+  const AttributeProto* getAttribute(const std::string& name) const override {
+    const auto found = attributes_.find(name);
+    return found == attributes_.end() ? nullptr : &found->second;
+  }
+  bool hasInput(int i) const override { return Has(node_.inputs, i); }
+  bool hasOutput(int i) const override { return Has(node_.outputs, i); }
+  const onnx::TypeProto* getInputType(int i) const override {
+    if (!hasInput(i)) return nullptr;
+    const onnx::TypeProto& type = types_[static_cast<size_t>(i)];
+    return type.value_case() == onnx::TypeProto::VALUE_NOT_SET ? nullptr : &type;
+  }
+
+ private:
+  static bool Has(const std::vector<ValueIndex>& values, int i) {
+    return i >= 0 && static_cast<size_t>(i) < values.size() && values[static_cast<size_t>(i)] != kNone;
+  }
+  const Node& node_;
+  std::vector<onnx::TypeProto> types_;
+  std::map<std::string, AttributeProto> attributes_;
+};
+
+bool InputTypesAreKnown(const Graph& graph, const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
+    if (input == kNone) return true;
+    const TypeInfo& type = graph.value(input).type;
+    return type.kind != ValueKind::kNone && !(type.is_tensor() && type.element == ElementType::kUndefined);
+  });
+}
+
+/// The body that ONNX gives for a node's operator.
+std::optional<FunctionProto> SchemaBody(const Graph& graph, const Node& node, const onnx::OpSchema& schema) {
+  if (schema.HasContextDependentFunction()) {
+    if (!InputTypesAreKnown(graph, node)) return std::nullopt;
+    FunctionProto body;
+    const CallContext context(graph, node);
+    try {
+      if (schema.BuildContextDependentFunction(context, body, node.since_version)) return body;
+    } catch (const std::exception& error) {
+      Fail(ErrorCode::kInvalidGraph, "{}: its function body cannot be built: {}", node.Label(), error.what());
+    }
+  }
+  if (const FunctionProto* body = schema.GetFunction(node.since_version)) return *body;
+  return std::nullopt;
+}
+
+/// The call's attributes, and the defaults of those that it leaves out.
+GraphConversion::Bindings BindAttributes(const Node& node, const FunctionProto& body, const onnx::OpSchema* schema,
+                                         GraphConversion& defaults, Scope& scope) {
+  GraphConversion::Bindings bindings;
+  for (const Attribute& attribute : node.attributes) bindings.emplace(attribute.name, attribute.value);
+  for (const AttributeProto& attribute : body.attribute_proto()) {
+    if (!bindings.contains(attribute.name())) bindings.emplace(attribute.name(), defaults.ConvertAttribute(attribute, scope));
+  }
+  if (schema == nullptr) return bindings;
+  for (const auto& [name, attribute] : schema->attributes()) {
+    if (attribute.default_value.type() == AttributeProto::UNDEFINED || bindings.contains(name)) continue;
+    bindings.emplace(name, defaults.ConvertAttribute(attribute.default_value, scope));
+  }
+  return bindings;
+}
+
+/// Replaces `node`, already taken out of the graph, by the body's nodes.
+class BodyInsertion {
+ public:
+  BodyInsertion(Graph& graph, const Node& node, const FunctionProto& body) : node_(node), body_(body), scope_(graph) {
+    scope_.prefix = (node.name.empty() ? fmt::format("{}_{}", node.op_type, node.index) : node.name) + "/";
+    scope_.place = node.index;
+    for (int i = 0; i < body.input_size(); ++i) {
+      scope_.values.emplace(body.input(i), At(node.inputs, i));
+    }
+    for (const Attribute& attribute : node.attributes) NameCaptures(attribute);
+  }
+
+  void Insert(const TensorDataSource& source, const onnx::OpSchema* schema) {
+    for (int i = 0; i < body_.output_size(); ++i) {
+      const ValueIndex actual = At(node_.outputs, i);
+      if (actual == kNone) continue;
+      // An input that leaves as it is, or a value that leaves twice, takes an Identity.
+      const bool direct = !scope_.values.contains(body_.output(i)) && scope_.results.emplace(body_.output(i), actual).second;
+      if (!direct) copies_.emplace_back(body_.output(i), actual);
+    }
+    OpsetImports imports = ImportsOf(body_);
+    imports.insert(scope_.graph.opsets().begin(), scope_.graph.opsets().end());
+    if (schema != nullptr) imports.emplace("", onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
+    GraphConversion defaults(source, imports);
+    const auto bindings = BindAttributes(node_, body_, schema, defaults, scope_);
+    GraphConversion conversion(source, imports, &bindings);
+    conversion.ConvertNodes(body_.node(), scope_);
+    if (!scope_.results.empty()) {
+      Fail(ErrorCode::kInvalidGraph, "output '{}' of function {} is never computed", scope_.results.begin()->first, body_.name());
+    }
+    for (const auto& [name, actual] : copies_) AddCopy(scope_.values.at(name), actual);
+  }
+
+ private:
+  static ValueIndex At(const std::vector<ValueIndex>& values, int i) {
+    return static_cast<size_t>(i) < values.size() ? values[static_cast<size_t>(i)] : kNone;
+  }
+
+  /// Nested graphs that the call gives read values around the call; inside the body they go by CapturedName.
+  void NameCaptures(const Attribute& attribute) {
+    const auto* nested = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
+    if (nested == nullptr) return;
+    for (size_t i = 0; i < (*nested)->num_values(); ++i) {
+      const ValueIndex outer = (*nested)->value(static_cast<ValueIndex>(i)).outer;
+      if (outer != kNone) scope_.values.emplace(names_.emplace_back(CapturedName(**nested, static_cast<ValueIndex>(i))), outer);
+    }
+  }
+
+  void AddCopy(ValueIndex from, ValueIndex to) {
+    if (from == kNone) Fail(ErrorCode::kInvalidGraph, "function {} returns an input that the call leaves out", body_.name());
+    Node copy;
+    copy.op_type = "Identity";
+    copy.name = scope_.prefix + "Identity";
+    copy.since_version = 1;
+    if (const auto* schema = onnx::OpSchemaRegistry::Schema("Identity")) copy.since_version = schema->SinceVersion();
+    copy.inputs = {from};
+    copy.outputs = {to};
+    scope_.graph.AddNode(std::move(copy), node_.index);
+  }
+
+  const Node& node_;
+  const FunctionProto& body_;
+  Scope scope_;
+  std::deque<std::string> names_;
+  std::vector<std::pair<std::string, ValueIndex>> copies_;
+};
+
+/// Calls `visit(graph, node)` for every node that is there now, then for those in its nested graphs: bodies that ONNX builds
+/// around a nested graph expect it as the model wrote it.
+template <class Visit>
+void ForEachNode(Graph& graph, const Visit& visit) {
+  const auto slots = static_cast<NodeIndex>(graph.num_node_slots());
+  for (NodeIndex index = 0; index < slots; ++index) {
+    if (!graph.has_node(index)) continue;
+    visit(graph, index);
+    if (!graph.has_node(index)) continue;
+    const auto nested = graph.Subgraphs(index);
+    for (const auto& [name, inner] : nested) ForEachNode(*inner, visit);
+    if (!nested.empty()) graph.RefreshImplicitInputs(index);
+  }
+}
+
+size_t CountNodes(const Graph& graph) {
+  size_t count = graph.num_node_slots();
+  for (size_t i = 0; i < graph.num_node_slots(); ++i) {
+    if (!graph.has_node(static_cast<NodeIndex>(i))) continue;
+    for (const auto& [name, nested] : graph.Subgraphs(static_cast<NodeIndex>(i))) count += CountNodes(*nested);
+  }
+  return count;
+}
+
+/// One round; true when anything was replaced.
+bool InlineRound(Graph& graph, const KeepFunction& keep, bool local) {
   bool changed = false;
-  google::protobuf::RepeatedPtrField<NodeProto> nodes;
-  for (NodeProto& node : *graph.mutable_node()) {
-    for (AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) changed |= ReplaceNodes(*attribute.mutable_g(), expand);
-      for (GraphProto& nested : *attribute.mutable_graphs()) changed |= ReplaceNodes(nested, expand);
+  size_t made = CountNodes(graph);
+  ForEachNode(graph, [&](Graph& holder, NodeIndex index) {
+    const Node& node = holder.node(index);
+    if ((FindLocalFunction(holder, node) != nullptr) != local) return;
+    if (!local) {
+      const onnx::OpSchema* schema = keep ? FindSchema(node) : nullptr;
+      if (schema == nullptr || (!schema->HasFunction() && !schema->HasContextDependentFunction())) return;
     }
-    std::optional<std::vector<NodeProto>> body = expand(graph, node);
-    if (!body) {
-      *nodes.Add() = std::move(node);
-      continue;
-    }
-    changed = true;
-    for (NodeProto& inner : *body) *nodes.Add() = std::move(inner);
-  }
-  graph.mutable_node()->Swap(&nodes);
+    if (keep && keep(holder, node)) return;
+    const size_t before = holder.num_node_slots();
+    changed |= InlineFunction(holder, index);
+    made += holder.num_node_slots() - before;
+    if (made > kMostNodes) Fail(ErrorCode::kInvalidGraph, "functions grow the model to more than {} nodes", kMostNodes);
+  });
   return changed;
-}
-
-/// Domains that only function bodies import become the model's, so that inference finds their schemas.
-void AddImports(onnx::ModelProto& model, const FunctionProto& function) {
-  for (const auto& import : function.opset_import()) {
-    bool known = false;
-    for (const auto& held : model.opset_import()) known = known || Domain(held.domain()) == Domain(import.domain());
-    if (!known) *model.add_opset_import() = import;
-  }
-}
-
-using TypeMap = std::unordered_map<std::string, onnx::TypeProto>;
-
-/// Types of the values that a graph itself names.
-void CollectTypes(const GraphProto& graph, TypeMap& types) {
-  for (const auto& input : graph.input()) types[input.name()] = input.type();
-  for (const auto& info : graph.value_info()) types[info.name()] = info.type();
-  for (const auto& output : graph.output()) types[output.name()] = output.type();
-  for (const auto& tensor : graph.initializer()) {
-    auto& type = *types[tensor.name()].mutable_tensor_type();
-    type.set_elem_type(tensor.data_type());
-    type.clear_shape();
-    for (int64_t dim : tensor.dims()) type.mutable_shape()->add_dim()->set_dim_value(dim);
-  }
-  for (const NodeProto& node : graph.node()) {
-    for (const AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) CollectTypes(attribute.g(), types);
-    }
-  }
 }
 
 }  // namespace
 
-int NodeOpset(const NodeProto& node, const std::map<std::string, int, std::less<>>& imports) {
-  for (const auto& entry : node.metadata_props()) {
-    if (entry.key() == kBodyOpsetKey) return std::atoi(entry.value().c_str());
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source) {
+  if (model.functions_size() == 0) return nullptr;
+  auto library = std::make_shared<FunctionLibrary>();
+  library->source = std::move(source);
+  for (FunctionProto& function : *model.mutable_functions()) {
+    FunctionKey key = {NormalDomain(function.domain()), function.name(), function.overload()};
+    const std::string name = function.name();
+    if (!library->functions.emplace(std::move(key), std::move(function)).second) {
+      Fail(ErrorCode::kInvalidGraph, "function {} is defined twice", name);
+    }
   }
-  const auto found = imports.find(Domain(node.domain()));
-  return found == imports.end() ? 0 : found->second;
+  CallCheck(library->functions).Check();
+  return library;
 }
 
-void InlineLocalFunctions(onnx::ModelProto& model) {
-  if (model.functions_size() == 0) return;
-  std::map<std::array<std::string, 3>, const FunctionProto*> functions;
-  for (const FunctionProto& function : model.functions()) {
-    functions[{Domain(function.domain()), function.name(), function.overload()}] = &function;
-  }
-  size_t calls = 0, made = 0;
-  bool changed = true;
-  for (int depth = 0; changed; ++depth) {
-    if (depth > kDeepestCall || made > kMostNodes) {
-      Fail(ErrorCode::kInvalidGraph, "the model's functions call each other without end");
-    }
-    changed = ReplaceNodes(*model.mutable_graph(), [&](GraphProto&, const NodeProto& node) -> std::optional<std::vector<NodeProto>> {
-      const auto found = functions.find({Domain(node.domain()), node.op_type(), node.overload()});
-      if (found == functions.end() || made > kMostNodes) return std::nullopt;
-      const FunctionProto& function = *found->second;
-      if (node.input_size() > function.input_size() || node.output_size() > function.output_size()) {
-        Fail(ErrorCode::kInvalidGraph, "node '{}' calls function {} with {} inputs and {} outputs; it has {} and {}", node.name(),
-             function.name(), node.input_size(), node.output_size(), function.input_size(), function.output_size());
-      }
-      AddImports(model, function);
-      auto body = BodyCopy(function, node, nullptr, fmt::format("{}#{}/", function.name(), calls++)).Make();
-      made += body.size();
-      return body;
-    });
-  }
+const FunctionProto* FindLocalFunction(const Graph& graph, const Node& node) {
+  const auto& library = graph.functions();
+  if (library == nullptr) return nullptr;
+  const auto found = library->functions.find({node.domain, node.op_type, node.overload});
+  return found == library->functions.end() ? nullptr : &found->second;
 }
 
-bool InlineSchemaFunctions(onnx::ModelProto& model, const decltype(LoadOptions::keep_function)& keep) {
-  if (!keep) return false;
-  std::map<std::string, int, std::less<>> imports;
-  for (const auto& import : model.opset_import()) imports[Domain(import.domain())] = static_cast<int>(import.version());
-  TypeMap types;
-  CollectTypes(model.graph(), types);
-  static std::atomic<size_t> calls = 0;  // unique across the rounds of one model; gaps do no harm
-  return ReplaceNodes(*model.mutable_graph(), [&](GraphProto&, const NodeProto& node) -> std::optional<std::vector<NodeProto>> {
-    const int opset = NodeOpset(node, imports);
-    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, Domain(node.domain()));
-    if (schema == nullptr || (!schema->HasFunction() && !schema->HasContextDependentFunction())) return std::nullopt;
-    std::vector<onnx::TypeProto> input_types;
-    std::vector<ElementType> element_types;
-    for (const std::string& input : node.input()) {
-      const auto found = types.find(input);
-      input_types.push_back(found == types.end() ? onnx::TypeProto() : found->second);
-      element_types.push_back(static_cast<ElementType>(input_types.back().tensor_type().elem_type()));
-    }
-    if (keep(Domain(node.domain()), node.op_type(), schema->SinceVersion(), element_types)) return std::nullopt;
-    FunctionProto function;
-    if (schema->HasContextDependentFunction()) {
-      onnx::FunctionBodyBuildContextImpl context(node, input_types);
-      if (!schema->BuildContextDependentFunction(context, function, opset)) return std::nullopt;
-    } else if (const FunctionProto* body = schema->GetFunction(opset)) {
-      function = *body;
-    } else {
-      return std::nullopt;
-    }
-    AddImports(model, function);
-    return BodyCopy(function, node, schema, fmt::format("{}#{}/", node.op_type(), calls++)).Make();
-  });
+std::string CapturedName(const Graph& nested, ValueIndex local) { return fmt::format("#{}", nested.value(local).outer); }
+
+bool InlineFunction(Graph& graph, NodeIndex call) {
+  const Node node = graph.node(call);  // outlives its place in the graph
+  const FunctionProto* local = FindLocalFunction(graph, node);
+  const onnx::OpSchema* schema = local == nullptr ? FindSchema(node) : nullptr;
+  std::optional<FunctionProto> body;
+  if (schema != nullptr) body = SchemaBody(graph, node, *schema);
+  if (local == nullptr && !body) return false;
+  graph.RemoveNode(call);
+  try {
+    BodyInsertion insertion(graph, node, local != nullptr ? *local : *body);
+    insertion.Insert(local != nullptr ? graph.functions()->source : TensorDataSource(), schema);
+  } catch (const Error& error) {
+    throw error.At(node.Label());
+  }
+  return true;
+}
+
+void ResolveGraph(Graph& graph, const KeepFunction& keep) {
+  // Functions do not call themselves, so that this ends.
+  while (InlineRound(graph, keep, /*local=*/true)) {
+  }
+  graph.TopologicalOrder();
+  InferTypes(graph);
+  for (int round = 0; InlineRound(graph, keep, /*local=*/false); ++round) {
+    if (round == kMostRounds) Fail(ErrorCode::kInvalidGraph, "operators' function bodies nest without end");
+    InferTypes(graph);
+  }
 }
 
 }  // namespace tessera

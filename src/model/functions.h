@@ -1,22 +1,40 @@
 #pragma once
 
-#include "model/model.h"
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "graph/graph.h"
+#include "model/proto.h"
 #include "onnx/onnx_pb.h"
 
 namespace tessera {
 
-/// NodeProto.metadata_props key that carries the opset a function's body imports, where it differs from the model's.
-inline constexpr const char* kBodyOpsetKey = "tessera.opset";
+/// A model's own functions, by domain, name and overload.
+struct FunctionLibrary {
+  std::map<std::array<std::string, 3>, onnx::FunctionProto> functions;
+  TensorDataSource source;
+};
 
-/// Replaces every call of a model-local function by its body, nested graphs and calls inside bodies included. Throws
-/// Error(kInvalidGraph) when functions call each other without end.
-void InlineLocalFunctions(onnx::ModelProto& model);
+/// Throws Error(kInvalidGraph) naming functions that are defined twice or call themselves.
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source);
 
-/// Replaces nodes whose operator ONNX defines as a function, and that `keep` does not want whole, by their bodies. Needs
-/// inferred types. True when anything was replaced: then infer types and call again.
-bool InlineSchemaFunctions(onnx::ModelProto& model, const decltype(LoadOptions::keep_function)& keep);
+/// The function of the model that a node calls, or null.
+const onnx::FunctionProto* FindLocalFunction(const Graph& graph, const Node& node);
 
-/// The version of the node's domain that governs it.
-int NodeOpset(const onnx::NodeProto& node, const std::map<std::string, int, std::less<>>& imports);
+/// Says whether a provider takes a node whole that is also a function; the others are replaced by their bodies.
+using KeepFunction = std::function<bool(const Graph& graph, const Node& node)>;
+
+/// Replaces a node by the body of its function: the model's own, or the one that ONNX gives for its operator. False when it
+/// has none, or none for its input types. Types of what comes in are unknown until inferred.
+bool InlineFunction(Graph& graph, NodeIndex call);
+
+/// Inlines what `keep` does not keep (empty: the model's own functions only) and infers all types, nested graphs included,
+/// until nothing is left to do. Throws Error(kInvalidGraph) naming what does not fit.
+void ResolveGraph(Graph& graph, const KeepFunction& keep = nullptr);
+
+/// Stands for captured values in graphs that travel as text from a call into a function's body.
+std::string CapturedName(const Graph& nested, ValueIndex local);
 
 }  // namespace tessera

@@ -1,11 +1,14 @@
 #include "model/model.h"
 
+#include <algorithm>
+#include <fstream>
+#include <unordered_map>
+
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "model/convert.h"
 #include "model/external_data.h"
 #include "model/functions.h"
-#include "model/inference.h"
 #include "model/raw_data_index.h"
 #include "onnx/defs/schema.h"
 
@@ -13,9 +16,6 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kOldestIr = 1;
-/// Rounds of function inlining: bodies of ONNX's functions nest a few deep.
-constexpr int kMostRounds = 16;
-
 void CheckVersions(onnx::ModelProto& model) {
   if (!model.has_graph()) Fail(ErrorCode::kInvalidProtobuf, "the bytes hold no ONNX model: there is no graph");
   if (model.ir_version() < kOldestIr || model.ir_version() > onnx::Version::IR_VERSION) {
@@ -36,13 +36,15 @@ void CheckVersions(onnx::ModelProto& model) {
   }
 }
 
-void FixDimensions(onnx::ModelProto& model, const std::map<std::string, int64_t>& sizes) {
+void FixDimensions(Graph& graph, const std::map<std::string, int64_t>& sizes) {
   if (sizes.empty()) return;
-  for (auto& input : *model.mutable_graph()->mutable_input()) {
-    if (!input.type().has_tensor_type()) continue;
-    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
-      const auto size = sizes.find(dim.dim_param());
-      if (dim.has_dim_param() && size != sizes.end()) dim.set_dim_value(size->second);
+  for (const auto& [name, size] : sizes) Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
+  for (size_t i = 0; i < graph.num_values(); ++i) {
+    TypeInfo& type = graph.value(static_cast<ValueIndex>(i)).type;
+    if (!type.shape) continue;
+    for (Dimension& dim : *type.shape) {
+      const auto size = sizes.find(dim.symbol);
+      if (size != sizes.end()) dim = {size->second, {}};
     }
   }
 }
@@ -62,6 +64,22 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
   return metadata;
 }
 
+/// Finds data that is not in the parsed message: stripped raw_data and external files. Copies share the state.
+TensorDataSource MakeSource(StrippedModel stripped, std::shared_ptr<const void> owner, const std::filesystem::path& folder) {
+  struct State {
+    std::unordered_map<std::string, std::span<const std::byte>> raw_data;
+    std::shared_ptr<const void> owner;
+    ExternalData external;
+  };
+  const auto state = std::make_shared<State>(std::move(stripped.raw_data), std::move(owner), ExternalData(folder));
+  return [state](const onnx::TensorProto& tensor) -> std::optional<SharedBytes> {
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external.Find(tensor);
+    const auto raw = state->raw_data.find(tensor.raw_data());
+    if (raw == state->raw_data.end()) return std::nullopt;
+    return SharedBytes{raw->second, state->owner};
+  };
+}
+
 Model Load(const SharedBytes& file, const std::filesystem::path& folder, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
   StrippedModel stripped = StripRawData(file.bytes);
@@ -70,22 +88,39 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  FixDimensions(proto, options.free_dimensions);
-  InlineLocalFunctions(proto);
-  CheckNodes(proto);
-  InferTypes(proto);
-  for (int round = 0; InlineSchemaFunctions(proto, options.keep_function); ++round) {
-    if (round == kMostRounds) Fail(ErrorCode::kInvalidGraph, "operators' function bodies nest without end");
-    InferTypes(proto);
-  }
-  ExternalData external(folder);
-  model.graph = ConvertModel(proto, [&](const onnx::TensorProto& tensor) -> std::optional<SharedBytes> {
-    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return external.Find(tensor);
-    const auto raw = stripped.raw_data.find(tensor.raw_data());
-    if (raw == stripped.raw_data.end()) return std::nullopt;
-    return SharedBytes{raw->second, file.owner};
-  });
+  const TensorDataSource source = MakeSource(std::move(stripped), file.owner, folder);
+  model.graph = std::make_unique<Graph>();
+  model.graph->set_opsets(ImportsOf(proto));
+  model.graph->set_functions(MakeFunctionLibrary(proto, source));
+  GraphConversion conversion(source, ImportsOf(proto));
+  conversion.set_initializers_are_constant(proto.ir_version() < 4);
+  Scope scope(*model.graph);
+  conversion.ConvertGraph(proto.graph(), scope);
+  FixDimensions(*model.graph, options.free_dimensions);
+  ResolveGraph(*model.graph, options.keep_function);
   return model;
+}
+
+/// Whatever is wrong with a model is the model's fault: the code says so.
+Model LoadChecked(const SharedBytes& file, const std::filesystem::path& folder, const LoadOptions& options) {
+  try {
+    return Load(file, folder, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInvalidArgument) throw Error(ErrorCode::kInvalidGraph, error.what());
+    throw;
+  } catch (const std::exception& error) {
+    Fail(ErrorCode::kInvalidGraph, "the model cannot be loaded: {}", error.what());
+  }
+}
+
+/// Imports must reach the newest operator that a node uses.
+void RaiseImports(const Graph& graph, OpsetImports& imports) {
+  for (NodeIndex index : graph.TopologicalOrder()) {
+    const Node& node = graph.node(index);
+    int& version = imports[node.domain];
+    version = std::max(version, node.since_version);
+    for (const auto& [name, nested] : graph.Subgraphs(index)) RaiseImports(*nested, imports);
+  }
 }
 
 }  // namespace
@@ -94,7 +129,7 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   const MappedFile file = MapFile(path);
   try {
     const auto folder = path.parent_path();
-    return Load({file.bytes, file.owner}, folder.empty() ? std::filesystem::path(".") : folder, options);
+    return LoadChecked({file.bytes, file.owner}, folder.empty() ? std::filesystem::path(".") : folder, options);
   } catch (const Error& error) {
     throw error.At(path.string());
   }
@@ -102,7 +137,38 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder,
                 const LoadOptions& options) {
-  return Load({bytes, std::move(keep_alive)}, folder, options);
+  return LoadChecked({bytes, std::move(keep_alive)}, folder, options);
+}
+
+void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path) {
+  onnx::ModelProto model;
+  model.set_ir_version(std::max<int64_t>(metadata.ir_version, 8));
+  model.set_producer_name(metadata.producer_name);
+  model.set_producer_version(metadata.producer_version);
+  model.set_domain(metadata.domain);
+  model.set_model_version(metadata.version);
+  model.set_doc_string(metadata.description);
+  for (const auto& [key, value] : metadata.custom) {
+    auto& entry = *model.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
+  OpsetImports imports = graph.opsets();
+  RaiseImports(graph, imports);
+  for (const auto& [domain, version] : imports) {
+    auto& import = *model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(version);
+  }
+  *model.mutable_graph() = ToProto(graph);
+  model.mutable_graph()->set_doc_string(metadata.graph_description);
+  if (model.ByteSizeLong() > 0x7fffffff) {
+    Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());
+  }
+  std::ofstream file(path, std::ios::binary);
+  if (!file || !model.SerializeToOstream(&file) || !file.flush()) {
+    Fail(ErrorCode::kFail, "cannot write {}", path.string());
+  }
 }
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "graph/graph.h"
 #include "onnx/onnx_pb.h"
 #include "tessera/value.h"
 
@@ -31,6 +32,14 @@ TypeInfo FromProto(const onnx::TypeProto& proto);
 
 onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name);
 onnx::TypeProto ToProto(const TypeInfo& type);
+
+onnx::AttributeProto ToProto(const Attribute& attribute);
+
+/// What a nested graph calls a value of its enclosing graph.
+using NameCapture = std::function<std::string(const Graph& nested, ValueIndex local)>;
+/// The graph with everything in it; constants become initializers. Captured values go by their names in the enclosing graph
+/// unless `capture` says otherwise.
+onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture = nullptr);
 
 /// Parses a message; throws Error(kInvalidProtobuf) with `what` in the text.
 template <class Message>

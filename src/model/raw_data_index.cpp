@@ -6,10 +6,35 @@
 namespace tessera {
 namespace {
 
-// Field numbers of onnx.proto.
-constexpr uint32_t kModelGraph = 7;
-constexpr uint32_t kGraphInitializer = 5;
+/// Messages on the way from a model to its tensors.
+enum class Kind { kOther, kModel, kFunction, kGraph, kNode, kAttribute, kSparseTensor, kTensor };
+
 constexpr uint32_t kTensorRawData = 9;
+/// As deep as the parser goes.
+constexpr int kDeepest = 100;
+
+/// The kind of message in field `number` of a message of kind `outer`; numbers are those of onnx.proto.
+constexpr Kind KindOf(Kind outer, uint32_t number) {
+  switch (outer) {
+    case Kind::kModel:
+      return number == 7 ? Kind::kGraph : number == 25 ? Kind::kFunction : Kind::kOther;
+    case Kind::kFunction:
+      return number == 7 ? Kind::kNode : Kind::kOther;
+    case Kind::kGraph:
+      return number == 1 ? Kind::kNode : number == 5 ? Kind::kTensor : number == 15 ? Kind::kSparseTensor : Kind::kOther;
+    case Kind::kNode:
+      return number == 5 ? Kind::kAttribute : Kind::kOther;
+    case Kind::kAttribute:
+      return number == 5 || number == 10   ? Kind::kTensor
+             : number == 6 || number == 11 ? Kind::kGraph
+             : number == 22                ? Kind::kSparseTensor
+                                           : Kind::kOther;
+    case Kind::kSparseTensor:
+      return number == 1 || number == 2 ? Kind::kTensor : Kind::kOther;
+    default:
+      return Kind::kOther;
+  }
+}
 
 struct Field {
   uint32_t number;
@@ -89,48 +114,49 @@ void AppendMessage(std::string& out, uint32_t field, const std::string& payload)
   out += payload;
 }
 
-/// Copies a message field by field; `rewrite` appends its own form of a field and returns true, or leaves it. False when the
-/// message is damaged.
-template <class Rewrite>
-bool CopyFields(std::span<const std::byte> message, std::string& out, Rewrite rewrite) {
-  FieldReader reader(message);
-  while (const auto field = reader.Next()) {
-    if (!rewrite(*field)) Append(out, field->whole);
+class Stripper {
+ public:
+  explicit Stripper(size_t threshold) : threshold_(threshold) {}
+
+  /// Copies `message` to `out` without large raw_data; false when it is damaged.
+  bool Copy(Kind kind, std::span<const std::byte> message, std::string& out, int depth) {
+    if (depth > kDeepest) return false;
+    FieldReader reader(message);
+    while (const auto field = reader.Next()) {
+      if (field->wire_type != 2 || field->payload.size() < threshold_) {
+        Append(out, field->whole);
+      } else if (kind == Kind::kTensor && field->number == kTensorRawData) {
+        std::string key = std::string(kStrippedMark) + std::to_string(stripped.raw_data.size());
+        AppendMessage(out, kTensorRawData, key);
+        stripped.raw_data.emplace(std::move(key), field->payload);
+      } else if (const Kind inner = KindOf(kind, field->number); inner != Kind::kOther) {
+        std::string copy;
+        if (!Copy(inner, field->payload, copy, depth + 1)) return false;
+        AppendMessage(out, field->number, copy);
+      } else {
+        Append(out, field->whole);
+      }
+    }
+    return reader.at_end();
   }
-  return reader.at_end();
-}
+
+  StrippedModel stripped;
+
+ private:
+  size_t threshold_;
+};
 
 }  // namespace
 
 StrippedModel StripRawData(std::span<const std::byte> model, size_t threshold) {
-  StrippedModel stripped;
-  const auto strip_tensor = [&](const Field& initializer) {
-    if (initializer.number != kGraphInitializer || initializer.wire_type != 2 || initializer.payload.size() < threshold) return false;
-    std::string tensor;
-    const bool whole = CopyFields(initializer.payload, tensor, [&](const Field& field) {
-      if (field.number != kTensorRawData || field.wire_type != 2 || field.payload.size() < threshold) return false;
-      std::string key = std::string(kStrippedMark) + std::to_string(stripped.raw_data.size());
-      AppendMessage(tensor, kTensorRawData, key);
-      stripped.raw_data.emplace(std::move(key), field.payload);
-      return true;
-    });
-    if (whole) AppendMessage(stripped.message, kGraphInitializer, tensor);
-    return whole;
-  };
-  std::string out;
-  const bool whole = CopyFields(model, out, [&](const Field& graph) {
-    if (graph.number != kModelGraph || graph.wire_type != 2) return false;
-    stripped.message.clear();
-    if (!CopyFields(graph.payload, stripped.message, strip_tensor)) return false;
-    AppendMessage(out, kModelGraph, stripped.message);
-    return true;
-  });
-  if (!whole) {
-    out.assign(reinterpret_cast<const char*>(model.data()), model.size());
-    stripped.raw_data.clear();
+  Stripper stripper(threshold);
+  std::string message;
+  if (!stripper.Copy(Kind::kModel, model, message, 0)) {
+    message.assign(reinterpret_cast<const char*>(model.data()), model.size());
+    stripper.stripped.raw_data.clear();
   }
-  stripped.message = std::move(out);
-  return stripped;
+  stripper.stripped.message = std::move(message);
+  return std::move(stripper.stripped);
 }
 
 }  // namespace tessera

@@ -13,20 +13,22 @@
 namespace tessera {
 namespace {
 
-/// Answers LoadOptions::keep_function: true when a registry has a kernel for such a node.
-bool SomeKernelFor(const SessionResources& resources, std::string_view domain, std::string_view op_type, int since_version,
-                   std::span<const ElementType> input_types) {
-  Graph graph;
-  Node node;
-  node.domain = domain;
-  node.op_type = op_type;
-  node.since_version = since_version;
-  for (const ElementType type : input_types) {
-    node.inputs.push_back(graph.AddValue("", type == ElementType::kUndefined ? TypeInfo{} : TypeInfo::OfTensor(type)));
+/// Answers LoadOptions::keep_function: true when a registry has a kernel for the node.
+bool SomeKernelFor(const SessionResources& resources, const Graph& graph, const Node& node) {
+  Graph alone;  // a viewer of the whole graph would sort it each time
+  Node probe;
+  probe.domain = node.domain;
+  probe.op_type = node.op_type;
+  probe.since_version = node.since_version;
+  for (const ValueIndex input : node.inputs) {
+    probe.inputs.push_back(input == kNone ? kNone : alone.AddValue("", graph.value(input).type));
   }
-  const GraphViewer viewer(graph);
+  for (const ValueIndex output : node.outputs) {
+    probe.outputs.push_back(output == kNone ? kNone : alone.AddValue("", graph.value(output).type));
+  }
+  const GraphViewer viewer(alone);
   return std::any_of(resources.providers.begin(), resources.providers.end(), [&](const ProviderEntry& entry) {
-    return entry.provider->kernels().Find(viewer, node) != nullptr;
+    return entry.provider->kernels().Find(viewer, probe) != nullptr;
   });
 }
 
@@ -52,10 +54,7 @@ void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) 
     const ProfileScope scope(profiler.get(), "load model", "Load");
     LoadOptions load_options;
     load_options.free_dimensions = options.free_dimensions;
-    load_options.keep_function = [&](std::string_view domain, std::string_view op_type, int since_version,
-                                     std::span<const ElementType> input_types) {
-      return SomeKernelFor(resources, domain, op_type, since_version, input_types);
-    };
+    load_options.keep_function = [&](const Graph& graph, const Node& node) { return SomeKernelFor(resources, graph, node); };
     model = load(load_options);
   }
   GraphPartition partition;

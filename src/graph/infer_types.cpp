@@ -1,0 +1,406 @@
+#include "graph/infer_types.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "graph/schema.h"
+#include "graph/shape_values.h"
+#include "model/proto.h"
+#include "onnx/defs/schema.h"
+
+namespace tessera {
+namespace {
+
+/// Larger constants do not tell a shape.
+constexpr int64_t kMostData = 4096;
+
+bool IsComplete(const TypeInfo& type) {
+  switch (type.kind) {
+    case ValueKind::kNone:
+      return false;
+    case ValueKind::kTensor:
+    case ValueKind::kSparseTensor:
+      return type.element != ElementType::kUndefined;
+    default:
+      return type.inner != nullptr && IsComplete(*type.inner);
+  }
+}
+
+/// Names for dimensions that nothing tells, so that equal ones are seen to be equal.
+class Symbols {
+ public:
+  explicit Symbols(const Graph& graph) { Collect(graph); }
+
+  std::string Make() {
+    std::string name;
+    do {
+      name = fmt::format("_d{}", next_++);
+    } while (taken_.contains(name));
+    return name;
+  }
+
+ private:
+  void Collect(const Graph& graph) {
+    for (size_t i = 0; i < graph.num_values(); ++i) {
+      const TypeInfo& type = graph.value(static_cast<ValueIndex>(i)).type;
+      if (!type.shape) continue;
+      for (const Dimension& dim : *type.shape) {
+        if (!dim.symbol.empty()) taken_.insert(dim.symbol);
+      }
+    }
+    for (size_t i = 0; i < graph.num_node_slots(); ++i) {
+      if (!graph.has_node(static_cast<NodeIndex>(i))) continue;
+      for (const auto& [name, nested] : graph.Subgraphs(static_cast<NodeIndex>(i))) Collect(*nested);
+    }
+  }
+
+  std::set<std::string> taken_;
+  int next_ = 0;
+};
+
+/// What inference says refines what was declared: known beats unknown, inferred beats declared.
+TypeInfo Merge(const TypeInfo& declared, const TypeInfo& inferred) {
+  if (inferred.kind == ValueKind::kNone) return declared;
+  if (declared.kind == ValueKind::kNone) return inferred;
+  TypeInfo merged = inferred;
+  const bool elements_differ = declared.element != inferred.element && declared.element != ElementType::kUndefined &&
+                               inferred.element != ElementType::kUndefined;
+  if (declared.kind != inferred.kind || elements_differ) {
+    Fail(ErrorCode::kInvalidGraph, "{} where {} is declared", inferred.ToString(), declared.ToString());
+  }
+  if (merged.element == ElementType::kUndefined) merged.element = declared.element;
+  if (!merged.shape) {
+    merged.shape = declared.shape;
+  } else if (declared.shape && declared.shape->size() == merged.shape->size()) {
+    for (size_t i = 0; i < merged.shape->size(); ++i) {
+      Dimension& dim = (*merged.shape)[i];
+      if (!dim.known() && dim.symbol.empty()) dim = (*declared.shape)[i];
+    }
+  }
+  if (declared.inner && inferred.inner) {
+    merged.inner = std::make_shared<const TypeInfo>(Merge(*declared.inner, *inferred.inner));
+  } else if (declared.inner) {
+    merged.inner = declared.inner;
+  }
+  return merged;
+}
+
+class GraphInference {
+ public:
+  GraphInference(Graph& graph, GraphInference* outer, Symbols& symbols)
+      : graph_(graph), outer_(outer), symbols_(symbols), shape_values_(graph, outer == nullptr ? nullptr : &outer->shape_values_) {}
+
+  void Run();
+
+  /// The type of a nested graph's inputs as its node gives them, then of all that it computes.
+  std::vector<onnx::TypeProto> RunNested(Graph& nested, const std::vector<const onnx::TypeProto*>& inputs);
+
+  /// Lives as long as the inference.
+  const onnx::TypeProto& TypeOf(ValueIndex index) {
+    const auto [held, first] = types_.try_emplace(index);
+    if (first) held->second = ToProto(graph_.value(index).type);
+    return held->second;
+  }
+
+  Graph& graph() { return graph_; }
+  ShapeValues& shape_values() { return shape_values_; }
+
+ private:
+  void InferNode(const Node& node);
+  void SetType(ValueIndex index, const TypeInfo& inferred);
+
+  Graph& graph_;
+  GraphInference* outer_;
+  Symbols& symbols_;
+  ShapeValues shape_values_;
+  std::unordered_map<ValueIndex, onnx::TypeProto> types_;
+};
+
+/// Lets an operator's schema infer a nested graph.
+class NestedInference final : public onnx::GraphInferencer {
+ public:
+  NestedInference(GraphInference& outer, Graph& nested) : outer_(outer), nested_(nested) {}
+
+  std::vector<const onnx::TypeProto*> doInferencing(const std::vector<const onnx::TypeProto*>& input_types,
+                                                    const std::vector<const onnx::TensorProto*>&) override {
+    outputs_ = outer_.RunNested(nested_, input_types);
+    std::vector<const onnx::TypeProto*> result;
+    for (const auto& type : outputs_) result.push_back(&type);
+    return result;
+  }
+
+  Graph& nested() { return nested_; }
+
+ private:
+  GraphInference& outer_;
+  Graph& nested_;
+  std::vector<onnx::TypeProto> outputs_;
+};
+
+/// A node as its schema's inference function sees it.
+class NodeInference final : public onnx::InferenceContext {
+ public:
+  NodeInference(GraphInference& owner, const Node& node, const onnx::OpSchema& schema)
+      : owner_(owner),
+        node_(node),
+        num_inputs_(std::max(node.inputs.size(), static_cast<size_t>(schema.min_input()))),
+        outputs_(node.outputs.size()) {}
+
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
+    const auto held = attributes_.find(name);
+    if (held != attributes_.end()) return &held->second;
+    const AttributeValue* value = node_.FindAttribute(name);
+    return value == nullptr ? nullptr : &attributes_.emplace(name, ToProto(Attribute{name, *value})).first->second;
+  }
+
+  size_t getNumInputs() const override { return num_inputs_; }
+  bool hasInput(size_t i) const override { return i < node_.inputs.size() && node_.inputs[i] != kNone; }
+  const onnx::TypeProto* getInputType(size_t i) const override {
+    CheckIndex(i, num_inputs_);
+    return hasInput(i) ? &owner_.TypeOf(node_.inputs[i]) : nullptr;
+  }
+
+  const onnx::TensorProto* getInputData(size_t i) const override {
+    CheckIndex(i, num_inputs_);
+    if (!hasInput(i)) return nullptr;
+    const auto held = data_.find(i);
+    if (held != data_.end()) return &held->second;
+    if (const Tensor* constant = owner_.graph().constant(node_.inputs[i])) {
+      return constant->num_elements() > kMostData ? nullptr : &data_.emplace(i, ToProto(*constant, "")).first->second;
+    }
+    const auto computed = ComputedData(i);
+    return computed ? &data_.emplace(i, *computed).first->second : nullptr;
+  }
+  const onnx::SparseTensorProto* getInputSparseData(size_t) const override { return nullptr; }
+
+  const onnx::TensorShapeProto* getSymbolicInput(size_t i) const override {
+    CheckIndex(i, num_inputs_);
+    const ShapeValue* value = hasInput(i) ? owner_.shape_values().Find(node_.inputs[i]) : nullptr;
+    if (value == nullptr) return nullptr;
+    onnx::TensorShapeProto& shape = symbolic_[i];
+    shape.Clear();
+    for (const ShapeElement& element : *value) {
+      auto* dim = shape.add_dim();
+      if (element.known) dim->set_dim_value(element.value);
+      if (!element.symbol.empty()) dim->set_dim_param(element.symbol);
+    }
+    return &shape;
+  }
+
+  size_t getNumOutputs() const override { return outputs_.size(); }
+  bool hasOutput(size_t i) override { return i < outputs_.size() && node_.outputs[i] != kNone; }
+  onnx::TypeProto* getOutputType(size_t i) override {
+    CheckIndex(i, outputs_.size());
+    return &outputs_[i];
+  }
+
+  onnx::GraphInferencer* getGraphAttributeInferencer(const std::string& name) override {
+    const AttributeValue* value = node_.FindAttribute(name);
+    const auto* nested = value == nullptr ? nullptr : std::get_if<std::shared_ptr<Graph>>(value);
+    if (nested == nullptr) fail_type_inference("attribute ", name, " is not a graph");
+    return &inferencers_.emplace_back(owner_, **nested);
+  }
+
+  std::string getDisplayName() const override { return node_.Label(); }
+
+  bool Inferred(const Graph& nested) const {
+    return std::any_of(inferencers_.begin(), inferencers_.end(), [&](auto& held) {
+      return &const_cast<NestedInference&>(held).nested() == &nested;
+    });
+  }
+
+ private:
+  static void CheckIndex(size_t i, size_t size) {
+    if (i >= size) fail_shape_inference("index ", i, " of ", size);
+  }
+
+  /// Shape arithmetic whose result is all known serves as data.
+  std::optional<onnx::TensorProto> ComputedData(size_t i) const {
+    const ShapeValue* value = owner_.shape_values().Find(node_.inputs[i]);
+    const TypeInfo& type = owner_.graph().value(node_.inputs[i]).type;
+    if (value == nullptr || !type.shape || type.element == ElementType::kBool) return std::nullopt;
+    onnx::TensorProto data;
+    data.set_data_type(static_cast<int32_t>(type.element));
+    if (!type.shape->empty()) data.add_dims(static_cast<int64_t>(value->size()));
+    for (const ShapeElement& element : *value) {
+      if (!element.known) return std::nullopt;
+      if (type.element == ElementType::kInt64) data.add_int64_data(element.value);
+      if (type.element == ElementType::kInt32) data.add_int32_data(static_cast<int32_t>(element.value));
+    }
+    return data;
+  }
+
+  GraphInference& owner_;
+  const Node& node_;
+  size_t num_inputs_;
+  std::vector<onnx::TypeProto> outputs_;
+  mutable std::unordered_map<std::string, onnx::AttributeProto> attributes_;
+  mutable std::unordered_map<size_t, onnx::TensorProto> data_;
+  mutable std::unordered_map<size_t, onnx::TensorShapeProto> symbolic_;
+  std::deque<NestedInference> inferencers_;
+};
+
+using Formals = std::vector<onnx::OpSchema::FormalParameter>;
+
+const onnx::OpSchema::FormalParameter* FormalOf(const Formals& formals, size_t i) {
+  if (formals.empty()) return nullptr;
+  if (i < formals.size()) return &formals[i];
+  return formals.back().GetOption() == onnx::OpSchema::Variadic ? &formals.back() : nullptr;
+}
+
+/// The type, without its shape, that an output shares with an input by the operator's type parameters.
+TypeInfo TypeByParameter(const Graph& graph, const Node& node, const onnx::OpSchema& schema, size_t output) {
+  const auto* formal = FormalOf(schema.outputs(), output);
+  if (formal == nullptr || !formal->GetIsHomogeneous()) return {};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto* input = FormalOf(schema.inputs(), i);
+    if (input == nullptr || node.inputs[i] == kNone || input->GetTypeStr() != formal->GetTypeStr()) continue;
+    TypeInfo type = graph.value(node.inputs[i]).type;
+    type.shape.reset();
+    if (type.is_tensor()) return type;
+  }
+  const auto& allowed = formal->GetTypes();
+  const std::string_view prefix = "tensor(";
+  if (allowed.size() == 1 && (*allowed.begin())->starts_with(prefix)) {
+    const std::string& name = **allowed.begin();
+    return TypeInfo::OfTensor(ElementTypeFromName(name.substr(prefix.size(), name.size() - prefix.size() - 1)));
+  }
+  return {};
+}
+
+/// True when everything that a type error could be blamed on is known.
+bool InputsAreComplete(const Graph& graph, const Node& node) {
+  for (ValueIndex input : node.inputs) {
+    if (input != kNone && !IsComplete(graph.value(input).type)) return false;
+  }
+  for (const auto& [name, nested] : graph.Subgraphs(node.index)) {
+    for (ValueIndex output : nested->outputs()) {
+      if (!IsComplete(nested->value(output).type)) return false;
+    }
+  }
+  return true;
+}
+
+void GraphInference::Run() {
+  for (NodeIndex index : graph_.TopologicalOrder()) {
+    const Node& node = graph_.node(index);
+    try {
+      InferNode(node);
+    } catch (const Error& error) {
+      const GraphViewer viewer(graph_);
+      throw error.At(node.Label(&viewer));
+    }
+  }
+}
+
+std::vector<onnx::TypeProto> GraphInference::RunNested(Graph& nested, const std::vector<const onnx::TypeProto*>& inputs) {
+  if (inputs.size() != nested.inputs().size()) {
+    Fail(ErrorCode::kInvalidGraph, "nested graph '{}' has {} inputs; the node gives it {}", nested.name(), nested.inputs().size(),
+         inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) continue;
+    GraphValue& value = nested.value(nested.inputs()[i]);
+    value.type = Merge(value.type, FromProto(*inputs[i]));
+  }
+  for (size_t i = 0; i < nested.num_values(); ++i) {
+    GraphValue& value = nested.value(static_cast<ValueIndex>(i));
+    if (value.outer != kNone) value.type = graph_.value(value.outer).type;
+  }
+  GraphInference inference(nested, this, symbols_);
+  inference.Run();
+  std::vector<onnx::TypeProto> outputs;
+  for (ValueIndex output : nested.outputs()) outputs.push_back(ToProto(nested.value(output).type));
+  return outputs;
+}
+
+void GraphInference::InferNode(const Node& node) {
+  const onnx::OpSchema* schema = FindSchema(node);
+  std::set<const Graph*> done;
+  if (schema != nullptr) {
+    NodeInference context(*this, node, *schema);
+    try {
+      schema->GetTypeAndShapeInferenceFunction()(context);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      // Where only the shape cannot be told, the rest of the model still runs; kernels check what they are given.
+      const std::string_view text = error.what();
+      if (text.starts_with("[TypeInferenceError]") && InputsAreComplete(graph_, node)) {
+        Fail(ErrorCode::kInvalidGraph, "types do not fit: {}", text);
+      }
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNone) continue;
+      TypeInfo inferred = FromProto(*context.getOutputType(i));
+      if (!IsComplete(inferred)) inferred = Merge(TypeByParameter(graph_, node, *schema, i), inferred);
+      SetType(node.outputs[i], inferred);
+    }
+    for (const auto& [name, nested] : graph_.Subgraphs(node.index)) {
+      if (context.Inferred(*nested)) done.insert(nested);
+    }
+  }
+  for (const auto& [name, nested] : graph_.Subgraphs(node.index)) {
+    if (!done.contains(nested)) RunNested(*nested, std::vector<const onnx::TypeProto*>(nested->inputs().size()));
+  }
+  CheckTypes(graph_, node);
+  shape_values_.Propagate(node);
+}
+
+void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
+  GraphValue& value = graph_.value(index);
+  try {
+    value.type = Merge(value.type, inferred);
+  } catch (const Error& error) {
+    throw error.At(fmt::format("'{}'", value.name));
+  }
+  if (!value.type.is_tensor() || !value.type.shape) return;
+  for (Dimension& dim : *value.type.shape) {
+    if (!dim.known() && dim.symbol.empty()) dim.symbol = symbols_.Make();
+  }
+}
+
+bool Allows(const onnx::OpSchema::FormalParameter& formal, const std::string& type) {
+  const auto& allowed = formal.GetTypes();
+  return allowed.empty() || std::any_of(allowed.begin(), allowed.end(), [&](const std::string* name) { return *name == type; });
+}
+
+}  // namespace
+
+void CheckTypes(const Graph& graph, const Node& node) {
+  const onnx::OpSchema* schema = FindSchema(node);
+  if (schema == nullptr) return;
+  std::map<std::string, std::string> bound;  // type parameter -> type
+  const auto check = [&](const Formals& formals, const std::vector<ValueIndex>& values, std::string_view what) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto* formal = FormalOf(formals, i);
+      if (formal == nullptr || values[i] == kNone) continue;
+      const TypeInfo& type = graph.value(values[i]).type;
+      if (!IsComplete(type)) continue;
+      const std::string name = type.ToString();
+      if (!Allows(*formal, name)) {
+        Fail(ErrorCode::kInvalidGraph, "{} {} ('{}') is {}, which {} of version {} does not take there", what, i,
+             graph.value(values[i]).name, name, node.op_type, node.since_version);
+      }
+      if (!formal->GetIsHomogeneous()) continue;
+      const auto [held, first] = bound.emplace(formal->GetTypeStr(), name);
+      if (!first && held->second != name) {
+        Fail(ErrorCode::kInvalidGraph, "{} {} ('{}') is {}; by the other inputs {} is expected", what, i,
+             graph.value(values[i]).name, name, held->second);
+      }
+    }
+  };
+  check(schema->inputs(), node.inputs, "input");
+  check(schema->outputs(), node.outputs, "output");
+}
+
+void InferTypes(Graph& graph) {
+  Symbols symbols(graph);
+  GraphInference inference(graph, nullptr, symbols);
+  inference.Run();
+}
+
+}  // namespace tessera
