@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "simd/half.h"
+#include "simd/convert.h"
 
 namespace tessera::cpu {
 
@@ -17,7 +17,7 @@ using ComputeType = std::conditional_t<std::is_same_v<T, Float16> || std::is_sam
 template <class T, class C>
 void LoadRow(const T* in, C* out, int64_t count) {
   if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, ComputeType<T>>) {
-    ToFloat(in, out, count);
+    ConvertToFloat(in, out, count);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(in[i]);
   }
@@ -26,7 +26,7 @@ void LoadRow(const T* in, C* out, int64_t count) {
 template <class C, class T>
 void StoreRow(const C* in, T* out, int64_t count) {
   if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, ComputeType<T>>) {
-    FromFloat(in, out, count);
+    ConvertFromFloat(in, out, count);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(in[i]);
   }

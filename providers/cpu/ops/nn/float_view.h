@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "simd/half.h"
+#include "simd/convert.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -20,7 +20,7 @@ template <class T>
 void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count) {
   constexpr int64_t kBlock = 4096;
   threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.3, [&](int64_t begin, int64_t end) {
-    ToFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
+    ConvertToFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
   });
 }
 
@@ -28,7 +28,7 @@ template <class T>
 void ConvertFromFloat(ThreadPool& threads, const float* in, T* out, int64_t count) {
   constexpr int64_t kBlock = 4096;
   threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.5, [&](int64_t begin, int64_t end) {
-    FromFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
+    ConvertFromFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
   });
 }
 

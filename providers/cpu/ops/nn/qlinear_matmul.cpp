@@ -12,9 +12,9 @@ namespace {
 std::span<const float> ReadScales(KernelContext& context, const Tensor& tensor) {
   const auto values = context.scratch<float>(static_cast<size_t>(tensor.num_elements()));
   if (tensor.is(ElementType::kFloat16)) {
-    ToFloat(tensor.data<Float16>(), values.data(), tensor.num_elements());
+    ConvertToFloat(tensor.data<Float16>(), values.data(), tensor.num_elements());
   } else if (tensor.is(ElementType::kBFloat16)) {
-    ToFloat(tensor.data<BFloat16>(), values.data(), tensor.num_elements());
+    ConvertToFloat(tensor.data<BFloat16>(), values.data(), tensor.num_elements());
   } else {
     std::copy_n(tensor.data<float>(), tensor.num_elements(), values.data());
   }

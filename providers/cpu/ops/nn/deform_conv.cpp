@@ -1,0 +1,136 @@
+// DeformConv (19, 22): convolution that samples its input at learned offsets, bilinearly, zero outside.
+
+#include <cmath>
+
+#include "ops/nn/float_view.h"
+#include "ops/nn/products.h"
+#include "ops/nn/window.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class C>
+C Sample(const C* plane, int64_t height, int64_t width, C y, C x) {
+  if (!(y > C{-1} && y < static_cast<C>(height) && x > C{-1} && x < static_cast<C>(width))) return C{0};
+  const C top = std::floor(y);
+  const C left = std::floor(x);
+  const auto y0 = static_cast<int64_t>(top);
+  const auto x0 = static_cast<int64_t>(left);
+  const C dy = y - top;
+  const C dx = x - left;
+  const auto at = [&](int64_t r, int64_t c) {
+    return r >= 0 && r < height && c >= 0 && c < width ? plane[r * width + c] : C{0};
+  };
+  return (C{1} - dy) * ((C{1} - dx) * at(y0, x0) + dx * at(y0, x0 + 1)) + dy * ((C{1} - dx) * at(y0 + 1, x0) + dx * at(y0 + 1, x0 + 1));
+}
+
+template <class T>
+class DeformConv final : public Kernel {
+  using C = ComputeType<T>;
+
+ public:
+  explicit DeformConv(const KernelInfo& info)
+      : attributes_(info), group_(info.attribute<int64_t>("group", 1)), offset_group_(info.attribute<int64_t>("offset_group", 1)) {
+    Require(group_ > 0 && offset_group_ > 0, "attributes 'group' and 'offset_group' must be positive, they are {} and {}", group_,
+            offset_group_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Tensor& weights = context.required_input(1);
+    const Tensor& offset = context.required_input(2);
+    const Tensor* bias = context.input(3);
+    const Tensor* mask = context.input(4);
+    const Window window = CheckShapes(input.shape(), weights.shape(), offset.shape(), bias, mask);
+    Tensor* output = context.output(0, Shape{input.shape()[0], weights.shape()[0], window.output[0], window.output[1]});
+    if (output == nullptr || output->num_elements() == 0) return;
+    const C* x = ComputeView<T>(context, &input);
+    const C* w = ComputeView<T>(context, &weights);
+    const C* offsets = ComputeView<T>(context, &offset);
+    const C* biases = ComputeView<T>(context, bias);
+    const C* masks = ComputeView<T>(context, mask);
+    ComputeResult<T> result(context, *output);
+    const int64_t channels = input.shape()[1];
+    const int64_t outputs = weights.shape()[0];
+    const int64_t kernel = window.kernel.num_elements();
+    const int64_t pixels = window.output.num_elements();
+    const auto columns = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(channels, kernel), pixels)));
+    for (int64_t image = 0; image < input.shape()[0]; ++image) {
+      const C* image_mask = masks == nullptr ? nullptr : masks + image * offset_group_ * kernel * pixels;
+      SampleColumns(context, window, channels, x + image * channels * window.input.num_elements(),
+                    offsets + image * offset_group_ * kernel * 2 * pixels, image_mask, columns.data());
+      RunProducts<C>(context, group_, [&](int64_t g) {
+        GemmArgs<C> args;
+        args.m = outputs / group_;
+        args.n = pixels;
+        args.k = channels / group_ * kernel;
+        args.a = w + g * args.m * args.k;
+        args.a_row = args.k;
+        args.b = columns.data() + g * args.k * pixels;
+        args.b_k = pixels;
+        args.c = result.data() + (image * outputs + g * args.m) * pixels;
+        args.c_row = pixels;
+        args.epilogue.row_bias = biases == nullptr ? nullptr : biases + g * args.m;
+        return args;
+      });
+    }
+    result.Finish();
+  }
+
+ private:
+  void SampleColumns(KernelContext& context, const Window& window, int64_t channels, const C* x, const C* offsets, const C* mask,
+                     C* columns) const {
+    const int64_t height = window.input[0], width = window.input[1];
+    const int64_t kernel = window.kernel.num_elements();
+    const int64_t pixels = window.output.num_elements();
+    context.threads().ParallelFor(channels * kernel, static_cast<double>(pixels) * 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t channel = i / kernel;
+        const int64_t k = i % kernel;
+        const int64_t position = channel / (channels / offset_group_) * kernel + k;
+        const C* dy = offsets + position * 2 * pixels;
+        const C* dx = dy + pixels;
+        const int64_t ky = k / window.kernel[1] * window.dilations[0] - window.begin[0];
+        const int64_t kx = k % window.kernel[1] * window.dilations[1] - window.begin[1];
+        for (int64_t p = 0; p < pixels; ++p) {
+          const C y = static_cast<C>(p / window.output[1] * window.strides[0] + ky) + dy[p];
+          const C column = static_cast<C>(p % window.output[1] * window.strides[1] + kx) + dx[p];
+          const C value = Sample(x + channel * height * width, height, width, y, column);
+          columns[i * pixels + p] = mask == nullptr ? value : value * mask[position * pixels + p];
+        }
+      }
+    });
+  }
+
+  Window CheckShapes(const Shape& x, const Shape& w, const Shape& offset, const Tensor* bias, const Tensor* mask) const {
+    Require(x.rank() == 4 && w.rank() == 4 && offset.rank() == 4, "input {}, weights {} and offset {} must have 4 dimensions",
+            x.ToString(), w.ToString(), offset.ToString());
+    Require(x[1] == CheckedMul(w[1], group_), "the input has {} channels, the weights take {} in {} groups", x[1], w[1], group_);
+    Require(w[0] % group_ == 0 && x[1] % offset_group_ == 0 && x[1] > 0,
+            "{} output channels in {} groups and {} input channels in {} offset groups do not divide", w[0], group_, x[1], offset_group_);
+    Require(bias == nullptr || bias->num_elements() == w[0], "the bias has {} values, {} are expected",
+            bias == nullptr ? 0 : bias->num_elements(), w[0]);
+    const Window window = attributes_.Fit(x.dims().subspan(2), w.dims().subspan(2));
+    const int64_t positions = CheckedMul(offset_group_, window.kernel.num_elements());
+    const Shape wanted{x[0], CheckedMul(positions, int64_t{2}), window.output[0], window.output[1]};
+    Require(offset == wanted, "the offset is {}, {} is expected", offset.ToString(), wanted.ToString());
+    const Shape wanted_mask{x[0], positions, window.output[0], window.output[1]};
+    Require(mask == nullptr || mask->shape() == wanted_mask, "the mask is {}, {} is expected",
+            mask == nullptr ? "" : mask->shape().ToString(), wanted_mask.ToString());
+    return window;
+  }
+
+  WindowAttributes attributes_;
+  int64_t group_;
+  int64_t offset_group_;
+};
+
+}  // namespace
+
+void RegisterDeformConv(KernelRegistry& registry) {
+  registry.Add(Op("DeformConv").Types(0, kFloats).Factory(MakeTyped<DeformConv, FloatTypes>));
+}
+
+}  // namespace tessera::cpu
