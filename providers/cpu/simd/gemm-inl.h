@@ -333,7 +333,8 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
         }
       };
       if (packed) {
-        multiply(n, n_end, {args.packed_b + n / kWidth * args.k * kWidth + k0 * kWidth, args.k * kWidth, kWidth});
+        const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
+        multiply(n, n_end, {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth});
         continue;
       }
       if (in_place) multiply(n, n_direct, {args.b + k0 * args.b_k + n, kWidth, args.b_k});

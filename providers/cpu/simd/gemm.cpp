@@ -127,6 +127,11 @@ size_t PackedGemmBSize(int64_t k, int64_t n) {
 }
 
 template <class T>
+void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* packed) {
+  Kernels<T>().pack(b, b_k, b_col, k, width, packed);
+}
+
+template <class T>
 void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed) {
   const int64_t width = Kernels<T>().panel_width;
   threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width) * 0.5, [&](int64_t begin, int64_t end) {
@@ -217,6 +222,7 @@ void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, Fun
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
   template int64_t GemmPanelWidth<T>();                                                            \
+  template void PackGemmPanel<T>(const T*, int64_t, int64_t, int64_t, int64_t, T*);               \
   template size_t PackedGemmBSize<T>(int64_t, int64_t);                                            \
   template void PackGemmB<T>(ThreadPool&, int64_t, int64_t, const T*, int64_t, int64_t, T*);       \
   template size_t GemmWorkspaceSize<T>(const GemmArgs<T>&, int);                                   \

@@ -48,6 +48,7 @@ struct GemmArgs {
   int64_t a_k = 1;
   // B: the first of these that is set.
   const T* packed_b = nullptr;
+  int64_t packed_k = 0;  // rows of the whole packed matrix, when this product takes some of them; 0: k
   const GemmPanelSource<T>* source = nullptr;
   const T* b = nullptr;
   int64_t b_k = 0;
@@ -64,6 +65,9 @@ template <class T>
 size_t PackedGemmBSize(int64_t k, int64_t n);
 template <class T>
 int64_t GemmPanelWidth();
+/// One panel: `width` columns of B, on the calling thread.
+template <class T>
+void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* packed);
 template <class T>
 void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed);
 
@@ -84,6 +88,8 @@ void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, Fun
 
 extern template size_t PackedGemmBSize<float>(int64_t, int64_t);
 extern template size_t PackedGemmBSize<double>(int64_t, int64_t);
+extern template void PackGemmPanel<float>(const float*, int64_t, int64_t, int64_t, int64_t, float*);
+extern template void PackGemmPanel<double>(const double*, int64_t, int64_t, int64_t, int64_t, double*);
 extern template int64_t GemmPanelWidth<float>();
 extern template int64_t GemmPanelWidth<double>();
 extern template void PackGemmB<float>(ThreadPool&, int64_t, int64_t, const float*, int64_t, int64_t, float*);

@@ -1,0 +1,229 @@
+// Attention (23, 24, 25).
+
+#include <cstring>
+#include <limits>
+
+#include "ops/attention/real_tensor.h"
+#include "ops/attention/scaled_dot_product.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+struct AttentionAttributes {
+  explicit AttentionAttributes(const KernelInfo& info)
+      : q_heads(info.attribute<int64_t>("q_num_heads", 0)),
+        kv_heads(info.attribute<int64_t>("kv_num_heads", 0)),
+        causal(info.attribute<int64_t>("is_causal", 0) != 0),
+        has_scale(info.has_attribute("scale")),
+        scale(info.attribute<float>("scale", 0.0f)),
+        softcap(info.attribute<float>("softcap", 0.0f)),
+        capture(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
+        left(info.attribute<int64_t>("left_window_size", -1)),
+        right(info.attribute<int64_t>("right_window_size", -1)) {
+    Require(q_heads >= 0 && kv_heads >= 0, "q_num_heads is {} and kv_num_heads is {}", q_heads, kv_heads);
+    Require(capture >= 0 && capture <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", capture);
+    Require(left >= -1 && right >= -1, "a window size is below -1: left {}, right {}", left, right);
+  }
+
+  int64_t q_heads, kv_heads;
+  bool causal;
+  bool has_scale;
+  float scale;
+  float softcap;
+  int64_t capture;
+  int64_t left, right;
+};
+
+/// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
+struct HeadSizes {
+  int64_t batch, heads, rows, width;
+  bool packed;
+
+  template <class C>
+  Heads<C> Place(C* data) const {
+    return packed ? Heads<C>{data, rows * heads * width, width, heads * width}
+                  : Heads<C>{data, heads * rows * width, rows * width, width};
+  }
+};
+
+HeadSizes ReadSizes(const Shape& shape, int64_t heads, std::string_view name) {
+  if (shape.rank() == 4) return {shape[0], shape[1], shape[2], shape[3], false};
+  Require(shape.rank() == 3, "{} is {}; 3 or 4 dimensions are expected", name, shape.ToString());
+  Require(heads > 0 && shape[2] % heads == 0, "{} is {}, which does not divide into {} heads", name, shape.ToString(), heads);
+  return {shape[0], heads, shape[1], shape[2] / heads, true};
+}
+
+/// past and current rows one after the other, as [batch, heads, rows, width].
+void Concatenate(ThreadPool& threads, const Tensor* past, int64_t past_rows, const Tensor& current, const HeadSizes& sizes, uint8_t* out) {
+  const auto element = static_cast<int64_t>(BitWidth(current.type()) / 8);
+  const int64_t row = sizes.width * element;
+  const auto place = sizes.Place(static_cast<const uint8_t*>(current.raw()));
+  threads.ParallelFor(sizes.batch * sizes.heads, static_cast<double>((past_rows + sizes.rows) * row) * 0.1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      uint8_t* to = out + i * (past_rows + sizes.rows) * row;
+      if (past_rows > 0) {
+        std::memcpy(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row, static_cast<size_t>(past_rows * row));
+        to += past_rows * row;
+      }
+      const uint8_t* from = place.data + i / sizes.heads * place.batch * element + i % sizes.heads * place.head * element;
+      for (int64_t r = 0; r < sizes.rows; ++r) std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
+    }
+  });
+}
+
+template <class C>
+const C* ReadMask(KernelContext& context, const Tensor& mask) {
+  const int64_t count = mask.num_elements();
+  if (mask.is(ElementTypeOf<C>)) return mask.data<C>();
+  C* out = context.scratch<C>(static_cast<size_t>(count)).data();
+  if (mask.is(ElementType::kBool)) {
+    const auto* allowed = static_cast<const uint8_t*>(mask.raw());
+    for (int64_t i = 0; i < count; ++i) out[i] = allowed[i] != 0 ? C{0} : -std::numeric_limits<C>::infinity();
+  } else {
+    VisitType(NumberTypes{}, mask.type(), [&]<class T>() {
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(mask.data<T>()[i]);
+    });
+  }
+  return out;
+}
+
+template <class C>
+AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const AttentionSizes& sizes) {
+  AttentionBias<C> bias;
+  if (mask == nullptr) return bias;
+  const Shape& shape = mask->shape();
+  const int64_t wanted[3] = {sizes.batch, sizes.query_heads, sizes.queries};
+  Require(shape.rank() >= 1 && shape.rank() <= 4 && shape.back() <= sizes.keys, "attn_mask {} does not broadcast to [{},{},{},{}]",
+          shape.ToString(), wanted[0], wanted[1], wanted[2], sizes.keys);
+  bias.keys = shape.back();
+  int64_t* strides[3] = {&bias.batch, &bias.head, &bias.row};
+  int64_t stride = bias.keys;
+  for (size_t axis = 3; axis-- > 0;) {
+    const size_t skipped = 4 - shape.rank();
+    if (axis < skipped) break;
+    const int64_t dim = shape[axis - skipped];
+    Require(dim == 1 || dim == wanted[axis], "attn_mask {} does not broadcast to [{},{},{},{}]", shape.ToString(), wanted[0], wanted[1],
+            wanted[2], sizes.keys);
+    *strides[axis] = dim == 1 ? 0 : stride;
+    stride *= dim;
+  }
+  bias.data = ReadMask<C>(context, *mask);
+  return bias;
+}
+
+template <class C>
+class Attention final : public Kernel {
+ public:
+  explicit Attention(const KernelInfo& info) : attributes_(info) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& q = context.required_input(0);
+    const Tensor& k = context.required_input(1);
+    const Tensor& v = context.required_input(2);
+    const Tensor* past_key = context.input(4);
+    const Tensor* past_value = context.input(5);
+    const HeadSizes q_sizes = ReadSizes(q.shape(), attributes_.q_heads, "Q");
+    const HeadSizes k_sizes = ReadSizes(k.shape(), attributes_.kv_heads, "K");
+    const HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, "V");
+    const int64_t past = PastRows(past_key, past_value, k_sizes, v_sizes);
+    AttentionProblem<C> problem;
+    problem.sizes = Combine(q_sizes, k_sizes, v_sizes, past);
+    problem.q = q_sizes.Place(RealView<C>(context, q));
+    problem.k = WithPast(context, 1, past_key, past, k, k_sizes);
+    problem.v = WithPast(context, 2, past_value, past, v, v_sizes);
+    problem.scale = static_cast<C>(attributes_.has_scale ? static_cast<double>(attributes_.scale)
+                                                         : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
+    problem.softcap = static_cast<C>(attributes_.softcap);
+    problem.bias = FitMask<C>(context, context.input(3), problem.sizes);
+    problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
+    HeadSizes y_sizes = q_sizes;
+    y_sizes.width = v_sizes.width;
+    Tensor* y = context.output(0, y_sizes.packed ? Shape{y_sizes.batch, y_sizes.rows, y_sizes.heads * y_sizes.width}
+                                                 : Shape{y_sizes.batch, y_sizes.heads, y_sizes.rows, y_sizes.width});
+    Tensor* captured = nullptr;
+    if (context.has_output(3)) {
+      const AttentionSizes& s = problem.sizes;
+      captured = context.output(3, Shape{s.batch, s.query_heads, s.queries, s.keys});
+    }
+    if (y == nullptr) return;
+    RealResult<C> result(context, *y);
+    problem.y = y_sizes.Place(result.data());
+    if (captured == nullptr) {
+      ScaledDotProduct<C>(context, problem).Run();
+    } else {
+      RealResult<C> capture(context, *captured);
+      problem.capture = static_cast<CaptureStage>(attributes_.capture);
+      problem.captured = capture.data();
+      ScaledDotProduct<C>(context, problem).Run();
+      capture.Finish();
+    }
+    result.Finish();
+  }
+
+ private:
+  static int64_t PastRows(const Tensor* key, const Tensor* value, const HeadSizes& k, const HeadSizes& v) {
+    Require((key == nullptr) == (value == nullptr), "past_key and past_value must be given together");
+    if (key == nullptr) return 0;
+    const auto fits = [](const Tensor& past, const HeadSizes& sizes) {
+      const Shape& s = past.shape();
+      return s.rank() == 4 && s[0] == sizes.batch && s[1] == sizes.heads && s[3] == sizes.width;
+    };
+    Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2],
+            "past_key {} and past_value {} do not fit K and V", key->shape().ToString(), value->shape().ToString());
+    return key->shape()[2];
+  }
+
+  static AttentionSizes Combine(const HeadSizes& q, const HeadSizes& k, const HeadSizes& v, int64_t past) {
+    Require(q.batch == k.batch && q.batch == v.batch, "the batch is {} in Q, {} in K and {} in V", q.batch, k.batch, v.batch);
+    Require(q.width == k.width, "the head size is {} in Q and {} in K", q.width, k.width);
+    Require(k.heads == v.heads && k.rows == v.rows, "K has {} heads of {} rows, V {} of {}", k.heads, k.rows, v.heads, v.rows);
+    Require(k.heads > 0 && q.heads % k.heads == 0, "{} query heads are no multiple of {} key heads", q.heads, k.heads);
+    return {q.batch, q.heads, k.heads, q.rows, CheckedAdd(past, k.rows), q.width, v.width};
+  }
+
+  /// Keys or values with the past before them, which may also be output `i`.
+  Heads<const C> WithPast(KernelContext& context, size_t i, const Tensor* past, int64_t past_rows, const Tensor& current,
+                          const HeadSizes& sizes) const {
+    const bool wanted = context.has_output(i);
+    if (past_rows == 0 && !wanted) return sizes.Place(RealView<C>(context, current));
+    HeadSizes total = sizes;
+    total.rows += past_rows;
+    total.packed = false;
+    const Shape shape{total.batch, total.heads, total.rows, total.width};
+    Tensor local;
+    Tensor* present = wanted ? context.output(i, shape) : nullptr;
+    if (present == nullptr) {
+      const size_t bytes = ByteSize(current.type(), shape.num_elements());
+      local = Tensor::View(current.type(), shape, context.scratch<uint8_t>(bytes).data());
+      present = &local;
+    }
+    Concatenate(context.threads(), past, past_rows, current, sizes, static_cast<uint8_t*>(present->mutable_raw()));
+    return total.Place(RealView<C>(context, *present));
+  }
+
+  static const int64_t* Lengths(KernelContext& context, const AttentionSizes& sizes, const Tensor* past_key) {
+    const Tensor* lengths = context.input(6);
+    if (lengths == nullptr) return nullptr;
+    Require(past_key == nullptr, "nonpad_kv_seqlen cannot be combined with past_key");
+    Require(lengths->num_elements() == sizes.batch, "nonpad_kv_seqlen has {} values, the batch has {}", lengths->num_elements(), sizes.batch);
+    for (int64_t length : lengths->values<int64_t>()) {
+      Require(length >= 0 && length <= sizes.keys, "nonpad_kv_seqlen holds {}, there are {} keys", length, sizes.keys);
+    }
+    return lengths->data<int64_t>();
+  }
+
+  AttentionAttributes attributes_;
+};
+
+}  // namespace
+
+void RegisterAttention(KernelRegistry& registry) {
+  registry.Add(Op("Attention").Types(0, kFloats).Types(1, kFloats).Types(2, kFloats).Factory([](const KernelInfo& info) {
+    const bool wide = info.input_type(0) == ElementType::kDouble || info.input_type(2) == ElementType::kDouble;
+    return wide ? std::unique_ptr<Kernel>(std::make_unique<Attention<double>>(info))
+                : std::unique_ptr<Kernel>(std::make_unique<Attention<float>>(info));
+  }));
+}
+
+}  // namespace tessera::cpu
