@@ -1,0 +1,140 @@
+// DFT (ai.onnx 17, 20).
+
+#include <cmath>
+
+#include "base/checked.h"
+#include "ops/ops.h"
+#include "ops/signal/transform.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Signals lie along the middle axis of [outer, points, inner, components].
+struct Layout {
+  int64_t points = 0;
+  int64_t inner = 1;
+  int64_t components = 1;
+  int64_t At(int64_t signal) const { return (signal / inner * points * inner + signal % inner) * components; }
+  int64_t step() const { return inner * components; }
+};
+
+template <class T>
+class Dft final : public Kernel {
+  using F = SignalNumber<T>;
+
+ public:
+  explicit Dft(const KernelInfo& info)
+      : axis_(info.since_version() < 20 ? info.attribute<int64_t>("axis", 1) : -2),
+        axis_input_(info.since_version() >= 20),
+        inverse_(info.attribute<int64_t>("inverse", 0) != 0),
+        onesided_(info.attribute<int64_t>("onesided", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& shape = input.shape();
+    const auto rank = static_cast<int64_t>(shape.rank());
+    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape.ToString());
+    const int64_t given = axis_input_ ? ReadLength(context, 2, axis_) : axis_;
+    const int64_t axis = given < 0 ? given + rank : given;
+    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape.ToString());
+    const auto a = static_cast<size_t>(axis);
+    const int64_t default_length = inverse_ && onesided_ ? 2 * (shape[a] - 1) : shape[a];
+    const int64_t length = ReadLength(context, 1, default_length);
+    Require(length >= 1 && length < (int64_t{1} << 31), "dft_length is {}", length);
+
+    Layout in{.points = shape[a], .inner = shape.SizeOfRange(a + 1, shape.rank() - 1), .components = shape.back()};
+    Layout out = in;
+    out.points = onesided_ && !inverse_ ? length / 2 + 1 : length;
+    out.components = onesided_ && inverse_ ? 1 : 2;
+    Shape out_shape = shape;
+    out_shape[a] = out.points;
+    out_shape[shape.rank() - 1] = out.components;
+    Tensor* output = context.output(0, out_shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+
+    const auto spectrum = cache_.Get(length);
+    const T* source = input.data<T>();
+    T* target = output->template mutable_data<T>();
+    const int64_t signals = shape.SizeOfRange(0, a) * in.inner;
+    const int64_t size = CheckedAdd(CheckedMul(length + 2, int64_t{2}), spectrum->scratch());
+    ForEachSignal<F>(context, signals, size, TransformCost(length), [&](int64_t i, F* memory) {
+      F *re = memory, *im = memory + length + 2, *scratch = im + length + 2;
+      Transform(*spectrum, in, source + in.At(i), re, im, scratch);
+      Store(out, re, im, target + out.At(i));
+    });
+  }
+
+ private:
+  static void Load(const Layout& in, const T* source, int64_t length, F* re, F* im) {
+    const int64_t points = std::min(length, in.points), step = in.step();
+    for (int64_t k = 0; k < points; ++k) re[k] = static_cast<F>(source[k * step]);
+    std::fill(re + points, re + length, F{0});
+    if (im == nullptr) return;
+    if (in.components == 2) {
+      for (int64_t k = 0; k < points; ++k) im[k] = static_cast<F>(source[k * step + 1]);
+      std::fill(im + points, im + length, F{0});
+    } else {
+      std::fill_n(im, length, F{0});
+    }
+  }
+
+  void Transform(const Spectrum<F>& spectrum, const Layout& in, const T* source, F* re, F* im, F* scratch) const {
+    const int64_t length = spectrum.length();
+    if (!inverse_) {
+      if (in.components == 2) {
+        Load(in, source, length, re, im);
+        return spectrum.Complex(re, im, scratch);
+      }
+      Load(in, source, length, re, nullptr);
+      spectrum.Real(re, im, scratch);
+      if (!onesided_) {
+        for (int64_t k = length / 2 + 1; k < length; ++k) {
+          re[k] = re[length - k];
+          im[k] = -im[length - k];
+        }
+      }
+      return;
+    }
+    Load(in, source, length, re, im);
+    if (onesided_) {
+      // Only the first half is given: the rest is its mirror image, and what has no partner is real.
+      im[0] = 0;
+      if (length % 2 == 0) im[length / 2] = 0;
+      for (int64_t k = length / 2 + 1; k < length; ++k) {
+        re[k] = re[length - k];
+        im[k] = -im[length - k];
+      }
+    }
+    spectrum.Complex(im, re, scratch);  // swapped: the inverse
+    const F scale = F{1} / static_cast<F>(length);
+    for (int64_t k = 0; k < length; ++k) re[k] *= scale;
+    for (int64_t k = 0; k < length; ++k) im[k] *= scale;
+  }
+
+  static void Store(const Layout& out, const F* re, const F* im, T* target) {
+    const int64_t step = out.step();
+    if (out.components == 1) {
+      for (int64_t k = 0; k < out.points; ++k) target[k * step] = static_cast<T>(re[k]);
+      return;
+    }
+    for (int64_t k = 0; k < out.points; ++k) {
+      target[k * step] = static_cast<T>(re[k]);
+      target[k * step + 1] = static_cast<T>(im[k]);
+    }
+  }
+
+  int64_t axis_;
+  bool axis_input_;
+  bool inverse_;
+  bool onesided_;
+  SpectrumCache<F> cache_;
+};
+
+}  // namespace
+
+void RegisterDft(KernelRegistry& registry) {
+  registry.Add(Op("DFT").Versions(17).Types(0, kFloats).Factory(MakeTyped<Dft, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

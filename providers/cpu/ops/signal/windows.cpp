@@ -1,0 +1,144 @@
+// HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix (ai.onnx 17): tables of numbers made from a few scalars.
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ops/ops.h"
+#include "ops/signal/transform.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+T FromDouble(double x) {
+  if constexpr (std::is_integral_v<T>) {
+    // Out of range casts are undefined; NaN becomes 0.
+    if (!(x > static_cast<double>(std::numeric_limits<T>::min()))) return x < 0 ? std::numeric_limits<T>::min() : T{0};
+    if (x >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  }
+  return static_cast<T>(x);
+}
+
+ElementType OutputType(const KernelInfo& info) {
+  const auto type = info.attribute<int64_t>("output_datatype", static_cast<int64_t>(ElementType::kFloat));
+  Require(type > 0 && type < kElementTypeCount && kNumbers.contains(static_cast<ElementType>(type)),
+          "output_datatype is {}, a number type is expected", type);
+  return static_cast<ElementType>(type);
+}
+
+/// a0 - a1 cos(t) + a2 cos(2 t), t from 0 to 2 pi.
+class CosineWindow : public Kernel {
+ public:
+  CosineWindow(const KernelInfo& info, double a0, double a1, double a2)
+      : type_(OutputType(info)), periodic_(info.attribute<int64_t>("periodic", 1) != 0), a0_(a0), a1_(a1), a2_(a2) {}
+
+  void Compute(KernelContext& context) override {
+    context.required_input(0);
+    const int64_t size = ReadLength(context, 0, 0);
+    Require(size >= 0, "size is {}", size);
+    Tensor* output = context.output(0, type_, Shape{size});
+    if (output == nullptr) return;
+    const double step = 2 * std::numbers::pi / static_cast<double>(periodic_ ? size : size - 1);
+    VisitType(NumberTypes{}, type_, [&]<class T>() {
+      T* out = output->template mutable_data<T>();
+      context.threads().ParallelFor(size, 30, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const double t = static_cast<double>(i) * step;
+          const double third = a2_ == 0 ? 0.0 : a2_ * std::cos(2 * t);
+          out[i] = FromDouble<T>(a0_ - a1_ * std::cos(t) + third);
+        }
+      });
+    });
+  }
+
+ private:
+  ElementType type_;
+  bool periodic_;
+  double a0_, a1_, a2_;
+};
+
+class HannWindow final : public CosineWindow {
+ public:
+  explicit HannWindow(const KernelInfo& info) : CosineWindow(info, 0.5, 0.5, 0) {}
+};
+class HammingWindow final : public CosineWindow {
+ public:
+  explicit HammingWindow(const KernelInfo& info) : CosineWindow(info, 25.0 / 46.0, 21.0 / 46.0, 0) {}
+};
+class BlackmanWindow final : public CosineWindow {
+ public:
+  explicit BlackmanWindow(const KernelInfo& info) : CosineWindow(info, 0.42, 0.5, 0.08) {}
+};
+
+double ReadNumber(KernelContext& context, size_t index) {
+  const Tensor& tensor = context.required_input(index);
+  Require(tensor.num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor.shape().ToString());
+  return VisitType(FloatTypes{}, tensor.type(), [&]<class T>() -> double { return static_cast<double>(*tensor.data<T>()); });
+}
+
+class MelWeightMatrix final : public Kernel {
+ public:
+  explicit MelWeightMatrix(const KernelInfo& info) : type_(OutputType(info)) {}
+
+  void Compute(KernelContext& context) override {
+    for (size_t i = 0; i < 3; ++i) context.required_input(i);
+    const int64_t mels = ReadLength(context, 0, 0), length = ReadLength(context, 1, 0), rate = ReadLength(context, 2, 0);
+    const double low = Mel(ReadNumber(context, 3)), high = Mel(ReadNumber(context, 4));
+    Require(mels >= 1 && mels < kLimit, "num_mel_bins is {}", mels);
+    Require(length >= 1 && length < kLimit, "dft_length is {}", length);
+    Require(rate >= 1, "sample_rate is {}", rate);
+    Require(std::isfinite(low) && std::isfinite(high), "lower_edge_hertz or upper_edge_hertz is out of range");
+    const int64_t bins = length / 2 + 1;
+    Tensor* output = context.output(0, type_, Shape{bins, mels});
+    if (output == nullptr) return;
+
+    const std::span<int64_t> edges = context.scratch<int64_t>(static_cast<size_t>(mels + 2));
+    const double step = (high - low) / static_cast<double>(mels + 2);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const double hertz = 700 * std::expm1((static_cast<double>(i) * step + low) / 2595 * std::numbers::ln10);
+      const double bin = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+      Require(bin >= 0 && bin <= static_cast<double>(i + 1 == edges.size() ? bins : bins - 1), "mel band {} lies at spectrogram bin {} of {}", i, bin, bins);
+      edges[i] = static_cast<int64_t>(bin);
+    }
+    VisitType(NumberTypes{}, type_, [&]<class T>() { Fill(edges, bins, mels, output->template mutable_data<T>()); });
+  }
+
+ private:
+  static constexpr int64_t kLimit = int64_t{1} << 31;
+
+  static double Mel(double hertz) { return 2595 * std::log1p(hertz / 700) / std::numbers::ln10; }
+
+  template <class T>
+  static void Fill(std::span<const int64_t> edges, int64_t bins, int64_t mels, T* out) {
+    std::fill_n(out, bins * mels, T{});
+    for (int64_t i = 0; i < mels; ++i) {
+      const int64_t low = edges[static_cast<size_t>(i)], center = edges[static_cast<size_t>(i + 1)],
+                    high = edges[static_cast<size_t>(i + 2)];
+      if (center == low) {
+        out[center * mels + i] = FromDouble<T>(1);
+      } else {
+        for (int64_t j = low; j <= center; ++j) {
+          out[j * mels + i] = FromDouble<T>(static_cast<double>(j - low) / static_cast<double>(center - low));
+        }
+      }
+      for (int64_t j = center; j < high; ++j) {
+        out[j * mels + i] = FromDouble<T>(static_cast<double>(high - j) / static_cast<double>(high - center));
+      }
+    }
+  }
+
+  ElementType type_;
+};
+
+}  // namespace
+
+void RegisterWindows(KernelRegistry& registry) {
+  registry.Add(Op("HannWindow").Versions(17).Make<HannWindow>());
+  registry.Add(Op("HammingWindow").Versions(17).Make<HammingWindow>());
+  registry.Add(Op("BlackmanWindow").Versions(17).Make<BlackmanWindow>());
+  registry.Add(Op("MelWeightMatrix").Versions(17).Make<MelWeightMatrix>());
+}
+
+}  // namespace tessera::cpu
