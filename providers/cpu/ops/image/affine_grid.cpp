@@ -1,0 +1,75 @@
+// AffineGrid (ai.onnx 20).
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T>
+class AffineGrid final : public Kernel {
+  using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+ public:
+  explicit AffineGrid(const KernelInfo& info) : align_corners_(info.attribute<int64_t>("align_corners", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& theta = context.required_input(0);
+    const Tensor& size = context.required_input(1);
+    Require(size.is(ElementType::kInt64) && size.shape().rank() == 1 && (size.num_elements() == 4 || size.num_elements() == 5),
+            "size is {}, 4 or 5 numbers are expected", size.shape().ToString());
+    const int64_t axes = size.num_elements() - 2;
+    const int64_t* dims = size.data<int64_t>();
+    for (int64_t i = 0; i < axes + 2; ++i) Require(dims[i] >= 0, "size {} is negative", dims[i]);
+    const Shape expected{dims[0], axes, axes + 1};
+    Require(theta.shape() == expected, "theta is {}, {} is expected", theta.shape().ToString(), expected.ToString());
+    Shape shape(static_cast<size_t>(axes) + 2);
+    shape[0] = dims[0];
+    for (int64_t i = 0; i < axes; ++i) shape[static_cast<size_t>(i) + 1] = dims[i + 2];
+    shape[static_cast<size_t>(axes) + 1] = axes;
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+
+    const int64_t depth = axes == 3 ? dims[2] : 1, height = dims[axes], width = dims[axes + 1];
+    T* out = output->template mutable_data<T>();
+    const T* matrices = theta.data<T>();
+    context.threads().ParallelFor(dims[0] * depth * height, static_cast<double>(width * axes), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* matrix = matrices + row / (depth * height) * axes * (axes + 1);
+        const F y = Coordinate(row % height, height), z = Coordinate(row / height % depth, depth);
+        T* target = out + row * width * axes;
+        F slope[3], offset[3];
+        for (int64_t i = 0; i < axes; ++i) {
+          const T* line = matrix + i * (axes + 1);
+          slope[i] = static_cast<F>(line[0]);
+          offset[i] = static_cast<F>(line[1]) * y + static_cast<F>(line[axes]);
+          if (axes == 3) offset[i] += static_cast<F>(line[2]) * z;
+        }
+        for (int64_t x = 0; x < width; ++x) {
+          const F position = Coordinate(x, width);
+          for (int64_t i = 0; i < axes; ++i) *target++ = static_cast<T>(slope[i] * position + offset[i]);
+        }
+      }
+    });
+  }
+
+ private:
+  /// Pixel `i` of `n` on [-1, 1]; a single pixel lies in the middle.
+  F Coordinate(int64_t i, int64_t n) const {
+    if (n == 1) return 0;
+    const double step = 2.0 / static_cast<double>(align_corners_ ? n - 1 : n);
+    return static_cast<F>(-1.0 + (static_cast<double>(i) + (align_corners_ ? 0.0 : 0.5)) * step);
+  }
+
+  bool align_corners_;
+};
+
+}  // namespace
+
+void RegisterAffineGrid(KernelRegistry& registry) {
+  registry.Add(Op("AffineGrid").Versions(20).Types(0, kFloats).Factory(MakeTyped<AffineGrid, FloatTypes>));
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,72 @@
+// PNG through libpng, and WebP through libwebp.
+
+#include <png.h>
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <csetjmp>
+
+#include "ops/image/image_decoder.h"
+
+namespace tessera::cpu {
+namespace {
+
+struct Source {
+  ImageBytes bytes;
+  size_t position = 0;
+};
+
+void Read(png_structp png, png_bytep out, size_t count) {
+  auto* source = static_cast<Source*>(png_get_io_ptr(png));
+  if (count > source->bytes.size() - source->position) png_error(png, "end of data");
+  std::copy_n(source->bytes.data() + source->position, count, out);
+  source->position += count;
+}
+
+void Leave(png_structp png, png_const_charp) { png_longjmp(png, 1); }
+void Ignore(png_structp, png_const_charp) {}
+
+/// Nothing with a destructor may be made between setjmp and an error.
+bool Run(png_structp png, png_infop info, Source* source, DecodedImage* image, std::vector<png_bytep>* rows) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  png_set_read_fn(png, source, Read);
+  png_read_info(png, info);
+  png_uint_32 width = 0, height = 0;
+  int depth = 0, color = 0;
+  png_get_IHDR(png, info, &width, &height, &depth, &color, nullptr, nullptr, nullptr);
+  if (depth == 16) png_set_strip_16(png);
+  if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+  if ((color & PNG_COLOR_MASK_COLOR) == 0) {
+    if (depth < 8) png_set_expand_gray_1_2_4_to_8(png);
+    png_set_gray_to_rgb(png);
+  }
+  png_set_strip_alpha(png);
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  if (!image->Reset(width, height) || png_get_rowbytes(png, info) != static_cast<size_t>(width) * 3) return false;
+  rows->resize(height);
+  for (size_t y = 0; y < rows->size(); ++y) (*rows)[y] = image->rgb.data() + y * static_cast<size_t>(width) * 3;
+  png_read_image(png, rows->data());
+  return true;
+}
+
+}  // namespace
+
+bool DecodePng(ImageBytes bytes, DecodedImage& image) {
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, Leave, Ignore);
+  if (png == nullptr) return false;
+  png_infop info = png_create_info_struct(png);
+  Source source{bytes};
+  std::vector<png_bytep> rows;
+  const bool decoded = info != nullptr && Run(png, info, &source, &image, &rows);
+  png_destroy_read_struct(&png, &info, nullptr);
+  return decoded;
+}
+
+bool DecodeWebp(ImageBytes bytes, DecodedImage& image) {
+  int width = 0, height = 0;
+  if (!WebPGetInfo(bytes.data(), bytes.size(), &width, &height) || !image.Reset(width, height)) return false;
+  return WebPDecodeRGBInto(bytes.data(), bytes.size(), image.rgb.data(), image.rgb.size(), width * 3) != nullptr;
+}
+
+}  // namespace tessera::cpu
