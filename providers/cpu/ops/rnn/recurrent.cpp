@@ -1,0 +1,375 @@
+#include "ops/rnn/recurrent.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace tessera::cpu {
+namespace {
+
+struct FunctionTerms {
+  std::string_view name;  // lower case
+  RecurrentFunction function;
+  bool has_alpha, has_beta;
+  float alpha, beta;  // defaults
+};
+
+constexpr FunctionTerms kFunctions[] = {
+    {"tanh", RecurrentFunction::kTanh, false, false, 0, 0},
+    {"sigmoid", RecurrentFunction::kSigmoid, false, false, 0, 0},
+    {"relu", RecurrentFunction::kRelu, false, false, 0, 0},
+    {"affine", RecurrentFunction::kAffine, true, true, 1, 0},
+    {"leakyrelu", RecurrentFunction::kLeakyRelu, true, false, 0.01f, 0},
+    {"thresholdedrelu", RecurrentFunction::kThresholdedRelu, true, false, 1, 0},
+    {"scaledtanh", RecurrentFunction::kScaledTanh, true, true, 1, 1},
+    {"hardsigmoid", RecurrentFunction::kHardSigmoid, true, true, 0.2f, 0.5f},
+    {"elu", RecurrentFunction::kElu, true, false, 1, 0},
+    {"softsign", RecurrentFunction::kSoftsign, false, false, 0, 0},
+    {"softplus", RecurrentFunction::kSoftplus, false, false, 0, 0},
+};
+
+const FunctionTerms& FindFunction(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const FunctionTerms& terms : kFunctions) {
+    if (terms.name == name) return terms;
+  }
+  Fail(ErrorCode::kInvalidGraph, "activation '{}' is unknown", name);
+}
+
+size_t Directions(const KernelInfo& info) {
+  const auto direction = info.attribute<std::string>("direction", "forward");
+  Require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
+          "direction is '{}'; forward, reverse or bidirectional is expected", direction);
+  return direction == "bidirectional" ? 2 : 1;
+}
+
+}  // namespace
+
+std::vector<RecurrentActivation> ParseActivations(const KernelInfo& info, size_t directions,
+                                                  std::initializer_list<RecurrentFunction> defaults) {
+  const auto names = info.attribute<std::vector<std::string>>("activations", {});
+  const auto alphas = info.attribute<std::vector<float>>("activation_alpha", {});
+  const auto betas = info.attribute<std::vector<float>>("activation_beta", {});
+  std::vector<RecurrentActivation> activations;
+  if (names.empty()) {
+    for (size_t d = 0; d < directions; ++d) {
+      for (RecurrentFunction function : defaults) activations.push_back({function, 0, 0});
+    }
+  } else {
+    const size_t count = defaults.size() * directions;
+    // RNN's schema gives two names by default, whatever the direction.
+    Require(names.size() >= count, "{} activations are named, {} are expected", names.size(), count);
+    // One number for each activation, or only for those that take one, in their order.
+    size_t alpha = 0, beta = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const FunctionTerms& terms = FindFunction(names[i]);
+      RecurrentActivation activation{terms.function, terms.alpha, terms.beta};
+      const size_t a = alphas.size() == names.size() ? i : alpha, b = betas.size() == names.size() ? i : beta;
+      if (terms.has_alpha && a < alphas.size()) activation.alpha = alphas[a];
+      if (terms.has_beta && b < betas.size()) activation.beta = betas[b];
+      alpha += terms.has_alpha;
+      beta += terms.has_beta;
+      activations.push_back(activation);
+    }
+  }
+  return activations;
+}
+
+template <class T>
+Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations,
+                        bool has_cell)
+    : directions_(static_cast<int64_t>(Directions(info))),
+      splits_(std::move(splits)),
+      activations_(ParseActivations(info, Directions(info), activations)),
+      has_cell_(has_cell),
+      reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
+      batch_first_(info.attribute<int64_t>("layout", 0) != 0),
+      hidden_(info.attribute<int64_t>("hidden_size", 0)) {
+  for (int64_t split : splits_) gates_ += split;
+  if (info.has_attribute("clip")) {
+    clip_ = static_cast<F>(info.attribute<float>("clip"));
+    Require(clip_ > 0, "clip is {}", clip_);
+  }
+  const int64_t all[] = {gates_};
+  packed_w_ = PackConstant(info, 1, "recurrent.w", all);
+  packed_r_ = PackConstant(info, 2, "recurrent.r", splits_);
+}
+
+/// Weights are [directions, gates * hidden, inner]; every part of every direction becomes panels of its own.
+template <class T>
+auto Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits) const
+    -> std::shared_ptr<const Packed> {
+  auto packed = std::make_shared<Packed>();
+  const int64_t hidden = hidden_;
+  size_t total = 0;
+  for (int64_t d = 0; d < directions_; ++d) {
+    for (int64_t split : splits) {
+      packed->offsets.push_back(total);
+      total += (PackedGemmBSize<F>(inner, split * hidden) + 15) / 16 * 16;
+    }
+  }
+  packed->numbers.resize(total);
+  std::vector<F> converted;
+  size_t part = 0;
+  for (int64_t d = 0; d < directions_; ++d) {
+    for (int64_t split : splits) {
+      const int64_t rows = split * hidden;
+      const F* source;
+      if constexpr (std::is_same_v<F, T>) {
+        source = weights;
+      } else {
+        converted.resize(static_cast<size_t>(rows * inner));
+        for (size_t i = 0; i < converted.size(); ++i) converted[i] = static_cast<F>(weights[i]);
+        source = converted.data();
+      }
+      PackGemmB<F>(threads, inner, rows, source, 1, inner, packed->numbers.data() + packed->offsets[part++]);
+      weights += rows * inner;
+    }
+  }
+  return packed;
+}
+
+template <class T>
+auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const
+    -> std::shared_ptr<const Packed> {
+  const Tensor* weights = info.constant_input(input);
+  if (weights == nullptr || !weights->is(ElementTypeOf<T>) || hidden_ <= 0 || weights->num_elements() == 0) return nullptr;
+  const Shape& shape = weights->shape();
+  if (shape.rank() != 3 || shape[0] != directions_ || shape[1] != gates_ * hidden_) return nullptr;  // Compute complains
+  const auto made = info.SharedPrepack(*weights, key, [&]() -> std::shared_ptr<const void> {
+    return Pack(info.threads(), weights->data<T>(), shape[2], splits);
+  });
+  return std::static_pointer_cast<const Packed>(made);
+}
+
+template <class T>
+RecurrentSizes Recurrent<T>::Sizes(const KernelContext& context) const {
+  const Shape& x = context.required_input(0).shape();
+  const Shape& r = context.required_input(2).shape();
+  Require(x.rank() == 3, "X is {}, three axes are expected", x.ToString());
+  Require(r.rank() == 3, "R is {}, three axes are expected", r.ToString());
+  Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r.ToString());
+  return {.steps = x[batch_first_ ? 1 : 0], .batch = x[batch_first_ ? 0 : 1], .input = x[2], .hidden = r[2], .directions = directions_};
+}
+
+template <class T>
+void Recurrent<T>::CheckShapes(const KernelContext& context, const RecurrentSizes& s) const {
+  Require(s.hidden < (int64_t{1} << 31), "hidden_size is {}", s.hidden);
+  context.required_input(1);
+  const int64_t gates = gates_ * s.hidden;
+  const auto check = [&](size_t input, const char* name, const Shape& expected) {
+    const Tensor* tensor = context.input(input);
+    if (tensor == nullptr) return;
+    Require(tensor->shape() == expected && tensor->is(ElementTypeOf<T>), "{} is {} of {}, {} of {} is expected", name,
+            tensor->shape().ToString(), ElementTypeName(tensor->type()), expected.ToString(), ElementTypeName(ElementTypeOf<T>));
+  };
+  const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
+  check(1, "W", {s.directions, gates, s.input});
+  check(2, "R", {s.directions, gates, s.hidden});
+  check(3, "B", {s.directions, 2 * gates});
+  check(5, "initial_h", state);
+  if (has_cell_) {
+    check(6, "initial_c", state);
+    check(7, "P", {s.directions, 3 * s.hidden});
+  }
+  if (const Tensor* lengths = context.input(4)) {
+    Require(lengths->is(ElementType::kInt32) && lengths->shape() == Shape{s.batch}, "sequence_lens is {} of {}, [{}] of int32 is expected",
+            lengths->shape().ToString(), ElementTypeName(lengths->type()), s.batch);
+    for (int32_t length : lengths->values<int32_t>()) {
+      Require(length >= 0 && length <= s.steps, "sequence length {} is outside [0, {}]", length, s.steps);
+    }
+  }
+}
+
+template <class T>
+auto Recurrent<T>::Numbers(KernelContext& context, size_t input) const -> const F* {
+  const Tensor* tensor = context.input(input);
+  if (tensor == nullptr) return nullptr;
+  if constexpr (std::is_same_v<F, T>) {
+    return tensor->data<T>();
+  } else {
+    const std::span<F> numbers = context.scratch<F>(static_cast<size_t>(tensor->num_elements()));
+    const T* elements = tensor->data<T>();
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<F>(elements[i]);
+    return numbers.data();
+  }
+}
+
+/// gates[direction, position of X, gate] = X * W + bias, for all steps.
+template <class T>
+void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const Packed* packed_w, const F* bias,
+                                 F* gates) const {
+  const F* x = Numbers(context, 0);
+  const F* w = packed_w == nullptr ? Numbers(context, 1) : nullptr;
+  const int64_t width = gates_ * s.hidden;
+  const std::span<F> sums = context.scratch<F>(static_cast<size_t>(width));
+  for (int64_t d = 0; d < s.directions; ++d) {
+    GemmArgs<F> args;
+    args.m = s.steps * s.batch;
+    args.n = width;
+    args.k = s.input;
+    args.a = x;
+    args.a_row = s.input;
+    if (packed_w != nullptr) {
+      args.packed_b = packed_w->numbers.data() + packed_w->offsets[static_cast<size_t>(d)];
+    } else {
+      args.b = w + d * width * s.input;
+      args.b_k = 1;
+      args.b_col = s.input;
+    }
+    args.c = gates + d * args.m * width;
+    args.c_row = width;
+    if (bias != nullptr) {
+      const F *of_w = bias + d * 2 * width, *of_r = of_w + width;
+      for (int64_t i = 0; i < width; ++i) sums[static_cast<size_t>(i)] = of_w[i] + (folds_bias(i / s.hidden) ? of_r[i] : F{0});
+      args.epilogue.col_bias = sums.data();
+    }
+    if (args.k == 0) {
+      for (int64_t i = 0; i < args.m * width; ++i) args.c[i] = bias == nullptr ? F{0} : sums[static_cast<size_t>(i % width)];
+      continue;
+    }
+    const size_t workspace = GemmWorkspaceSize(args, context.threads().num_threads());
+    Gemm(context.threads(), args, workspace == 0 ? nullptr : context.scratch<F>(workspace).data());
+  }
+}
+
+template <class T>
+void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
+                              const F* bias) const {
+  GemmArgs<F> args;
+  args.m = run.sizes.batch;
+  args.n = splits_[part] * run.sizes.hidden;
+  args.k = run.sizes.hidden;
+  args.a = state;
+  args.a_row = run.sizes.hidden;
+  args.packed_b = run.packed_r[part];
+  args.c = out;
+  args.c_row = out_row;
+  args.accumulate = accumulate;
+  args.epilogue.col_bias = bias;
+  Gemm<F>(*run.threads, args);
+}
+
+template <class T>
+void Recurrent<T>::FillState(const F* initial, const RecurrentSizes& s, int64_t direction, F* state) const {
+  if (initial == nullptr) {
+    std::fill_n(state, s.batch * s.hidden, F{0});
+    return;
+  }
+  for (int64_t b = 0; b < s.batch; ++b) {
+    const int64_t row = batch_first_ ? b * s.directions + direction : direction * s.batch + b;
+    std::copy_n(initial + row * s.hidden, s.hidden, state + b * s.hidden);
+  }
+}
+
+template <class T>
+void Recurrent<T>::StoreState(const RecurrentRun<F>& run, const F* state, T* out) const {
+  const RecurrentSizes& s = run.sizes;
+  for (int64_t b = 0; b < s.batch; ++b) {
+    T* target = out + (batch_first_ ? b * s.directions + run.direction : run.direction * s.batch + b) * s.hidden;
+    // A sequence without steps has no last state.
+    const bool none = run.lengths != nullptr && run.lengths[b] == 0;
+    for (int64_t i = 0; i < s.hidden; ++i) target[i] = none ? T{} : static_cast<T>(state[b * s.hidden + i]);
+  }
+}
+
+template <class T>
+void Recurrent<T>::RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h, T* y_c) const {
+  const RecurrentSizes& s = run.sizes;
+  const int64_t width = gates_ * s.hidden;
+  const bool reverse = reverse_ || run.direction == 1;
+  FillState(initial_h, s, run.direction, run.h);
+  if (has_cell_) FillState(initial_c, s, run.direction, run.c);
+  gates += run.direction * s.steps * s.batch * width;
+  run.gates_row = batch_first_ ? s.steps * width : width;
+  for (int64_t i = 0; i < s.steps; ++i) {
+    run.step = reverse ? s.steps - 1 - i : i;
+    run.gates = gates + run.step * (batch_first_ ? width : s.batch * width);
+    Step(run);
+    if (y == nullptr) continue;
+    for (int64_t b = 0; b < s.batch; ++b) {
+      const int64_t row = batch_first_ ? (b * s.steps + run.step) * s.directions + run.direction
+                                       : (run.step * s.directions + run.direction) * s.batch + b;
+      T* target = y + row * s.hidden;
+      if (!run.active(b)) {
+        std::fill_n(target, s.hidden, T{});
+      } else {
+        for (int64_t k = 0; k < s.hidden; ++k) target[k] = static_cast<T>(run.h[b * s.hidden + k]);
+      }
+    }
+  }
+  if (y_h != nullptr) StoreState(run, run.h, y_h);
+  if (y_c != nullptr) StoreState(run, run.c, y_c);
+}
+
+template <class T>
+void Recurrent<T>::Compute(KernelContext& context) {
+  const RecurrentSizes s = Sizes(context);
+  CheckShapes(context, s);
+  const auto out = [&](size_t i, const Shape& shape) -> T* {
+    Tensor* tensor = context.has_output(i) ? context.output(i, shape) : nullptr;
+    return tensor == nullptr ? nullptr : tensor->template mutable_data<T>();
+  };
+  const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
+  T* y = out(0, batch_first_ ? Shape{s.batch, s.steps, s.directions, s.hidden} : Shape{s.steps, s.directions, s.batch, s.hidden});
+  T* y_h = out(1, state);
+  T* y_c = has_cell_ ? out(2, state) : nullptr;
+  if (s.batch == 0 || s.hidden == 0) return;
+
+  const F* bias = Numbers(context, 3);
+  const F* initial_h = Numbers(context, 5);
+  const F* initial_c = has_cell_ ? Numbers(context, 6) : nullptr;
+  const F* peepholes = has_cell_ ? Numbers(context, 7) : nullptr;
+  const int64_t width = gates_ * s.hidden;
+  F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
+  InputProducts(context, s, packed_w_.get(), bias, gates);
+
+  const size_t parts = splits_.size();
+  const std::span<const F*> packed = context.scratch<const F*>(parts * static_cast<size_t>(s.directions));
+  if (packed_r_ != nullptr) {
+    for (size_t i = 0; i < packed.size(); ++i) packed[i] = packed_r_->numbers.data() + packed_r_->offsets[i];
+  } else {
+    const F* r = Numbers(context, 2);
+    for (size_t i = 0; i < packed.size(); ++i) {
+      const int64_t rows = splits_[i % parts] * s.hidden;
+      F* panel = context.scratch<F>(PackedGemmBSize<F>(s.hidden, rows)).data();
+      PackGemmB<F>(context.threads(), s.hidden, rows, r, 1, s.hidden, panel);
+      packed[i] = panel;
+      r += rows * s.hidden;
+    }
+  }
+
+  // Two directions run side by side where a step has too little work for all threads.
+  const int64_t block = s.batch * s.hidden;
+  const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
+  const Tensor* lengths = context.input(4);
+  const auto direction = [&](int64_t d) {
+    RecurrentRun<F> run{};
+    run.threads = &context.threads();
+    run.sizes = s;
+    run.direction = d;
+    run.lengths = lengths == nullptr ? nullptr : lengths->data<int32_t>();
+    run.bias = bias == nullptr ? nullptr : bias + d * 2 * width;
+    run.peepholes = peepholes == nullptr ? nullptr : peepholes + d * 3 * s.hidden;
+    run.packed_r = packed.data() + static_cast<size_t>(d) * parts;
+    run.h = states.data() + d * 4 * block;
+    run.c = run.h + block;
+    run.temp = run.h + 2 * block;
+    RunDirection(run, gates, initial_h, initial_c, y, y_h, y_c);
+  };
+  const double step_work = static_cast<double>(block) * static_cast<double>(width);
+  if (s.directions == 2 && step_work < 4e6) {
+    context.threads().ParallelFor(2, static_cast<double>(s.steps) * step_work * 0.1, [&](int64_t begin, int64_t end) {
+      for (int64_t d = begin; d < end; ++d) direction(d);
+    });
+  } else {
+    for (int64_t d = 0; d < s.directions; ++d) direction(d);
+  }
+}
+
+template class Recurrent<float>;
+template class Recurrent<double>;
+template class Recurrent<Float16>;
+template class Recurrent<BFloat16>;
+
+}  // namespace tessera::cpu

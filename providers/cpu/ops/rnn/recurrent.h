@@ -1,0 +1,110 @@
+#pragma once
+
+// What RNN, GRU and LSTM share: attributes, shapes, the product with the inputs of all steps at once, and the loop over steps.
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "simd/gemm.h"
+#include "simd/recurrent.h"
+#include "types.h"
+
+namespace tessera::cpu {
+
+/// The operator's activations, `count` for each direction.
+std::vector<RecurrentActivation> ParseActivations(const KernelInfo& info, size_t directions,
+                                                  std::initializer_list<RecurrentFunction> defaults);
+
+/// Sizes of one run.
+struct RecurrentSizes {
+  int64_t steps, batch, input, hidden, directions;
+};
+
+/// One direction of one run, at work.
+template <class F>
+struct RecurrentRun {
+  ThreadPool* threads;
+  RecurrentSizes sizes;
+  int64_t direction;
+  const int32_t* lengths;  // null: all steps
+  const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
+  const F* peepholes;      // null: none
+  const F* const* packed_r;
+  F* h;     // [batch, hidden]
+  F* c;     // the same; null: the operator has none
+  F* temp;  // [2, batch, hidden]
+  // Where this step's gates lie: rows of batch entries.
+  F* gates;
+  int64_t gates_row;
+  int64_t step;
+
+  bool active(int64_t b) const { return lengths == nullptr || step < lengths[b]; }
+  double row_cost() const { return static_cast<double>(sizes.hidden) * 6; }
+};
+
+/// T is the element type; half types are computed in float.
+template <class T>
+class Recurrent : public Kernel {
+ public:
+  using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+  void Compute(KernelContext& context) final;
+
+ protected:
+  /// `splits` are the numbers of gates in each separate product with R.
+  Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations, bool has_cell);
+
+  /// Gates of the step hold X * W (and its share of the bias): adds what depends on the state and replaces the state.
+  virtual void Step(RecurrentRun<F>& run) const = 0;
+  /// True when R's bias of gate `g` goes with W's.
+  virtual bool folds_bias(int64_t) const { return true; }
+
+  /// out (+)= state * R's part transposed (+ bias).
+  void AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
+                  const F* bias) const;
+
+  const RecurrentActivation& activation(int64_t direction, size_t i) const {
+    return activations_[static_cast<size_t>(direction) * activations_.size() / static_cast<size_t>(directions_) + i];
+  }
+
+  int64_t gates_ = 0;
+  int64_t directions_ = 1;
+  F clip_ = std::numeric_limits<F>::infinity();
+
+ private:
+  struct Packed {
+    std::vector<F> numbers;
+    std::vector<size_t> offsets;  // [direction, part]
+  };
+
+  RecurrentSizes Sizes(const KernelContext& context) const;
+  void CheckShapes(const KernelContext& context, const RecurrentSizes& sizes) const;
+  const F* Numbers(KernelContext& context, size_t input) const;
+  std::shared_ptr<const Packed> Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits) const;
+  std::shared_ptr<const Packed> PackConstant(const KernelInfo& info, size_t input, const char* key,
+                                             std::span<const int64_t> splits) const;
+  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const Packed* packed_w, const F* bias, F* gates) const;
+  void FillState(const F* initial, const RecurrentSizes& sizes, int64_t direction, F* state) const;
+  void RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h, T* y_c) const;
+  void StoreState(const RecurrentRun<F>& run, const F* state, T* out) const;
+
+  std::vector<int64_t> splits_;
+  std::vector<RecurrentActivation> activations_;
+  bool has_cell_;
+  bool reverse_ = false;
+  bool batch_first_ = false;
+  int64_t hidden_ = 0;  // 0: as R says
+  std::shared_ptr<const Packed> packed_w_, packed_r_;
+};
+
+extern template class Recurrent<float>;
+extern template class Recurrent<double>;
+extern template class Recurrent<Float16>;
+extern template class Recurrent<BFloat16>;
+
+}  // namespace tessera::cpu

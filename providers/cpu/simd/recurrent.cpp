@@ -1,0 +1,237 @@
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/recurrent.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/exp-inl.h"
+#include "simd/recurrent.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Sigmoid(D d, V x) {
+  const auto one = hn::Set(d, hn::TFromD<D>(1));
+  const V e = ExpBounded(d, hn::Neg(hn::Abs(x)));
+  const V positive = hn::Div(one, hn::Add(one, e));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, positive), positive);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V TanhOf(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(d, x));
+  } else {
+    const auto one = hn::Set(d, 1.0f);
+    const V magnitude = hn::Abs(x);
+    const V e = ExpBounded(d, hn::Mul(hn::Set(d, -2.0f), magnitude));
+    const V large = hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
+    const V z = hn::Mul(x, x);
+    V p = hn::Set(d, -5.70498872745e-3f);
+    p = hn::MulAdd(p, z, hn::Set(d, 2.06390887954e-2f));
+    p = hn::MulAdd(p, z, hn::Set(d, -5.37397155531e-2f));
+    p = hn::MulAdd(p, z, hn::Set(d, 1.33314422036e-1f));
+    p = hn::MulAdd(p, z, hn::Set(d, -3.33332819422e-1f));
+    const V small = hn::MulAdd(hn::Mul(p, z), x, x);
+    return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, large);
+  }
+}
+
+template <class F>
+F Scalar(const RecurrentActivation& activation, F x) {
+  const F alpha = static_cast<F>(activation.alpha), beta = static_cast<F>(activation.beta);
+  switch (activation.function) {
+    case RecurrentFunction::kTanh:
+      return std::tanh(x);
+    case RecurrentFunction::kSigmoid:
+      return F{1} / (F{1} + std::exp(-x));
+    case RecurrentFunction::kRelu:
+      return x > 0 ? x : F{0};
+    case RecurrentFunction::kAffine:
+      return alpha * x + beta;
+    case RecurrentFunction::kLeakyRelu:
+      return x >= 0 ? x : alpha * x;
+    case RecurrentFunction::kThresholdedRelu:
+      return x >= alpha ? x : F{0};
+    case RecurrentFunction::kScaledTanh:
+      return alpha * std::tanh(beta * x);
+    case RecurrentFunction::kHardSigmoid:
+      return std::min(std::max(alpha * x + beta, F{0}), F{1});
+    case RecurrentFunction::kElu:
+      return x >= 0 ? x : alpha * std::expm1(x);
+    case RecurrentFunction::kSoftsign:
+      return x / (1 + std::abs(x));
+    case RecurrentFunction::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  }
+  return x;
+}
+
+bool Is(const RecurrentActivation& activation, RecurrentFunction function) { return activation.function == function; }
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Clip(D d, V x, hn::TFromD<D> clip) {
+  return hn::Min(hn::Max(x, hn::Set(d, -clip)), hn::Set(d, clip));
+}
+template <class F>
+F Clip(F x, F clip) {
+  return std::min(std::max(x, -clip), clip);
+}
+
+template <class F>
+HWY_INLINE void LstmLane(const LstmRow<F>& row, int64_t i) {
+  const F old = row.c[i];
+  const auto gate = [&](const F* values, const F* peephole, F state) {
+    return Clip(values[i] + (peephole == nullptr ? F{0} : peephole[i] * state), row.clip);
+  };
+  const F in = Scalar(row.f, gate(row.input, row.peephole_input, old));
+  const F forget = row.input_forget ? 1 - in : Scalar(row.f, gate(row.forget, row.peephole_forget, old));
+  const F c = forget * old + in * Scalar(row.g, Clip(row.cell[i], row.clip));
+  row.c[i] = c;
+  row.out[i] = Scalar(row.f, gate(row.output, row.peephole_output, c)) * Scalar(row.h, Clip(c, row.clip));
+}
+
+template <class F>
+void Lstm(const LstmRow<F>& row) {
+  int64_t i = 0;
+  if (Is(row.f, RecurrentFunction::kSigmoid) && Is(row.g, RecurrentFunction::kTanh) && Is(row.h, RecurrentFunction::kTanh)) {
+    const hn::ScalableTag<F> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto gate = [&](const F* values, const F* peephole, auto state) {
+      auto x = hn::LoadU(d, values + i);
+      if (peephole != nullptr) x = hn::MulAdd(hn::LoadU(d, peephole + i), state, x);
+      return Sigmoid(d, Clip(d, x, row.clip));
+    };
+    for (; i + lanes <= row.hidden; i += lanes) {
+      const auto old = hn::LoadU(d, row.c + i);
+      const auto in = gate(row.input, row.peephole_input, old);
+      const auto forget = row.input_forget ? hn::Sub(hn::Set(d, F{1}), in) : gate(row.forget, row.peephole_forget, old);
+      const auto cell = TanhOf(d, Clip(d, hn::LoadU(d, row.cell + i), row.clip));
+      const auto c = hn::MulAdd(forget, old, hn::Mul(in, cell));
+      hn::StoreU(c, d, row.c + i);
+      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), TanhOf(d, Clip(d, c, row.clip))), d, row.out + i);
+    }
+  }
+  for (; i < row.hidden; ++i) LstmLane(row, i);
+}
+
+template <class F>
+void Reset(const GruRow<F>& row) {
+  int64_t i = 0;
+  if (Is(row.f, RecurrentFunction::kSigmoid)) {
+    const hn::ScalableTag<F> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= row.hidden; i += lanes) {
+      hn::StoreU(Sigmoid(d, Clip(d, hn::LoadU(d, row.update + i), row.clip)), d, row.update + i);
+      const auto reset = Sigmoid(d, Clip(d, hn::LoadU(d, row.reset + i), row.clip));
+      hn::StoreU(reset, d, row.reset + i);
+      if (row.reset_state != nullptr) hn::StoreU(hn::Mul(reset, hn::LoadU(d, row.state + i)), d, row.reset_state + i);
+    }
+  }
+  for (; i < row.hidden; ++i) {
+    row.update[i] = Scalar(row.f, Clip(row.update[i], row.clip));
+    row.reset[i] = Scalar(row.f, Clip(row.reset[i], row.clip));
+    if (row.reset_state != nullptr) row.reset_state[i] = row.reset[i] * row.state[i];
+  }
+}
+
+template <class F>
+void Gru(const GruRow<F>& row) {
+  int64_t i = 0;
+  if (Is(row.g, RecurrentFunction::kTanh)) {
+    const hn::ScalableTag<F> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= row.hidden; i += lanes) {
+      auto x = hn::LoadU(d, row.candidate + i);
+      if (row.recurrent != nullptr) x = hn::MulAdd(hn::LoadU(d, row.reset + i), hn::LoadU(d, row.recurrent + i), x);
+      const auto candidate = TanhOf(d, Clip(d, x, row.clip));
+      const auto update = hn::LoadU(d, row.update + i), state = hn::LoadU(d, row.state + i);
+      hn::StoreU(hn::MulAdd(update, hn::Sub(state, candidate), candidate), d, row.state + i);
+    }
+  }
+  for (; i < row.hidden; ++i) {
+    const F x = row.candidate[i] + (row.recurrent == nullptr ? F{0} : row.reset[i] * row.recurrent[i]);
+    const F candidate = Scalar(row.g, Clip(x, row.clip));
+    row.state[i] = (1 - row.update[i]) * candidate + row.update[i] * row.state[i];
+  }
+}
+
+template <class F>
+void Simple(const RecurrentActivation& activation, F clip, int64_t hidden, const F* gate, F* out) {
+  const hn::ScalableTag<F> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const bool tanh = Is(activation, RecurrentFunction::kTanh), relu = Is(activation, RecurrentFunction::kRelu);
+  int64_t i = 0;
+  if (tanh || relu || Is(activation, RecurrentFunction::kSigmoid)) {
+    for (; i + lanes <= hidden; i += lanes) {
+      const auto x = Clip(d, hn::LoadU(d, gate + i), clip);
+      hn::StoreU(tanh ? TanhOf(d, x) : relu ? hn::Max(x, hn::Zero(d)) : Sigmoid(d, x), d, out + i);
+    }
+  }
+  for (; i < hidden; ++i) out[i] = Scalar(activation, Clip(gate[i], clip));
+}
+
+void LstmF32(const LstmRow<float>& row) { Lstm(row); }
+void LstmF64(const LstmRow<double>& row) { Lstm(row); }
+void ResetF32(const GruRow<float>& row) { Reset(row); }
+void ResetF64(const GruRow<double>& row) { Reset(row); }
+void GruF32(const GruRow<float>& row) { Gru(row); }
+void GruF64(const GruRow<double>& row) { Gru(row); }
+void SimpleF32(const RecurrentActivation& a, float clip, int64_t n, const float* gate, float* out) { Simple(a, clip, n, gate, out); }
+void SimpleF64(const RecurrentActivation& a, double clip, int64_t n, const double* gate, double* out) { Simple(a, clip, n, gate, out); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(LstmF32);
+HWY_EXPORT(LstmF64);
+HWY_EXPORT(ResetF32);
+HWY_EXPORT(ResetF64);
+HWY_EXPORT(GruF32);
+HWY_EXPORT(GruF64);
+HWY_EXPORT(SimpleF32);
+HWY_EXPORT(SimpleF64);
+template <>
+void LstmCell(const LstmRow<float>& row) {
+  HWY_DYNAMIC_DISPATCH(LstmF32)(row);
+}
+template <>
+void LstmCell(const LstmRow<double>& row) {
+  HWY_DYNAMIC_DISPATCH(LstmF64)(row);
+}
+template <>
+void GruReset(const GruRow<float>& row) {
+  HWY_DYNAMIC_DISPATCH(ResetF32)(row);
+}
+template <>
+void GruReset(const GruRow<double>& row) {
+  HWY_DYNAMIC_DISPATCH(ResetF64)(row);
+}
+template <>
+void GruCell(const GruRow<float>& row) {
+  HWY_DYNAMIC_DISPATCH(GruF32)(row);
+}
+template <>
+void GruCell(const GruRow<double>& row) {
+  HWY_DYNAMIC_DISPATCH(GruF64)(row);
+}
+template <>
+void RecurrentCell(const RecurrentActivation& activation, float clip, int64_t hidden, const float* gate, float* out) {
+  HWY_DYNAMIC_DISPATCH(SimpleF32)(activation, clip, hidden, gate, out);
+}
+template <>
+void RecurrentCell(const RecurrentActivation& activation, double clip, int64_t hidden, const double* gate, double* out) {
+  HWY_DYNAMIC_DISPATCH(SimpleF64)(activation, clip, hidden, gate, out);
+}
+}  // namespace tessera::cpu
+#endif
