@@ -1,0 +1,98 @@
+// Gather (1, 11, 13): slices of `data` along `axis`, picked by index.
+
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+struct Geometry {
+  int64_t dim;      // of the gathered axis
+  int64_t count;    // indices
+  int64_t block;    // elements of a slice inside of the axis
+  int64_t src_row;  // elements of the source from one outer index to the next
+};
+
+/// Results [begin, end): result i is index i % count of outer row i / count. T is an element or a whole slice.
+template <class T, class Index>
+void GatherWhole(const Geometry& g, const T* data, const Index* indices, T* output, int64_t begin, int64_t end) {
+  int64_t row = begin / g.count, at = begin % g.count;
+  for (int64_t i = begin; i < end; ++row, at = 0) {
+    const T* source = data + row * g.dim;
+    for (; at < g.count && i < end; ++at, ++i) output[i] = source[NormalizeIndex(indices[at], g.dim)];
+  }
+}
+
+template <class Index>
+void GatherSlices(const Geometry& g, ElementKind element, const std::byte* data, const Index* indices, std::byte* output,
+                  int64_t begin, int64_t end) {
+  const int64_t bytes = g.block * element.bytes;
+  int64_t row = begin / g.count, at = begin % g.count;
+  for (int64_t i = begin; i < end; ++row, at = 0) {
+    const std::byte* source = data + row * g.src_row * element.bytes;
+    for (; at < g.count && i < end; ++at, ++i) {
+      const std::byte* slice = source + NormalizeIndex(indices[at], g.dim) * bytes;
+      if (element.is_string) {
+        CopyElements(output + i * bytes, slice, g.block, element);
+      } else {
+        CopyBytes(output + i * bytes, slice, static_cast<size_t>(bytes));
+      }
+    }
+  }
+}
+
+class Gather final : public Kernel {
+ public:
+  explicit Gather(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    const Shape& dims = data.shape();
+    const size_t axis = NormalizeAxis(axis_, dims.rank());
+    Shape shape;
+    for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);
+    for (const int64_t dim : indices.shape()) shape.Append(dim);
+    for (size_t i = axis + 1; i < dims.rank(); ++i) shape.Append(dims[i]);
+    const ElementKind element = KindOf(data.type());
+    Tensor* output = context.output(0, data.type(), shape);
+    if (output->num_elements() == 0) return CheckOnly(indices, dims[axis]);
+    Geometry g{dims[axis], indices.num_elements(), dims.SizeOfRange(axis + 1, dims.rank()), 0};
+    g.src_row = g.dim * g.block;
+    const int64_t total = dims.SizeOfRange(0, axis) * g.count;
+    const double cost = CopyCost(element) * static_cast<double>(g.block) + 1;
+    VisitIndices(indices, [&]<class Index>(const Index* index) {
+      context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
+        const int64_t slice = g.block * element.bytes;
+        if (!element.is_string && (slice == 1 || slice == 2 || slice == 4)) {
+          VisitElement({slice, false}, [&]<class T>() {
+            GatherWhole(g, static_cast<const T*>(data.raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
+          });
+        } else if (!element.is_string && slice == 8 && element.bytes == 8) {
+          GatherWhole(g, static_cast<const uint64_t*>(data.raw()), index, static_cast<uint64_t*>(output->mutable_raw()), begin,
+                      end);
+        } else {
+          GatherSlices(g, element, Bytes(data), index, Bytes(*output), begin, end);
+        }
+      });
+    });
+  }
+
+ private:
+  /// Where nothing is copied, indices must still be right.
+  static void CheckOnly(const Tensor& indices, int64_t dim) {
+    VisitIndices(indices, [&]<class Index>(const Index* index) {
+      for (int64_t i = 0; i < indices.num_elements(); ++i) NormalizeIndex(index[i], dim);
+    });
+  }
+
+  const int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterGather(KernelRegistry& registry) { registry.Add(Op("Gather").Versions(1).Factory(MakeMovement<Gather>)); }
+
+}  // namespace tessera::cpu

@@ -1,0 +1,59 @@
+// GatherElements (11, 13): one element of `data` per index.
+
+#include "engine/element.h"
+#include "engine/element_walk.h"
+#include "engine/on_bytes.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <class T, class Index>
+void GatherRow(const T* data, const Index* indices, int64_t length, int64_t stride, int64_t axis_stride, int64_t axis_size,
+               T* output) {
+  if (stride == 0 && axis_stride == 1) {
+    for (int64_t i = 0; i < length; ++i) output[i] = data[NormalizeIndex(indices[i], axis_size)];
+    return;
+  }
+  for (int64_t i = 0; i < length; ++i) output[i] = data[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
+}
+
+class GatherElements final : public Kernel {
+ public:
+  explicit GatherElements(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    const ElementWalk walk(data.shape(), indices.shape(), axis_);
+    const ElementKind element = KindOf(data.type());
+    Tensor* output = context.output(0, data.type(), indices.shape());
+    if (walk.empty) return;
+    // No two results share an element, so that any dimension may be shared out: the outermost keeps rows whole.
+    const int shared = walk.count > 1 && walk.dims[0].size < 8 && walk.dims[1].size > walk.dims[0].size ? 1 : 0;
+    const int64_t total = walk.dims[shared].size;
+    const double cost = (element.is_string ? 25.0 : 1.0) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
+    VisitIndices(indices, [&]<class Index>(const Index* index) {
+      VisitElement(element, [&]<class T>() {
+        const T* from = static_cast<const T*>(data.raw());
+        T* to = static_cast<T*>(output->mutable_raw());
+        context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
+          walk.ForEachRow(shared, begin, end, [&](int64_t position, int64_t offset, int64_t length, int64_t stride) {
+            GatherRow(from + offset, index + position, length, stride, walk.axis_stride, walk.axis_size, to + position);
+          });
+        });
+      });
+    });
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterGatherElements(KernelRegistry& registry) {
+  registry.Add(Op("GatherElements").Versions(11).Factory(MakeMovement<GatherElements>));
+}
+
+}  // namespace tessera::cpu

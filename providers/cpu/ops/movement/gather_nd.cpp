@@ -1,0 +1,77 @@
+// GatherND (11; 12, 13: batch_dims): slices of `data` named by tuples of indices.
+
+#include "engine/element.h"
+#include "engine/index_tuples.h"
+#include "engine/on_bytes.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class GatherND final : public Kernel {
+ public:
+  explicit GatherND(const KernelInfo& info) : batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
+    Require(batch_dims_ >= 0, "batch_dims is {}", batch_dims_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
+    const Shape &dims = data.shape(), &index_dims = indices.shape();
+    const auto batch = static_cast<size_t>(batch_dims_);
+    Require(dims.rank() > batch && index_dims.rank() > batch, "batch_dims is {}, data has shape {}, indices {}", batch,
+            dims.ToString(), index_dims.ToString());
+    const int64_t depth = index_dims.back();
+    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {} after {} batch dimensions",
+            depth, dims.ToString(), batch);
+    Shape shape;
+    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
+      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i], index_dims[i]);
+      shape.Append(index_dims[i]);
+    }
+    for (size_t i = batch + static_cast<size_t>(depth); i < dims.rank(); ++i) shape.Append(dims[i]);
+    const ElementKind element = KindOf(data.type());
+    Tensor* output = context.output(0, data.type(), shape);
+    const std::span<int64_t> steps = context.scratch<int64_t>(static_cast<size_t>(depth));
+    const int64_t slice = TupleSteps(dims, batch, steps);
+    const int64_t batches = dims.SizeOfRange(0, batch);
+    const int64_t tuples = index_dims.SizeOfRange(0, index_dims.rank() - 1);
+    if (tuples == 0 || batches == 0) return;
+    const int64_t per_batch = tuples / batches, batch_size = dims.SizeOfRange(batch, dims.rank());
+    const TupleGeometry g{dims.data() + batch, steps.data(), depth};
+    const int64_t* tuple = indices.data<int64_t>();
+    const double cost = CopyCost(element) * static_cast<double>(slice) + 1.5 * static_cast<double>(depth);
+    context.threads().ParallelFor(tuples, cost, [&](int64_t begin, int64_t end) {
+      if (slice == 1) {
+        VisitElement(element, [&]<class T>() {
+          const T* from = static_cast<const T*>(data.raw());
+          T* to = static_cast<T*>(output->mutable_raw());
+          for (int64_t i = begin; i < end; ++i) to[i] = from[i / per_batch * batch_size + TupleOffset(g, tuple + i * depth)];
+        });
+        return;
+      }
+      const int64_t bytes = slice * element.bytes;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t offset = i / per_batch * batch_size + TupleOffset(g, tuple + i * depth);
+        const std::byte* from = Bytes(data) + offset * element.bytes;
+        if (element.is_string) {
+          CopyElements(Bytes(*output) + i * bytes, from, slice, element);
+        } else {
+          CopyBytes(Bytes(*output) + i * bytes, from, static_cast<size_t>(bytes));
+        }
+      }
+    });
+  }
+
+ private:
+  const int64_t batch_dims_;
+};
+
+}  // namespace
+
+void RegisterGatherND(KernelRegistry& registry) {
+  registry.Add(Op("GatherND").Versions(11).Factory(MakeMovement<GatherND>));
+}
+
+}  // namespace tessera::cpu

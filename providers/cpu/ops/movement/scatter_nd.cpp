@@ -1,0 +1,100 @@
+// ScatterND (11, 13; 16, 18: reduction): slices of the output set or combined per tuple of indices.
+
+#include "engine/index_tuples.h"
+#include "engine/on_bytes.h"
+#include "engine/scatter_reduction.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+template <ScatterReduction kReduction, class T>
+void ScatterSlice(T* output, const T* update, int64_t count) {
+  if constexpr (kReduction == ScatterReduction::kNone) {
+    std::copy_n(update, count, output);
+  } else {
+    for (int64_t i = 0; i < count; ++i) output[i] = Combine<kReduction>(output[i], update[i]);
+  }
+}
+
+class ScatterND final : public Kernel {
+ public:
+  explicit ScatterND(const KernelInfo& info)
+      : reduction_(ParseScatterReduction(info.attribute<std::string>("reduction", "none"))) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    const Tensor& updates = context.required_input(2);
+    const int64_t depth = CheckShapes(data, indices, updates);
+    const ElementKind element = KindOf(data.type());
+    Tensor* output = context.output(0, data.type(), data.shape());
+    if (output->raw() != data.raw()) {
+      CopyParallel(context.threads(), output->mutable_raw(), data.raw(), data.num_elements(), element);
+    }
+    const int64_t tuples = indices.shape().SizeOfRange(0, indices.shape().rank() - 1);
+    if (tuples == 0) return;
+    const std::span<int64_t> steps = context.scratch<int64_t>(static_cast<size_t>(depth));
+    const int64_t slice = TupleSteps(data.shape(), 0, steps);
+    const TupleGeometry g{data.shape().data(), steps.data(), depth};
+    const int64_t* tuple = indices.data<int64_t>();
+    const double cost = (element.is_string ? 25.0 : 0.1 * static_cast<double>(element.bytes)) * static_cast<double>(slice) + 2;
+    ThreadPool& threads = context.threads();
+    if (slice == 0 || threads.num_threads() == 1 || cost * static_cast<double>(tuples) < ThreadPool::kSerialBelowNs) {
+      VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
+        for (int64_t i = 0; i < tuples; ++i) {
+          ScatterSlice<kReduction>(static_cast<T*>(output->mutable_raw()) + TupleOffset(g, tuple + i * depth),
+                                   static_cast<const T*>(updates.raw()) + i * slice, slice);
+        }
+      });
+      return;
+    }
+    // Equal tuples must meet in their order: a thread owns a range of the output's slices and looks at all tuples.
+    const std::span<int64_t> offsets = context.scratch<int64_t>(static_cast<size_t>(tuples));
+    threads.ParallelFor(tuples, 1.5 * static_cast<double>(depth), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) offsets[static_cast<size_t>(i)] = TupleOffset(g, tuple + i * depth);
+    });
+    const int64_t shares = threads.num_threads(), total = output->num_elements();
+    const int64_t share = (total / slice + shares - 1) / shares * slice;
+    VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
+      threads.ParallelFor(shares, ThreadPool::kSerialBelowNs, [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * share, last = std::min(end * share, total);
+        for (int64_t i = 0; i < tuples; ++i) {
+          const int64_t offset = offsets[static_cast<size_t>(i)];
+          if (offset < first || offset >= last) continue;
+          ScatterSlice<kReduction>(static_cast<T*>(output->mutable_raw()) + offset,
+                                   static_cast<const T*>(updates.raw()) + i * slice, slice);
+        }
+      });
+    });
+  }
+
+ private:
+  static int64_t CheckShapes(const Tensor& data, const Tensor& indices, const Tensor& updates) {
+    Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
+    Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
+            ElementTypeName(data.type()));
+    const Shape &dims = data.shape(), &index_dims = indices.shape();
+    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed", dims.ToString(),
+            index_dims.ToString());
+    const int64_t depth = index_dims.back();
+    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth,
+            dims.ToString());
+    Shape expected;
+    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) expected.Append(index_dims[i]);
+    for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
+    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape().ToString(), expected.ToString());
+    return depth;
+  }
+
+  const ScatterReduction reduction_;
+};
+
+}  // namespace
+
+void RegisterScatterND(KernelRegistry& registry) {
+  registry.Add(Op("ScatterND").Versions(11).InPlace(0, 0).Factory(MakeMovement<ScatterND>));
+}
+
+}  // namespace tessera::cpu
