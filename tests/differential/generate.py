@@ -26,6 +26,7 @@ import recipes_ml  # noqa: F401
 import recipes_movement  # noqa: F401
 import recipes_nn  # noqa: F401
 import recipes_reduction  # noqa: F401
+import recipes_vision  # noqa: F401
 from recipe import RECIPES, to_model
 
 
