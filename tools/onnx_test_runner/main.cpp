@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "defective_data.h"
 #include "report.h"
 #include "worker.h"
 
@@ -98,8 +99,13 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
   std::vector<TestCase> cases;
   std::vector<CaseResult> results;
   for (const TestCase& test : all) {
-    if (const auto skip = skips.find(test.name); skip != skips.end()) {
-      results.push_back({.name = test.name, .group = test.folder_group, .outcome = Outcome::kSkipped, .cause = skip->second});
+    const auto skip = skips.find(test.name);
+    const char* defect = KnownDefect(test);
+    if (skip != skips.end() || defect != nullptr) {
+      results.push_back({.name = test.name,
+                         .group = test.folder_group,
+                         .outcome = Outcome::kSkipped,
+                         .cause = skip != skips.end() ? skip->second : defect});
     } else {
       cases.push_back(test);
     }
