@@ -301,6 +301,11 @@ void CopyParallel(ThreadPool& threads, void* dst, const void* src, int64_t count
 }
 
 void FillParallel(ThreadPool& threads, void* dst, const void* value, int64_t count, ElementKind element) {
+  const auto* bytes = static_cast<const std::byte*>(value);
+  if (!element.is_string && std::all_of(bytes, bytes + element.bytes, [bytes](std::byte b) { return b == bytes[0]; })) {
+    count *= element.bytes;  // zeros and the like: memset
+    element.bytes = 1;
+  }
   const int64_t step = std::max<int64_t>(1, 4096 / element.bytes);
   threads.ParallelFor(CeilDiv(count, step), CopyCost(element) * 0.5 * static_cast<double>(step), [&](int64_t begin, int64_t end) {
     const int64_t first = begin * step, last = std::min(end * step, count);

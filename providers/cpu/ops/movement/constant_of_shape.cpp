@@ -1,0 +1,52 @@
+// ConstantOfShape (9, 20, 21, 23, 24, 25): a tensor of the given shape, every element `value`.
+
+#include "engine/indices.h"
+#include "engine/packed.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class ConstantOfShape final : public Kernel {
+ public:
+  explicit ConstantOfShape(const KernelInfo& info) : value_(info.attribute<Tensor>("value", Tensor())) {
+    if (!value_.defined()) value_ = Tensor::Of<float>({1}, std::span<const float>(&kZero, 1));
+    Require(value_.num_elements() == 1, "value has {} elements, expected one", value_.num_elements());
+    if (!IsPacked(value_.type())) return;
+    const int bits = BitWidth(value_.type());
+    unsigned code = *static_cast<const uint8_t*>(value_.raw()) & ((1u << bits) - 1);
+    for (int filled = bits; filled < 8; filled *= 2) code |= code << filled;
+    packed_byte_ = static_cast<uint8_t>(code);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Integers dims(context.required_input(0), "shape");
+    Shape shape;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      Require(dims[i] >= 0, "dimension {} is {}", i, dims[i]);
+      shape.Append(dims[i]);
+    }
+    Tensor* output = context.output(0, value_.type(), shape);
+    if (!IsPacked(value_.type())) {
+      return FillParallel(context.threads(), output->mutable_raw(), value_.raw(), output->num_elements(), KindOf(value_.type()));
+    }
+    const auto bytes = static_cast<int64_t>(output->byte_size());
+    FillParallel(context.threads(), output->mutable_raw(), &packed_byte_, bytes, {1, false});
+    const int64_t unused_bits = bytes * 8 - output->num_elements() * BitWidth(value_.type());
+    if (unused_bits > 0) static_cast<uint8_t*>(output->mutable_raw())[bytes - 1] &= static_cast<uint8_t>(0xFF >> unused_bits);
+  }
+
+ private:
+  static constexpr float kZero = 0;
+  Tensor value_;
+  uint8_t packed_byte_ = 0;
+};
+
+}  // namespace
+
+void RegisterConstantOfShape(KernelRegistry& registry) {
+  registry.Add(Op("ConstantOfShape").Versions(9).Make<ConstantOfShape>());
+}
+
+}  // namespace tessera::cpu
