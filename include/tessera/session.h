@@ -2,6 +2,7 @@
 
 // The application's API: Environment, Session, options, IoBinding.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -93,20 +94,19 @@ struct SessionOptions {
 /// Options of one Run; the caller may Cancel it from another thread, then every Run that uses it stops with an Error.
 class TESSERA_API RunOptions {
  public:
-  RunOptions();
-  RunOptions(RunOptions&&) noexcept;
-  ~RunOptions();
+  RunOptions() = default;
+  RunOptions(RunOptions&& other) noexcept;
   void Cancel() noexcept;
   void ResetCancel() noexcept;
-  bool cancelled() const noexcept { return cancelled_->load(std::memory_order_relaxed); }
-  const std::atomic<bool>* cancel_flag() const noexcept { return cancelled_.get(); }
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+  const std::atomic<bool>* cancel_flag() const noexcept { return &cancelled_; }
   std::string tag;
   LogLevel log_level = LogLevel::kWarning;
   /// Gives unused arena memory back after the run.
   bool shrink_arenas = false;
 
  private:
-  std::unique_ptr<std::atomic<bool>> cancelled_;
+  std::atomic<bool> cancelled_{false};
 };
 
 struct NamedType {

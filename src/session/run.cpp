@@ -59,11 +59,13 @@ void CheckTensor(const GraphValue& declared, const Tensor& given) {
 
 }  // namespace
 
-RunOptions::RunOptions() : cancelled_(std::make_unique<std::atomic<bool>>(false)) {}
-RunOptions::RunOptions(RunOptions&&) noexcept = default;
-RunOptions::~RunOptions() = default;
-void RunOptions::Cancel() noexcept { cancelled_->store(true, std::memory_order_relaxed); }
-void RunOptions::ResetCancel() noexcept { cancelled_->store(false, std::memory_order_relaxed); }
+RunOptions::RunOptions(RunOptions&& other) noexcept
+    : tag(std::move(other.tag)),
+      log_level(other.log_level),
+      shrink_arenas(other.shrink_arenas),
+      cancelled_(other.cancelled()) {}
+void RunOptions::Cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+void RunOptions::ResetCancel() noexcept { cancelled_.store(false, std::memory_order_relaxed); }
 
 size_t Session::State::InputPosition(std::string_view name) const {
   const auto found = input_position.find(std::string(name));

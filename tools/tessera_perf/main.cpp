@@ -91,11 +91,11 @@ Measurement Measure(const Arguments& arguments) {
   std::vector<Value> results(session.outputs().size());
   // The warm-up's results become the buffers of every later run, so that the steady state allocates nothing.
   for (int i = 0; i < arguments.warmup; ++i) session.Run(inputs, results);
-  const int64_t allocations = AllocationCount();
-  const auto begin = Clock::now();
   const int64_t most = arguments.runs > 0 ? arguments.runs : 1'000'000;
   std::vector<double> latency;
   latency.reserve(static_cast<size_t>(most));
+  const int64_t allocations = AllocationCount();
+  const auto begin = Clock::now();
   for (int64_t i = 0; i < most; ++i) {
     const auto run_start = Clock::now();
     session.Run(inputs, results);
