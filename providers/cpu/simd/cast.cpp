@@ -1,0 +1,152 @@
+#include "simd/cast.h"
+
+#include <limits>
+#include <type_traits>
+
+#include "simd/targets.h"
+#include "tessera/numeric.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/cast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Truncates; the smallest integer where the value does not fit.
+template <class I, class F>
+inline I Truncate(F x) {
+  constexpr F kLimit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
+  return x >= -kLimit && x < kLimit ? static_cast<I>(x) : std::numeric_limits<I>::min();
+}
+
+template <class To, class From>
+inline To Convert(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+      return static_cast<To>(Truncate<int32_t>(x));
+    } else if constexpr (std::is_same_v<To, uint64_t>) {
+      constexpr From kHalf = static_cast<From>(0x1p63);
+      const bool high = x >= kHalf;
+      return static_cast<uint64_t>(Truncate<int64_t>(high ? x - kHalf : x)) ^ (high ? uint64_t{1} << 63 : 0);
+    } else {
+      return static_cast<To>(Truncate<int64_t>(x));
+    }
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class From, class To>
+void Loop(const void* from, void* to, int64_t count) {
+  const From* x = static_cast<const From*>(from);
+  To* y = static_cast<To*>(to);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) y[i] = Convert<To>(x[i]);
+}
+
+/// To and from integers of up to 64 bits only the size of the target matters.
+template <class From>
+CastLoop IntegerLoop(size_t to_size) {
+  if (to_size == sizeof(From)) return nullptr;
+  switch (to_size) {
+    case 1:
+      if constexpr (sizeof(From) > 1) return Loop<From, uint8_t>;
+      return nullptr;
+    case 2:
+      if constexpr (sizeof(From) != 2) return Loop<From, uint16_t>;
+      return nullptr;
+    case 4:
+      if constexpr (sizeof(From) != 4) return Loop<From, uint32_t>;
+      return nullptr;
+    default:
+      if constexpr (sizeof(From) != 8) return Loop<From, uint64_t>;
+      return nullptr;
+  }
+}
+
+template <class From>
+CastLoop LoopFrom(ElementType to) {
+  switch (to) {
+    case ElementType::kFloat:
+      if constexpr (std::is_same_v<From, float>) return nullptr;
+      else return Loop<From, float>;
+    case ElementType::kDouble:
+      if constexpr (std::is_same_v<From, double>) return nullptr;
+      else return Loop<From, double>;
+    case ElementType::kBool:
+      return Loop<std::conditional_t<std::is_integral_v<From> && sizeof(From) == 1, uint8_t, From>, bool>;
+    default:
+      break;
+  }
+  if constexpr (std::is_integral_v<From>) {
+    return IntegerLoop<From>(static_cast<size_t>(BitWidth(to)) / 8);
+  } else {
+    switch (to) {
+      case ElementType::kInt8:
+      case ElementType::kUInt8:
+        return Loop<From, uint8_t>;
+      case ElementType::kInt16:
+      case ElementType::kUInt16:
+        return Loop<From, uint16_t>;
+      case ElementType::kInt32:
+        return Loop<From, int32_t>;
+      case ElementType::kUInt32:
+        return Loop<From, uint32_t>;
+      case ElementType::kInt64:
+        return Loop<From, int64_t>;
+      default:
+        return Loop<From, uint64_t>;
+    }
+  }
+}
+
+}  // namespace
+
+CastLoop CastLoopOf(ElementType from, ElementType to) {
+  switch (from) {
+    case ElementType::kFloat: return LoopFrom<float>(to);
+    case ElementType::kDouble: return LoopFrom<double>(to);
+    case ElementType::kInt8: return LoopFrom<int8_t>(to);
+    case ElementType::kInt16: return LoopFrom<int16_t>(to);
+    case ElementType::kInt32: return LoopFrom<int32_t>(to);
+    case ElementType::kInt64: return LoopFrom<int64_t>(to);
+    case ElementType::kUInt16: return LoopFrom<uint16_t>(to);
+    case ElementType::kUInt32: return LoopFrom<uint32_t>(to);
+    case ElementType::kUInt64: return LoopFrom<uint64_t>(to);
+    default: return LoopFrom<uint8_t>(to);  // bool too
+  }
+}
+
+void DoublesToOdd(const void* from, void* to, int64_t count) {
+  const double* x = static_cast<const double*>(from);
+  float* y = static_cast<float*>(to);
+  for (int64_t i = 0; i < count; ++i) y[i] = RoundToOdd(x[i]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(CastLoopOf);
+HWY_EXPORT(DoublesToOdd);
+
+CastLoop FindCastLoop(ElementType from, ElementType to) {
+  // A bool is a byte of 0 or 1.
+  if (from == to || (from == ElementType::kBool && BitWidth(to) == 8)) return nullptr;
+  return HWY_DYNAMIC_DISPATCH(CastLoopOf)(from, to);
+}
+
+void RoundDoublesToOdd(const void* from, void* to, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(DoublesToOdd)(from, to, count);
+}
+
+}  // namespace tessera::cpu
+#endif
