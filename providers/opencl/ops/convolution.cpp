@@ -9,7 +9,7 @@ namespace {
 constexpr int kPer = 4;  // output channels that one work item computes
 
 struct Geometry {
-  cl_int in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
   cl_int channels, filters, group_in, group_out;
 };
 
@@ -36,7 +36,7 @@ class Conv final : public Kernel {
     for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.out[i - 2];
     Tensor& y = *context.output(0, ys);
     Geometry g{};
-    window.Fill(g.in, g.out, g.kernel, g.stride, g.dilation, g.pad);
+    window.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
     g.channels = static_cast<cl_int>(xs[1]);
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);

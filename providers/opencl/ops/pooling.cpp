@@ -7,7 +7,7 @@ namespace tessera::opencl {
 namespace {
 
 struct Geometry {
-  cl_int in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
   cl_int mean, include_padding;
 };
 
@@ -44,7 +44,7 @@ class Pool final : public Kernel {
     for (size_t i = 2; i < xs.rank(); ++i) ys[i] = w.out[i - 2];
     Tensor& y = *context.output(0, ys);
     Geometry g{};
-    w.Fill(g.in, g.out, g.kernel, g.stride, g.dilation, g.pad);
+    w.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
     g.mean = mean_;
     g.include_padding = include_padding_;
     kernel_(context, {static_cast<size_t>(ys.SizeOfRange(2, ys.rank())), static_cast<size_t>(xs[0] * xs[1]), 1}, {0, 0, 0}, x, y, g);
