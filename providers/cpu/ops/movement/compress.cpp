@@ -1,0 +1,125 @@
+// Compress (9, 11, 28): the slices along `axis`, or the elements, for which the condition holds.
+
+#include "engine/indices.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kChunk = 8192;
+
+int64_t CountTrue(const uint8_t* condition, int64_t count) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += condition[i] != 0 ? 1 : 0;
+  return sum;
+}
+
+/// Packs the elements whose condition holds; `kept` is their number.
+template <class T>
+void Pick(const T* data, const uint8_t* condition, int64_t kept, T* output) {
+  for (int64_t i = 0, n = 0; n < kept; ++i) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (condition[i] != 0) output[n++] = data[i];
+    } else {
+      output[n] = data[i];
+      n += condition[i] != 0 ? 1 : 0;
+    }
+  }
+}
+
+struct Run {
+  int64_t begin, target, length;  // slices
+};
+
+class Compress final : public Kernel {
+ public:
+  explicit Compress(const KernelInfo& info)
+      : has_axis_(info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Tensor& condition = context.required_input(1);
+    const Shape& dims = input.shape();
+    Require(condition.shape().rank() == 1, "the condition has shape {}, expected a list", condition.shape().ToString());
+    const size_t axis = has_axis_ ? NormalizeAxis(axis_, dims.rank()) : 0;
+    const int64_t dim = has_axis_ ? dims[axis] : input.num_elements();
+    const int64_t length = std::min(dim, condition.num_elements());
+    const auto* wanted = static_cast<const uint8_t*>(condition.raw());
+    const int64_t kept = CountTrue(wanted, length);
+    Shape shape = has_axis_ ? dims : Shape{0};
+    shape[axis] = kept;
+    Tensor* output = context.output(0, shape);
+    if (output->num_elements() == 0) return;
+    const ElementKind element = KindOf(input.type());
+    const int64_t outer = has_axis_ ? dims.SizeOfRange(0, axis) : 1;
+    const int64_t inner = has_axis_ ? dims.SizeOfRange(axis + 1, dims.rank()) : 1;
+    if (inner > 1) return CopySlices(context, input, wanted, length, dim, outer, inner, kept, *output);
+    VisitElement(element, [&]<class T>() {
+      const T* from = static_cast<const T*>(input.raw());
+      T* to = static_cast<T*>(output->mutable_raw());
+      const double cost = CopyCost(element) + 1;
+      if (outer > 1) {
+        context.threads().ParallelFor(outer, cost * static_cast<double>(length), [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) Pick(from + r * dim, wanted, kept, to + r * kept);
+        });
+        return;
+      }
+      const int64_t chunks = (length + kChunk - 1) / kChunk;
+      const auto targets = context.scratch<int64_t>(static_cast<size_t>(chunks + 1));
+      targets[0] = 0;
+      for (int64_t c = 0; c < chunks; ++c) {
+        const auto i = static_cast<size_t>(c);
+        targets[i + 1] = targets[i] + CountTrue(wanted + c * kChunk, std::min(kChunk, length - c * kChunk));
+      }
+      context.threads().ParallelFor(chunks, cost * kChunk, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          const int64_t target = targets[static_cast<size_t>(c)];
+          Pick(from + c * kChunk, wanted + c * kChunk, targets[static_cast<size_t>(c + 1)] - target, to + target);
+        }
+      });
+    });
+  }
+
+ private:
+  /// Neighbouring slices go together.
+  static void CopySlices(KernelContext& context, const Tensor& input, const uint8_t* wanted, int64_t length, int64_t dim,
+                         int64_t outer, int64_t inner, int64_t kept, Tensor& output) {
+    const std::span<Run> runs = context.scratch<Run>(static_cast<size_t>(kept));
+    size_t count = 0;
+    for (int64_t i = 0, target = 0; i < length; ++i) {
+      if (wanted[i] == 0) continue;
+      if (count > 0 && runs[count - 1].begin + runs[count - 1].length == i) {
+        ++runs[count - 1].length;
+      } else {
+        runs[count++] = {i, target, 1};
+      }
+      ++target;
+    }
+    const ElementKind element = KindOf(input.type());
+    const int64_t slice = inner * element.bytes;
+    const std::byte* from = Bytes(input);
+    std::byte* to = Bytes(output);
+    const double cost = CopyCost(element) * static_cast<double>(kept * inner) / static_cast<double>(count) + 2;
+    const auto total = static_cast<int64_t>(count);
+    context.threads().ParallelFor(outer * total, cost, [&](int64_t begin, int64_t end) {
+      int64_t row = begin / total, at = begin % total;
+      for (int64_t i = begin; i < end; ++row, at = 0) {
+        for (; at < total && i < end; ++at, ++i) {
+          const Run& run = runs[static_cast<size_t>(at)];
+          CopyElements(to + (row * kept + run.target) * slice, from + (row * dim + run.begin) * slice, run.length * inner,
+                       element);
+        }
+      }
+    });
+  }
+
+  const bool has_axis_;
+  const int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterCompress(KernelRegistry& registry) { registry.Add(Op("Compress").Versions(9).Make<Compress>()); }
+
+}  // namespace tessera::cpu

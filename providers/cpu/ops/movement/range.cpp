@@ -1,0 +1,106 @@
+// Range (11, 27): start, start + delta, ... up to limit. Each element is computed from its index, so that no error adds up.
+
+#include <cmath>
+
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr double kMaxCount = 0x1p53;
+
+template <class T>
+T Scalar(const KernelContext& context, size_t input, const char* name) {
+  const Tensor& tensor = context.required_input(input);
+  Require(tensor.is(ElementTypeOf<T>), "{} is {}, expected {}", name, ElementTypeName(tensor.type()),
+          ElementTypeName(ElementTypeOf<T>));
+  Require(tensor.num_elements() == 1, "{} has {} elements, expected one", name, tensor.num_elements());
+  return *tensor.data<T>();
+}
+
+int64_t CountOf(int64_t start, int64_t limit, int64_t delta) {
+  if (delta > 0 ? start >= limit : start <= limit) return 0;
+  const auto first = static_cast<uint64_t>(start), last = static_cast<uint64_t>(limit), step = static_cast<uint64_t>(delta);
+  const uint64_t distance = delta > 0 ? last - first : first - last;
+  const uint64_t count = (distance - 1) / (delta > 0 ? step : 0 - step) + 1;
+  Require(count < uint64_t{1} << 62, "the range has {} elements", count);
+  return static_cast<int64_t>(count);
+}
+
+/// `distance` is limit - start as its type has it, as shape inference does.
+int64_t CountOf(double distance, double delta) {
+  const double count = std::ceil(distance / delta);
+  if (count <= 0) return 0;
+  Require(count < kMaxCount, "a range over {} in steps of {} has no length", distance, delta);
+  return static_cast<int64_t>(count);
+}
+
+template <class T>
+void Fill(T start, T delta, int64_t begin, int64_t end, T* output) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;  // wraps
+    U value = static_cast<U>(static_cast<U>(start) + static_cast<uint64_t>(begin) * static_cast<U>(delta));
+    for (int64_t i = begin; i < end; ++i, value = static_cast<U>(value + static_cast<U>(delta))) {
+      output[i] = static_cast<T>(value);
+    }
+  } else {
+    constexpr int64_t kBlock = 1 << 20;  // positions inside of a block are int32, which vectors convert
+    const auto first = static_cast<double>(start), step = static_cast<double>(delta);
+    for (int64_t block = begin; block < end; block += kBlock) {
+      const auto base = static_cast<double>(block);
+      const auto count = static_cast<int32_t>(std::min(kBlock, end - block));
+      T* to = output + block;
+      for (int32_t i = 0; i < count; ++i) to[i] = static_cast<T>(first + (base + static_cast<double>(i)) * step);
+    }
+  }
+}
+
+template <class T>
+class Range final : public Kernel {
+ public:
+  explicit Range(const KernelInfo& info) : stash_double_(info.attribute<int64_t>("stash_type", 1) == 11) {
+    const auto stash = info.attribute<int64_t>("stash_type", 1);
+    Require(!kHalf || stash == 1 || stash == 11, "stash_type is {}, expected float or double", stash);
+  }
+
+  void Compute(KernelContext& context) override {
+    const T start = Scalar<T>(context, 0, "start"), limit = Scalar<T>(context, 1, "limit"), delta = Scalar<T>(context, 2, "delta");
+    Require(delta != 0, "delta is 0");
+    int64_t count;
+    if constexpr (std::is_integral_v<T>) {
+      count = CountOf(int64_t{start}, int64_t{limit}, int64_t{delta});
+    } else {
+      const double distance = limit - start;
+      Require(!std::isnan(distance / static_cast<double>(delta)), "a range from {} to {} in steps of {} has no length",
+              static_cast<double>(start), static_cast<double>(limit), static_cast<double>(delta));
+      count = CountOf(distance, static_cast<double>(delta));
+    }
+    T* output = context.output(0, {count})->template mutable_data<T>();
+    context.threads().ParallelFor(count, kHalf ? 2 : 0.5, [&](int64_t begin, int64_t end) {
+      if constexpr (kHalf) {
+        const auto first = static_cast<float>(start), step = static_cast<float>(delta);
+        for (int64_t i = begin; i < end; ++i) {
+          output[i] = stash_double_ ? T(static_cast<double>(first) + static_cast<double>(i) * step)
+                                    : T(first + static_cast<float>(i) * step);
+        }
+      } else {
+        Fill(start, delta, begin, end, output);
+      }
+    });
+  }
+
+ private:
+  static constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+  const bool stash_double_;
+};
+
+using Types = TypeList<float, double, int16_t, int32_t, int64_t, Float16, BFloat16>;
+
+}  // namespace
+
+void RegisterRange(KernelRegistry& registry) {
+  registry.Add(Op("Range").Versions(11).Types(0, ToTypeSet(Types{})).Factory(MakeTyped<Range, Types>));
+}
+
+}  // namespace tessera::cpu
