@@ -148,6 +148,22 @@ struct PlacementReport {
   TESSERA_API std::string ToJson() const;
 };
 
+/// What the optimizer did to the graph, nested graphs included.
+struct OptimizationReport {
+  struct Pass {
+    std::string name;
+    size_t changes = 0;
+    double milliseconds = 0;
+  };
+  size_t nodes_before = 0;
+  size_t nodes_after = 0;
+  size_t rounds = 0;
+  std::vector<Pass> passes;  // in their order, those that found nothing too; none at level kNone
+
+  TESSERA_API std::string ToText() const;
+  TESSERA_API std::string ToJson() const;
+};
+
 struct MemoryUse {
   std::string memory;  // "Cpu", "OpenCL"
   AllocatorStats stats;
@@ -187,6 +203,7 @@ class TESSERA_API Session {
   void Run(IoBinding& binding, const RunOptions& options = {}) const;
 
   const PlacementReport& placement() const noexcept;
+  const OptimizationReport& optimization() const noexcept;
   std::vector<MemoryUse> memory_use() const;
   /// Providers in priority order, as active.
   std::vector<std::string> providers() const;

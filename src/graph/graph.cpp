@@ -135,6 +135,17 @@ void Graph::RefreshImplicitInputs(NodeIndex index) {
   Link(index);
 }
 
+void Graph::RenameCapture(ValueIndex from, ValueIndex to) {
+  const auto held = captures_.extract(from);
+  if (held.empty()) return;
+  if (const auto known = captures_.find(to); known != captures_.end()) {
+    ReplaceUses(held.mapped(), known->second);
+  } else {
+    value(held.mapped()).outer = to;
+    captures_.emplace(to, held.mapped());
+  }
+}
+
 void Graph::ReplaceUses(ValueIndex from, ValueIndex to) {
   const std::vector<NodeIndex> consumers = value(from).consumers;
   for (NodeIndex consumer : consumers) {
@@ -142,12 +153,12 @@ void Graph::ReplaceUses(ValueIndex from, ValueIndex to) {
     Node& user = node(consumer);
     std::replace(user.inputs.begin(), user.inputs.end(), from, to);
     if (std::find(user.implicit_inputs.begin(), user.implicit_inputs.end(), from) != user.implicit_inputs.end()) {
-      std::replace(user.implicit_inputs.begin(), user.implicit_inputs.end(), from, to);
-      for (auto& [name, graph] : Subgraphs(consumer)) {
-        const auto held = graph->captures_.extract(from);
-        if (held.empty()) continue;
-        graph->value(held.mapped()).outer = to;
-        graph->captures_.emplace(to, held.mapped());
+      for (auto& [name, graph] : Subgraphs(consumer)) graph->RenameCapture(from, to);
+      auto& held = user.implicit_inputs;
+      if (std::find(held.begin(), held.end(), to) == held.end()) {
+        std::replace(held.begin(), held.end(), from, to);
+      } else {
+        std::erase(held, from);
       }
     }
     Link(consumer);

@@ -96,6 +96,8 @@ class Graph {
     size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>()(name); }
   };
 
+  /// What stood for `from` of the enclosing graph stands for `to`.
+  void RenameCapture(ValueIndex from, ValueIndex to);
   void Link(NodeIndex node);
   void Unlink(NodeIndex node);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "optimizer/optimizer.h"
 #include "partition/partition.h"
 #include "runtime/arena.h"
 #include "runtime/plan_builder.h"
@@ -57,6 +58,12 @@ void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) 
     load_options.keep_function = [&](const Graph& graph, const Node& node) { return SomeKernelFor(resources, graph, node); };
     model = load(load_options);
   }
+  if (options.optimization_level != OptimizationLevel::kNone) {
+    const ProfileScope scope(profiler.get(), "optimize", "Load");
+    optimization = OptimizeGraph(*model.graph, resources, options.optimization_level, log);
+    log(LogLevel::kVerbose, "{}", optimization.ToText());
+  }
+  if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
   GraphPartition partition;
   {
     const ProfileScope scope(profiler.get(), "partition", "Load");

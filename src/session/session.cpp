@@ -27,6 +27,7 @@ const std::vector<NamedType>& Session::outputs() const noexcept { return state_-
 const std::vector<NamedType>& Session::overridable_initializers() const noexcept { return state_->overridable; }
 const ModelMetadata& Session::metadata() const noexcept { return state_->model.metadata; }
 const PlacementReport& Session::placement() const noexcept { return state_->placement; }
+const OptimizationReport& Session::optimization() const noexcept { return state_->optimization; }
 
 std::vector<MemoryUse> Session::memory_use() const {
   std::vector<MemoryUse> use;

@@ -25,6 +25,7 @@ struct Session::State {
   std::unique_ptr<Profiler> profiler;
   Model model;
   SessionResources resources;
+  OptimizationReport optimization;
   PlacementReport placement;
   std::unique_ptr<Executor> executor;  // destroyed first
 

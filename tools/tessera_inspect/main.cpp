@@ -91,13 +91,14 @@ int Main(int argc, char** argv) {
   CLI::App app{"Shows a model, its placement on providers, and what this build offers"};
   std::string model;
   std::vector<std::string> providers;
-  bool placement = false, json = false, list_providers = false, operators = false;
+  bool placement = false, optimization_report = false, json = false, list_providers = false, operators = false;
   int optimization = 99;
   app.add_option("model", model, "The .onnx file");
   app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
   app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
   app.add_flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
-  app.add_flag("--json", json, "The placement as JSON");
+  app.add_flag("--optimization", optimization_report, "What each pass of the optimizer did");
+  app.add_flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
   app.add_flag("--providers,--devices", list_providers, "The compiled-in providers, whether each starts here, their options");
   app.add_flag("--operators", operators, "Operators by provider, as Markdown");
   CLI11_PARSE(app, argc, argv);
@@ -118,9 +119,10 @@ int Main(int argc, char** argv) {
     }
     const Session session(std::filesystem::path(model), options);
     if (json) {
-      fmt::print("{}\n", session.placement().ToJson());
+      fmt::print("{}\n", optimization_report ? session.optimization().ToJson() : session.placement().ToJson());
     } else {
       PrintModel(session);
+      if (optimization_report) fmt::print("\n{}", session.optimization().ToText());
       if (placement) fmt::print("\n{}\n", session.placement().ToText());
     }
     return 0;

@@ -1,0 +1,157 @@
+#include "optimizer/edit.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+/// What is known of `from` is known of `to`, which stands for it now.
+void RefineType(GraphValue& to, const TypeInfo& from) {
+  if (to.type.kind == ValueKind::kNone) {
+    to.type = from;
+  } else if (to.type.kind == from.kind && to.type.element == from.element && !to.type.shape) {
+    to.type.shape = from.shape;
+  }
+}
+
+template <class T>
+const T* FindTyped(const Node& node, std::string_view name) noexcept {
+  const AttributeValue* value = node.FindAttribute(name);
+  return value == nullptr ? nullptr : std::get_if<T>(value);
+}
+
+}  // namespace
+
+bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement) {
+  const ValueIndex output = graph.node(index).outputs[0];
+  GraphValue& to = graph.value(replacement);
+  if (!graph.value(output).is_output) {
+    RefineType(to, graph.value(output).type);
+    graph.ReplaceUses(output, replacement);
+    graph.RemoveNode(index);
+    return true;
+  }
+  if (const Tensor* held = graph.constant(replacement)) {
+    const Tensor constant = *held;
+    graph.RemoveNode(index);
+    graph.SetConstant(output, constant);
+    return true;
+  }
+  if (to.producer == kNone || to.is_output) return false;
+  const NodeIndex producer = to.producer;
+  const auto& outputs = graph.node(producer).outputs;
+  const auto position = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), replacement) - outputs.begin());
+  RefineType(graph.value(output), to.type);
+  graph.RemoveNode(index);
+  graph.SetOutput(producer, position, output);
+  graph.ReplaceUses(replacement, output);
+  return true;
+}
+
+void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> constants) {
+  const std::vector<ValueIndex> outputs = graph.node(index).outputs;
+  graph.RemoveNode(index);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] != kNone && constants[i].defined()) graph.SetConstant(outputs[i], constants[i]);
+  }
+}
+
+bool HasOneOutput(const Node& node) noexcept {
+  return !node.outputs.empty() && node.outputs[0] != kNone &&
+         std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](ValueIndex output) { return output == kNone; });
+}
+
+bool IsOp(const Node& node, std::string_view op_type) noexcept { return node.domain.empty() && node.op_type == op_type; }
+
+const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept {
+  if (!HasInput(node, i)) return nullptr;
+  const NodeIndex producer = graph.value(node.inputs[i]).producer;
+  return producer == kNone ? nullptr : &graph.node(producer);
+}
+
+bool HasOneReader(const Graph& graph, ValueIndex index) noexcept {
+  const GraphValue& value = graph.value(index);
+  if (value.is_output || value.consumers.size() != 1) return false;
+  const Node& reader = graph.node(value.consumers[0]);
+  return std::count(reader.inputs.begin(), reader.inputs.end(), index) == 1;  // 0 where a nested graph reads it
+}
+
+bool HasInput(const Node& node, size_t i) noexcept { return i < node.inputs.size() && node.inputs[i] != kNone; }
+
+const Tensor* ConstantInput(const Graph& graph, const Node& node, size_t i) noexcept {
+  return HasInput(node, i) ? graph.constant(node.inputs[i]) : nullptr;
+}
+
+int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) noexcept {
+  const auto* value = FindTyped<int64_t>(node, name);
+  return value == nullptr ? fallback : *value;
+}
+
+float FloatAttribute(const Node& node, std::string_view name, float fallback) noexcept {
+  const auto* value = FindTyped<float>(node, name);
+  return value == nullptr ? fallback : *value;
+}
+
+const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view name) noexcept {
+  return FindTyped<std::vector<int64_t>>(node, name);
+}
+
+std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) noexcept {
+  const auto* value = FindTyped<std::string>(node, name);
+  return value == nullptr ? fallback : std::string_view(*value);
+}
+
+void SetAttribute(Node& node, std::string_view name, AttributeValue value) {
+  for (Attribute& held : node.attributes) {
+    if (held.name == name) {
+      held.value = std::move(value);
+      return;
+    }
+  }
+  node.attributes.push_back({std::string(name), std::move(value)});
+}
+
+std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most) {
+  if (tensor == nullptr || static_cast<size_t>(tensor->num_elements()) > most) return std::nullopt;
+  if (tensor->is(ElementType::kInt64)) {
+    const auto values = tensor->values<int64_t>();
+    return std::vector<int64_t>(values.begin(), values.end());
+  }
+  if (tensor->is(ElementType::kInt32)) {
+    const auto values = tensor->values<int32_t>();
+    return std::vector<int64_t>(values.begin(), values.end());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input, std::string_view attribute) {
+  if (HasInput(node, input)) return Integers(ConstantInput(graph, node, input));
+  if (const auto* values = IntsAttribute(node, attribute)) return *values;
+  return std::nullopt;
+}
+
+const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept {
+  const TypeInfo& type = graph.value(index).type;
+  return type.is_tensor() && type.shape ? &*type.shape : nullptr;
+}
+
+std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index) {
+  const SymbolicShape* shape = ShapeOf(graph, index);
+  return shape == nullptr ? std::nullopt : ToShape(*shape);
+}
+
+bool SameDimension(const Dimension& a, const Dimension& b) noexcept {
+  return a == b && (a.known() || !a.symbol.empty());
+}
+
+bool SameShape(const Graph& graph, ValueIndex a, ValueIndex b) noexcept {
+  const SymbolicShape *x = ShapeOf(graph, a), *y = ShapeOf(graph, b);
+  return x != nullptr && y != nullptr && std::equal(x->begin(), x->end(), y->begin(), y->end(), SameDimension);
+}
+
+ElementType ElementOf(const Graph& graph, ValueIndex index) noexcept {
+  const TypeInfo& type = graph.value(index).type;
+  return type.is_tensor() ? type.element : ElementType::kUndefined;
+}
+
+}  // namespace tessera

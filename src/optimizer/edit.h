@@ -1,0 +1,57 @@
+#pragma once
+
+// Edits that several rewrites make, and questions that they ask.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tessera {
+
+/// Removes a node and lets everyone who read its only output read `replacement` instead. A graph output keeps its name: who
+/// computed the replacement computes it then. False, and nothing done, where that cannot be: the replacement is an input,
+/// captured or an output itself.
+bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement);
+
+/// Removes a node that computes constants, which take the place of its outputs.
+void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> constants);
+
+/// The node computes one value: its first output.
+bool HasOneOutput(const Node& node) noexcept;
+
+/// Operator `op_type` of ai.onnx.
+bool IsOp(const Node& node, std::string_view op_type) noexcept;
+
+/// The node that computes input `i`, in the same graph, or null.
+const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept;
+
+/// Nobody but the one node reads it, and it is no output.
+bool HasOneReader(const Graph& graph, ValueIndex index) noexcept;
+
+bool HasInput(const Node& node, size_t i) noexcept;
+const Tensor* ConstantInput(const Graph& graph, const Node& node, size_t i) noexcept;
+int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) noexcept;
+float FloatAttribute(const Node& node, std::string_view name, float fallback) noexcept;
+/// Null when absent or of another type.
+const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view name) noexcept;
+std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) noexcept;
+void SetAttribute(Node& node, std::string_view name, AttributeValue value);
+
+/// All elements of an int64 or int32 constant, or nothing when it is another or has more than `most`.
+std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most = 64);
+/// The same from an input, or from the attribute that it was in older versions.
+std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input, std::string_view attribute);
+
+const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept;
+/// The shape when all of it is known.
+std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index);
+/// Both have the same known size, or the same name.
+bool SameDimension(const Dimension& a, const Dimension& b) noexcept;
+bool SameShape(const Graph& graph, ValueIndex a, ValueIndex b) noexcept;
+ElementType ElementOf(const Graph& graph, ValueIndex index) noexcept;
+
+}  // namespace tessera

@@ -1,0 +1,73 @@
+// fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
+// (Range, ConstantOfShape, Expand, Tile) stays, and so does what is random or made to stay small (DequantizeLinear).
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "graph/schema.h"
+#include "optimizer/edit.h"
+#include "optimizer/evaluate.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kAlwaysFine = int64_t{1} << 20;  // bytes of one output
+constexpr int64_t kMostGrowth = 8;                 // times the bytes of the inputs
+
+bool IsFoldable(const Graph& graph, const Node& node) {
+  static const std::set<std::string_view> kept = {
+      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
+      "DequantizeLinear",  // providers run the quantized values as they are
+  };
+  if (!IsStandardDomain(node.domain) || kept.contains(node.op_type)) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (HasInput(node, i) && ConstantInput(graph, node, i) == nullptr) return false;
+  }
+  for (const ValueIndex output : node.outputs) {
+    if (output != kNone && !graph.value(output).type.is_tensor()) return false;
+  }
+  return graph.Subgraphs(node.index).empty();
+}
+
+class ConstantFolding final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const Node& node = graph.node(index);
+    if (!IsFoldable(graph, node)) return false;
+    int64_t given = 0;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (const Tensor* input = ConstantInput(graph, node, i)) given += static_cast<int64_t>(input->byte_size());
+    }
+    const int64_t most = std::min(std::max(kAlwaysFine, kMostGrowth * given), context.folding_budget);
+    const auto results = Evaluate(graph, node, context.resources, most);
+    if (!results) return false;
+    for (const Tensor& result : *results) {
+      if (result.defined() && made_.insert(result.raw()).second) context.folding_budget -= static_cast<int64_t>(result.byte_size());
+    }
+    const std::vector<ValueIndex> inputs = node.inputs;
+    ReplaceByConstants(graph, index, *results);
+    for (const ValueIndex input : inputs) Drop(graph, input, context);
+    return true;
+  }
+
+ private:
+  /// Intermediate results give their memory back at once.
+  void Drop(Graph& graph, ValueIndex index, RewriteContext& context) {
+    if (index == kNone) return;
+    const GraphValue& value = graph.value(index);
+    if (!value.consumers.empty() || value.is_output || !value.constant) return;
+    const auto bytes = static_cast<int64_t>(value.constant->byte_size());
+    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->raw()) > 0) context.folding_budget += bytes;
+    graph.DropConstant(index);
+  }
+
+  std::unordered_set<const void*> made_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FoldConstants() { return std::make_unique<ConstantFolding>(); }
+
+}  // namespace tessera

@@ -1,0 +1,90 @@
+#include "optimizer/optimizer.h"
+
+#include <chrono>
+
+#include "graph/infer_types.h"
+
+namespace tessera {
+namespace {
+
+/// Rewrites feed each other; more rounds than this are left to none of them.
+constexpr size_t kMostRounds = 8;
+/// Folded constants may take this much, and twice what the model's own take.
+constexpr int64_t kFoldingBudget = int64_t{64} << 20;
+
+template <class Visit>
+void ForEachGraph(const Graph& graph, const Visit& visit) {
+  visit(graph);
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    for (const auto& [name, nested] : graph.Subgraphs(index)) ForEachGraph(*nested, visit);
+  }
+}
+
+size_t CountNodes(const Graph& graph) {
+  size_t count = 0;
+  ForEachGraph(graph, [&](const Graph& one) { count += one.TopologicalOrder().size(); });
+  return count;
+}
+
+int64_t ConstantBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  ForEachGraph(graph, [&](const Graph& one) {
+    for (size_t i = 0; i < one.num_values(); ++i) {
+      const auto& constant = one.value(static_cast<ValueIndex>(i)).constant;
+      if (constant) bytes += static_cast<int64_t>(constant->byte_size());
+    }
+  });
+  return bytes;
+}
+
+size_t RunOn(Rewrite& rewrite, Graph& graph, RewriteContext& context) {
+  size_t changes = rewrite.Run(graph, context);
+  const std::vector<NodeIndex> order = graph.TopologicalOrder();
+  for (const NodeIndex index : order) {
+    const auto nested = graph.Subgraphs(index);
+    size_t inner = 0;
+    for (const auto& [name, held] : nested) inner += RunOn(rewrite, *held, context);
+    if (inner > 0) graph.RefreshImplicitInputs(index);
+    changes += inner;
+  }
+  return changes;
+}
+
+}  // namespace
+
+OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> entries,
+                               const Logger& log) {
+  OptimizationReport report;
+  report.nodes_before = report.nodes_after = CountNodes(graph);
+  std::vector<std::unique_ptr<Rewrite>> rewrites;
+  for (const RewriteEntry& entry : entries) {
+    rewrites.push_back(entry.make());
+    report.passes.push_back({.name = std::string(entry.name)});
+  }
+  RewriteContext context{.resources = resources, .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
+  // Ends when every pass has run since the last change.
+  size_t unchanged = 0;
+  for (size_t turn = 0; turn < kMostRounds * rewrites.size() && unchanged < rewrites.size(); ++turn) {
+    const size_t at = turn % rewrites.size();
+    report.rounds = turn / rewrites.size() + 1;
+    const auto start = std::chrono::steady_clock::now();
+    const size_t changes = RunOn(*rewrites[at], graph, context);
+    OptimizationReport::Pass& pass = report.passes[at];
+    pass.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    pass.changes += changes;
+    unchanged = changes == 0 ? unchanged + 1 : 0;
+    if (changes > 0) log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
+  }
+  report.nodes_after = CountNodes(graph);
+  return report;
+}
+
+OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, OptimizationLevel level, const Logger& log) {
+  std::vector<RewriteEntry> chosen;
+  for (const RewriteEntry& entry : Rewrites()) {
+    if (entry.level <= level) chosen.push_back(entry);
+  }
+  return RunRewrites(graph, resources, chosen, log);
+}
+
+}  // namespace tessera

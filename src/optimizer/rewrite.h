@@ -1,0 +1,46 @@
+#pragma once
+
+// What a pass of the optimizer is. Every rewrite keeps the graph's inputs and outputs, their names and types, and the results
+// but for rounding; where it cannot prove that a node would not have failed, it leaves the node.
+
+#include <memory>
+#include <string_view>
+
+#include "graph/graph.h"
+#include "runtime/resources.h"
+
+namespace tessera {
+
+/// What rewrites of one session share.
+struct RewriteContext {
+  const SessionResources& resources;
+  /// Bytes that folded constants may still take in all.
+  int64_t folding_budget = 0;
+};
+
+/// One pass. Objects live as long as one optimization, and see all its graphs.
+class Rewrite {
+ public:
+  virtual ~Rewrite() = default;
+  /// Rewrites one graph; nested graphs get calls of their own. Returns the number of changes.
+  virtual size_t Run(Graph& graph, RewriteContext& context) = 0;
+};
+
+/// A rewrite that looks at one node, and what is near it, at a time.
+class NodeRewrite : public Rewrite {
+ public:
+  size_t Run(Graph& graph, RewriteContext& context) override {
+    const std::vector<NodeIndex> order = graph.TopologicalOrder();
+    size_t changes = 0;
+    for (const NodeIndex index : order) {
+      if (graph.has_node(index) && Apply(graph, index, context)) ++changes;
+    }
+    return changes;
+  }
+
+ protected:
+  /// True when the graph has changed; the node may be gone then.
+  virtual bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,30 @@
+#pragma once
+
+// The passes, in the order in which each round runs them.
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "optimizer/rewrite.h"
+#include "tessera/session.h"
+
+namespace tessera {
+
+struct RewriteEntry {
+  std::string_view name;
+  OptimizationLevel level;  // the lowest that runs it
+  std::unique_ptr<Rewrite> (*make)();
+};
+
+std::span<const RewriteEntry> Rewrites();
+
+// Each in the file of its name.
+std::unique_ptr<Rewrite> FoldShapes();
+std::unique_ptr<Rewrite> FoldConstants();
+std::unique_ptr<Rewrite> EliminateIdentities();
+std::unique_ptr<Rewrite> MergeConstants();
+std::unique_ptr<Rewrite> MergeEqualNodes();
+std::unique_ptr<Rewrite> EliminateDeadNodes();
+
+}  // namespace tessera

@@ -1,0 +1,132 @@
+#include "optimizer/rewriting.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "session/session_state.h"
+
+namespace tessera::testing {
+namespace {
+
+std::string Operators(const Graph& graph) {
+  std::string text;
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    text += (text.empty() ? "" : " ") + graph.node(index).op_type;
+    const auto nested = graph.Subgraphs(index);
+    for (const auto& [name, inner] : nested) text += "(" + Operators(*inner) + ")";
+  }
+  return text;
+}
+
+/// A session whose resources serve for folding.
+Session CpuSession(const std::string& bytes) {
+  SessionOptions options;
+  options.optimization_level = OptimizationLevel::kNone;
+  options.providers = {{"cpu", {}}};
+  options.intra_op_threads = 1;
+  return Session(std::as_bytes(std::span(bytes)), options);
+}
+
+std::string EmptyModel() {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
+  model.Node("Relu", {"x"}, {"y"});
+  return model.bytes();
+}
+
+std::string Written(const Model& model) {
+  static int number = 0;
+  const auto path = std::filesystem::path(::testing::TempDir()) / fmt::format("rewritten_{}_{}.onnx", getpid(), number++);
+  WriteModel(*model.graph, model.metadata, path);
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  return bytes;
+}
+
+template <class T>
+std::string DifferenceOf(const Tensor& a, const Tensor& b, bool rounding) {
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const auto x = static_cast<double>(a.data<T>()[i]), y = static_cast<double>(b.data<T>()[i]);
+    const bool same_bits = std::memcmp(a.data<T>() + i, b.data<T>() + i, sizeof(T)) == 0;
+    if (same_bits || (std::isnan(x) && std::isnan(y))) continue;
+    if (rounding && std::abs(x - y) <= 1e-5 + 1e-4 * std::abs(x)) continue;
+    return fmt::format("element {} is {} instead of {}", i, y, x);
+  }
+  return "";
+}
+
+std::string DifferenceOf(const Value& expected, const Value& given, bool rounding) {
+  if (!expected.is_tensor() || !given.is_tensor()) return expected.kind() == given.kind() ? "" : "another kind";
+  const Tensor &a = expected.tensor(), &b = given.tensor();
+  if (a.type() != b.type() || a.shape() != b.shape()) {
+    return fmt::format("{} {} instead of {} {}", ElementTypeName(b.type()), b.shape().ToString(), ElementTypeName(a.type()),
+                       a.shape().ToString());
+  }
+  if (a.is(ElementType::kFloat)) return DifferenceOf<float>(a, b, rounding);
+  if (a.is(ElementType::kDouble)) return DifferenceOf<double>(a, b, rounding);
+  return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0 ? "" : "other bytes";
+}
+
+}  // namespace
+
+Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes) : original_(model.bytes()) {
+  const Session session = CpuSession(EmptyModel());
+  model_ = LoadModel(std::as_bytes(std::span(original_)), nullptr, {});
+  before_ = Operators(*model_.graph);
+  std::vector<RewriteEntry> entries;
+  for (const RewriteEntry& entry : Rewrites()) {
+    if (passes.empty() || std::find(passes.begin(), passes.end(), entry.name) != passes.end()) entries.push_back(entry);
+  }
+  if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
+  report_ = RunRewrites(*model_.graph, session.state()->resources, entries, Logger());
+  after_ = Operators(*model_.graph);
+  rewritten_ = Written(model_);
+}
+
+std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::vector<Value> inputs;
+  for (const NamedType& input : session.inputs()) {
+    Shape shape(input.type.shape->size());
+    for (size_t i = 0; i < shape.rank(); ++i) shape[i] = (*input.type.shape)[i].known() ? (*input.type.shape)[i].value : size;
+    Tensor tensor(input.type.element, shape);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      const auto number = static_cast<double>(random() % 4096) / 1024.0 - 2;
+      if (tensor.is(ElementType::kFloat)) tensor.mutable_data<float>()[i] = static_cast<float>(number);
+      if (tensor.is(ElementType::kDouble)) tensor.mutable_data<double>()[i] = number;
+      if (tensor.is(ElementType::kInt64)) tensor.mutable_data<int64_t>()[i] = static_cast<int64_t>(random() % 5);
+      if (tensor.is(ElementType::kInt32)) tensor.mutable_data<int32_t>()[i] = static_cast<int32_t>(random() % 5);
+      if (tensor.is(ElementType::kBool)) tensor.mutable_data<bool>()[i] = random() % 2 == 0;
+    }
+    inputs.emplace_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+std::string Rewriting::Difference(int seed, int64_t size, bool rounding) const {
+  return Difference(MakeInputs(CpuSession(original_), seed, size), rounding);
+}
+
+std::string Rewriting::Difference(const std::vector<Value>& inputs, bool rounding) const {
+  const Session original = CpuSession(original_), rewritten = CpuSession(rewritten_);
+  std::vector<Value> expected(original.outputs().size()), given(rewritten.outputs().size());
+  if (expected.size() != given.size()) return "another number of outputs";
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const NamedType &a = original.outputs()[i], &b = rewritten.outputs()[i];
+    if (a.name != b.name || a.type.ToString() != b.type.ToString()) return fmt::format("output {} is {} {}", a.name, b.name, b.type.ToString());
+  }
+  original.Run(inputs, expected);
+  rewritten.Run(inputs, given);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (const std::string difference = DifferenceOf(expected[i], given[i], rounding); !difference.empty()) {
+      return original.outputs()[i].name + ": " + difference;
+    }
+  }
+  return "";
+}
+
+}  // namespace tessera::testing
