@@ -122,6 +122,18 @@ def scatter_elements(rng):
     return single("ScatterElements", [values(rng, dims, dtype), where, values(rng, size, dtype)], axis=axis, reduction=reduction, dtype=dtype)
 
 
+@recipe("Scatter")
+def scatter(rng):
+    dims = shape(rng, rank=int(rng.integers(1, 4)), low=1)
+    axis = int(rng.integers(0, len(dims)))
+    size = tuple(int(rng.integers(1, d + 1)) for d in dims)
+    where = np.argsort(rng.random(dims), axis=axis)[tuple(slice(0, d) for d in size)].astype(choice(rng, [np.int32, np.int64]))
+    dtype = choice(rng, [np.float32, np.float64, np.int32, np.uint8, np.bool_])
+    case = single("Scatter", [values(rng, dims, dtype), where, values(rng, size, dtype)], axis=axis, opset=choice(rng, [9, 10]))
+    case.peer = "ort"
+    return case
+
+
 @recipe("ScatterND")
 def scatter_nd(rng):
     dims = shape(rng, rank=int(rng.integers(1, 4)), low=1)
@@ -135,14 +147,29 @@ def scatter_nd(rng):
 def depth_to_space(rng):
     block = int(rng.integers(1, 4))
     dims = (int(rng.integers(1, 3)), block * block * int(rng.integers(1, 4)), int(rng.integers(1, 6)), int(rng.integers(1, 6)))
-    return single("DepthToSpace", [values(rng, dims, choice(rng, FLOATS))], blocksize=block, mode=choice(rng, ["DCR", "CRD"]), opset=27)
+    opset = choice(rng, [1, 11, 13, 28])
+    # The reference knows the first version's only order as the default of the later ones.
+    return single("DepthToSpace", [values(rng, dims, choice(rng, FLOATS[:3] if opset < 13 else ANY))], blocksize=block,
+                  mode=choice(rng, ["DCR", "CRD"]) if opset > 1 else None, opset=opset)
 
 
 @recipe("SpaceToDepth")
 def space_to_depth(rng):
     block = int(rng.integers(1, 4))
     dims = (int(rng.integers(1, 3)), int(rng.integers(1, 4)), block * int(rng.integers(1, 5)), block * int(rng.integers(1, 5)))
-    return single("SpaceToDepth", [values(rng, dims, np.float32)], blocksize=block, opset=27)
+    opset = choice(rng, [1, 13, 28])
+    return single("SpaceToDepth", [values(rng, dims, choice(rng, FLOATS[:3] if opset < 13 else ANY))], blocksize=block,
+                  mode=choice(rng, ["DCR", "CRD"]) if opset == 28 else None, opset=opset)
+
+
+@recipe("CenterCropPad")
+def center_crop_pad(rng):
+    dims = shape(rng, rank=int(rng.integers(1, 5)))
+    axes = [int(a) for a in rng.permutation(len(dims))[: int(rng.integers(1, len(dims) + 1))]] if rng.random() < 0.6 else None
+    sizes = [int(rng.integers(0, dims[a] + 9)) for a in (range(len(dims)) if axes is None else axes)]
+    if axes is not None and rng.random() < 0.5:
+        axes = [a - len(dims) for a in axes]
+    return single("CenterCropPad", [values(rng, dims, choice(rng, ANY)), np.asarray(sizes, choice(rng, [np.int32, np.int64]))], axes=axes)
 
 
 @recipe("ReverseSequence")
@@ -150,7 +177,9 @@ def reverse_sequence(rng):
     time_axis = int(rng.integers(0, 2))
     dims = shape(rng, rank=int(rng.integers(2, 5)), low=1)
     lengths = rng.integers(1, dims[time_axis], size=dims[1 - time_axis], endpoint=True).astype(np.int64)
-    return single("ReverseSequence", [values(rng, dims, choice(rng, NUMBERS)), lengths], time_axis=time_axis, batch_axis=1 - time_axis, opset=27)
+    opset = choice(rng, [10, 28])
+    return single("ReverseSequence", [values(rng, dims, choice(rng, [np.float32, np.float64, np.int8, np.uint16] if opset == 10 else ANY)), lengths],
+                  time_axis=time_axis, batch_axis=1 - time_axis, opset=opset)
 
 
 @recipe("OneHot")
@@ -182,8 +211,17 @@ def non_zero(rng):
 @recipe("Unique")
 def unique(rng):
     dims = shape(rng, rank=int(rng.integers(1, 4)), low=1)
-    axis = int(rng.integers(0, len(dims))) if rng.random() < 0.5 else None
-    return single("Unique", [values(rng, dims, choice(rng, [np.float32, np.int64]), -1, 1).round()], outputs=4, axis=axis, sorted=1, opset=27)
+    axis = int(rng.integers(-len(dims), len(dims))) if rng.random() < 0.5 else None
+    opset = choice(rng, [11, 28])
+    dtype = choice(rng, [np.float32, np.float64, np.float16, np.int64, np.int8, np.uint32, np.bool_] if opset == 11 else ANY)
+    data = np.asarray(np.round(values(rng, dims, dtype, -1, 1).astype(np.float64)))
+    if dtype in (np.float32, np.float64) and rng.random() < 0.3:
+        data[rng.random(dims) < 0.1] = np.nan
+    # The reference takes unsorted slices along the first axis whatever the attribute says.
+    by_occurrence = axis is None or axis % len(dims) == 0
+    data = data.reshape(-1) if axis is None and rng.random() < 0.5 else data
+    in_order = 1 if not by_occurrence or (axis is None and data.ndim > 1) else int(rng.integers(0, 2))
+    return single("Unique", [data.astype(dtype)], outputs=4, axis=axis, sorted=in_order, opset=opset)
 
 
 @recipe("Range")

@@ -1,0 +1,74 @@
+// CenterCropPad (18): the middle of each axis, or zeros around it.
+
+#include <array>
+
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class CenterCropPad final : public Kernel {
+ public:
+  explicit CenterCropPad(const KernelInfo& info) : all_axes_(!info.has_attribute("axes")) {
+    axes_ = info.attribute<std::vector<int64_t>>("axes", {});
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Integers target(context.required_input(1), "shape");
+    const Shape& dims = input.shape();
+    const size_t rank = dims.rank();
+    const size_t count = all_axes_ ? rank : axes_.size();
+    Require(target.size() == count, "shape has {} numbers for {} axes", target.size(), count);
+    Shape shape = dims;
+    const auto set = [&](size_t i, size_t axis) {
+      Require(target[i] >= 0, "shape[{}] is {}", i, target[i]);
+      shape[axis] = target[i];
+    };
+    if (all_axes_) {
+      for (size_t i = 0; i < rank; ++i) set(i, i);
+    } else {
+      MarkAxes(Integers(axes_), rank, set);
+    }
+    if (shape == dims) return context.set_output(0, input);
+
+    const ElementKind element = KindOf(input.type());
+    Tensor* output = context.output(0, input.type(), shape);
+    bool pads = false;
+    for (size_t i = 0; i < rank; ++i) pads |= shape[i] > dims[i];
+    if (pads) FillZeros(context, *output, element);
+    if (output->num_elements() == 0 || input.num_elements() == 0) return;
+    StridedCopy copy(element);
+    int64_t src_stride = input.num_elements(), dst_stride = output->num_elements(), src = 0, dst = 0;
+    for (size_t i = 0; i < rank; ++i) {
+      src_stride /= dims[i];
+      dst_stride /= shape[i];
+      src += std::max<int64_t>(dims[i] - shape[i], 0) / 2 * src_stride;
+      dst += std::max<int64_t>(shape[i] - dims[i], 0) / 2 * dst_stride;
+      copy.Add(std::min(dims[i], shape[i]), src_stride, dst_stride);
+    }
+    copy.Run(context.threads(), Bytes(input) + src * element.bytes, Bytes(*output) + dst * element.bytes);
+  }
+
+ private:
+  static void FillZeros(KernelContext& context, Tensor& output, ElementKind element) {
+    static const std::string kEmpty;
+    static constexpr std::array<uint64_t, 2> kZero = {};
+    const void* value = element.is_string ? static_cast<const void*>(&kEmpty) : kZero.data();
+    FillParallel(context.threads(), output.mutable_raw(), value, output.num_elements(), element);
+  }
+
+  const bool all_axes_;
+  std::vector<int64_t> axes_;
+};
+
+}  // namespace
+
+void RegisterCenterCropPad(KernelRegistry& registry) {
+  registry.Add(Op("CenterCropPad").Versions(18).Factory(MakeMovement<CenterCropPad>));
+}
+
+}  // namespace tessera::cpu

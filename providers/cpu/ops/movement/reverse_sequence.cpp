@@ -1,0 +1,81 @@
+// ReverseSequence (10, 28): the first sequence_lens[i] steps of each sequence in reverse order, the others as they are.
+
+#include "engine/indices.h"
+#include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+class ReverseSequence final : public Kernel {
+ public:
+  explicit ReverseSequence(const KernelInfo& info)
+      : time_axis_(info.attribute<int64_t>("time_axis", 0)), batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
+    Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
+            "time_axis is {} and batch_axis {}, one of them must be 0 and the other 1", time_axis_, batch_axis_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Tensor& lengths = context.required_input(1);
+    const Shape& dims = input.shape();
+    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims.ToString());
+    const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
+    Require(lengths.is(ElementType::kInt64), "sequence_lens is {}, expected int64", ElementTypeName(lengths.type()));
+    Require(lengths.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]", lengths.shape().ToString(), batch);
+    const int64_t* length = lengths.data<int64_t>();
+    for (int64_t i = 0; i < batch; ++i) {
+      Require(length[i] >= 0 && length[i] <= times, "sequence_lens[{}] is {}, sequences have {} steps", i, length[i], times);
+    }
+    Tensor* output = context.output(0, input.type(), dims);
+    if (output->num_elements() == 0) return;
+    const ElementKind element = KindOf(input.type());
+    const int64_t row = dims.SizeOfRange(2, dims.rank());
+    const double cost = static_cast<double>(dims[1]) * (2 + static_cast<double>(row) * CopyCost(element));
+    context.threads().ParallelFor(dims[0], cost, [&](int64_t begin, int64_t end) {
+      VisitElement(element, [&]<class T>() {
+        const T* from = static_cast<const T*>(input.raw());
+        T* to = static_cast<T*>(output->mutable_raw());
+        for (int64_t i = begin; i < end; ++i) {
+          if (time_axis_ == 0) {
+            GatherStep(from, to + i * batch * row, i, batch, row, length);
+          } else {
+            ReverseRows(from + i * times * row, to + i * times * row, times, row, length[i]);
+          }
+        }
+      });
+    });
+  }
+
+ private:
+  /// One step of every sequence, [time, batch, row].
+  template <class T>
+  static void GatherStep(const T* from, T* to, int64_t time, int64_t batch, int64_t row, const int64_t* length) {
+    for (int64_t i = 0; i < batch; ++i) {
+      const int64_t source = time < length[i] ? length[i] - 1 - time : time;
+      std::copy_n(from + (source * batch + i) * row, row, to + i * row);
+    }
+  }
+
+  /// One sequence, [time, row].
+  template <class T>
+  static void ReverseRows(const T* from, T* to, int64_t times, int64_t row, int64_t length) {
+    if (row == 1) {
+      std::reverse_copy(from, from + length, to);
+    } else {
+      for (int64_t t = 0; t < length; ++t) std::copy_n(from + (length - 1 - t) * row, row, to + t * row);
+    }
+    std::copy(from + length * row, from + times * row, to + length * row);
+  }
+
+  const int64_t time_axis_, batch_axis_;
+};
+
+}  // namespace
+
+void RegisterReverseSequence(KernelRegistry& registry) {
+  registry.Add(Op("ReverseSequence").Versions(10).Factory(MakeMovement<ReverseSequence>));
+}
+
+}  // namespace tessera::cpu
