@@ -57,7 +57,7 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   }
   const int64_t count = shape.num_elements();
   const size_t bytes = ByteSize(type, count);
-  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString) {
+  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString && MayWriteTo(seat, bytes)) {
     const MemoryInfo& memory = allocator_of(slot).memory();
     if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
       tensor->type_ = type;
@@ -164,7 +164,8 @@ void Frame::UsePlan(std::shared_ptr<const ShapePlan> plan) {
     const MemoryPlan::Placement& place = memory.slots[slot];
     if (place.block < 0) continue;
     seats_[slot] = Seat{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
-                        .bytes = place.bytes};
+                        .bytes = place.bytes,
+                        .in_place_of = memory.in_place_of[slot]};
   }
   shape_plan_ = std::move(plan);
   memory_plan_ = &shape_plan_->memory;

@@ -43,7 +43,8 @@ class Frame {
   Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
     Seat& seat = seats_[static_cast<size_t>(slot)];
     Tensor* tensor = values_[static_cast<size_t>(slot)].tensor_if();
-    if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape) [[likely]] {
+    if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape &&
+        MayWriteTo(seat, tensor->byte_size_)) [[likely]] {
       return tensor;
     }
     return Reseat(step, slot, type, shape);
@@ -101,7 +102,19 @@ class Frame {
     void* data = nullptr;
     size_t bytes = 0;
     bool caller = false;
+    SlotIndex in_place_of = kNone;  // an input of the step that lives in the same place
   };
+
+  /// False when writing `bytes` to the seat would overwrite what the step still reads: the input whose place it takes has
+  /// another size in this run.
+  bool MayWriteTo(const Seat& seat, size_t bytes) const noexcept {
+    if (seat.in_place_of == kNone) return true;
+    const Tensor* input = values_[static_cast<size_t>(seat.in_place_of)].tensor_if();
+    if (input == nullptr || input->data_ == seat.data) return input == nullptr || input->byte_size_ == bytes;
+    const auto* read = static_cast<const std::byte*>(input->data_);
+    const auto* written = static_cast<const std::byte*>(seat.data);
+    return read + input->byte_size_ <= written || written + bytes <= read;
+  }
 
   Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
   bool TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);

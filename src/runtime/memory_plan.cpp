@@ -30,9 +30,10 @@ class Placer {
     result.slots.resize(plan_.slots.size());
     result.scratch.resize(plan_.steps.size());
     result.aliases.resize(plan_.slots.size(), kNone);
+    result.in_place_of.resize(plan_.slots.size(), kNone);
     for (size_t slot = 0; slot < plan_.slots.size(); ++slot) result.aliases[slot] = trace_.slots[slot].alias_of;
     MakeItems();
-    MergeInPlace();
+    MergeInPlace(result);
     const size_t num_values = items_.size();
     for (size_t step = 0; step < trace_.scratch.size(); ++step) {
       if (trace_.scratch[step] == 0) continue;
@@ -90,7 +91,7 @@ class Placer {
   }
 
   /// Outputs that may take their input's place do so, where the input's buffer is not needed any more.
-  void MergeInPlace() {
+  void MergeInPlace(MemoryPlan& result) {
     for (size_t at = 0; at < plan_.steps.size(); ++at) {
       const Step& step = plan_.steps[at];
       if (step.def == nullptr) continue;
@@ -113,6 +114,7 @@ class Placer {
         if (readers != 1) continue;
         source.last = target.last;
         target.bytes = 0;
+        result.in_place_of[static_cast<size_t>(outputs[out])] = inputs[in];
         std::replace(item_of_.begin(), item_of_.end(), to, from);
       }
     }

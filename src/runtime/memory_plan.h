@@ -26,6 +26,8 @@ struct MemoryPlan {
   std::vector<Placement> scratch;  // by step
   std::vector<Block> blocks;
   std::vector<SlotIndex> aliases;  // by slot: whose buffer it shares, kNone
+  /// By slot: the input of its step whose place it takes, kNone. Sizes that depend on data may forbid that in a later run.
+  std::vector<SlotIndex> in_place_of;
   /// True where `slot` may look into `source`'s buffer: it lives as long.
   bool IsAlias(SlotIndex slot, SlotIndex source) const noexcept { return aliases[static_cast<size_t>(slot)] == source; }
 };
