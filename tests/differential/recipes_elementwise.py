@@ -1,4 +1,4 @@
-"""Elementwise operators, casts and quantization."""
+"""Elementwise operators."""
 
 import numpy as np
 
@@ -83,11 +83,18 @@ def variadic(rng, op):
 
 @recipe("Pow")
 def power(rng):
-    dtype = choice(rng, [np.float32, np.float64, np.int32, np.int64])
-    exponent = choice(rng, [np.float32, np.int64, np.int32])
+    dtype = choice(rng, FLOATS + [np.int32, np.int64])
+    exponent = choice(rng, NUMBERS)
     full = shape(rng)
-    base = values(rng, full, dtype, 0.5, 2)
-    return single("Pow", [base, values(rng, broadcastable(rng, full), exponent, 0, 0.75)], dtype=dtype)
+    base = values(rng, full, dtype, 0.5, 4)
+    high = 3 if np.issubdtype(dtype, np.integer) or np.issubdtype(exponent, np.integer) else 2
+    dims = () if rng.random() < 0.3 else broadcastable(rng, full)
+    raised = np.asarray(rng.uniform(0, high, dims)).astype(exponent)
+    if rng.random() < 0.2:
+        raised = np.full(dims, choice(rng, [0, 1, 2, 3, 4])).astype(exponent)
+    if np.issubdtype(dtype, np.integer) and not np.issubdtype(exponent, np.integer):
+        raised = np.floor(raised.astype(np.float64)).astype(exponent)  # a power near an integer truncates to either side
+    return single("Pow", [base, raised], dtype=dtype)
 
 
 @recipe("Mod")
@@ -153,34 +160,3 @@ def clip(rng):
     low = np.asarray(1, dtype) if rng.random() < 0.7 else None
     high = np.asarray(3, dtype) if rng.random() < 0.7 else None
     return single("Clip", [values(rng, shape(rng), dtype), low, high], dtype=dtype)
-
-
-@recipe("Cast")
-def cast(rng):
-    from onnx import helper
-    source = choice(rng, NUMBERS + [np.bool_])
-    target = choice(rng, NUMBERS + [np.bool_])
-    array = values(rng, shape(rng), source, 0, 30)
-    return single("Cast", [array], dtype=target, to=helper.np_dtype_to_tensor_dtype(np.dtype(target)))
-
-
-@recipe("QuantizeLinear")
-def quantize(rng):
-    dtype = choice(rng, [np.uint8, np.int8])
-    per_axis = rng.random() < 0.5
-    dims = shape(rng, rank=int(rng.integers(1, 5)), low=1)
-    axis = int(rng.integers(len(dims)))
-    size = (dims[axis],) if per_axis else ()
-    return single("QuantizeLinear", [values(rng, dims, np.float32), rng.uniform(0.01, 0.1, size).astype(np.float32),
-                                     values(rng, size, dtype)], axis=axis)
-
-
-@recipe("DequantizeLinear")
-def dequantize(rng):
-    dtype = choice(rng, [np.uint8, np.int8, np.int32])
-    per_axis = rng.random() < 0.5
-    dims = shape(rng, rank=int(rng.integers(1, 5)), low=1)
-    axis = int(rng.integers(len(dims)))
-    size = (dims[axis],) if per_axis else ()
-    zero = np.zeros(size, dtype) if dtype == np.int32 else values(rng, size, dtype)
-    return single("DequantizeLinear", [values(rng, dims, dtype), rng.uniform(0.01, 0.1, size).astype(np.float32), zero], axis=axis)

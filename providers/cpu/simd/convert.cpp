@@ -1,5 +1,6 @@
 #include "simd/convert.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "simd/targets.h"
@@ -90,7 +91,11 @@ template <class T>
 struct DecodeTable {
   float values[256];
   DecodeTable() {
-    for (int code = 0; code < 256; ++code) values[code] = T::FromBits(static_cast<uint8_t>(code));
+    for (int code = 0; code < 256; ++code) {
+      const float value = T::FromBits(static_cast<uint8_t>(code));
+      // The one NaN of "FNUZ" types has the sign of its code.
+      values[code] = value != value ? std::copysign(value, code >= 128 ? -1.0f : 1.0f) : value;
+    }
   }
 };
 

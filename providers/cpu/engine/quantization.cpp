@@ -1,0 +1,51 @@
+#include "engine/quantization.h"
+
+#include "engine/cast.h"
+
+namespace tessera::cpu {
+
+QuantizationLayout::QuantizationLayout(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size) {
+  Require(block_size >= 0, "attribute 'block_size' is {}, expected at least 0", block_size);
+  if (scales.num_elements() == 1) return;
+  single_ = false;
+  // A vector has one axis, whatever the attribute's default.
+  const size_t normalized = x.rank() == 1 ? 0 : NormalizeAxis(axis, x.rank());
+  const AxisView view(x, normalized);
+  count_ = view.count;
+  inner_ = view.inner;
+  if (block_size == 0) {
+    Require(scales.rank() == 1 && scales[0] == count_, "scale of shape {} for an input of shape {} along axis {}, expected [{}]",
+            scales.ToString(), x.ToString(), normalized, count_);
+    return;
+  }
+  block_ = block_size;
+  blocks_ = count_ / block_ + (count_ % block_ != 0 ? 1 : 0);
+  Shape expected = x;
+  expected[normalized] = blocks_;
+  Require(scales == expected, "scale of shape {} for an input of shape {} in blocks of {} along axis {}, expected {}",
+          scales.ToString(), x.ToString(), block_size, normalized, expected.ToString());
+}
+
+const float* ReadScales(KernelContext& context, const Tensor& scales) {
+  if (scales.type() == ElementType::kFloat) return scales.data<float>();
+  const auto values = context.scratch<float>(static_cast<size_t>(scales.num_elements()));
+  ElementCast(scales.type(), ElementType::kFloat).Run(scales.raw(), 0, values.data(), 0, scales.num_elements());
+  return values.data();
+}
+
+const float* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count) {
+  const auto values = context.scratch<float>(static_cast<size_t>(scale_count));
+  if (zeros == nullptr) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    return values.data();
+  }
+  Require(zeros->type() == type, "zero point is tensor({}), expected tensor({})", ElementTypeName(zeros->type()),
+          ElementTypeName(type));
+  const int64_t count = zeros->num_elements();
+  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape().ToString(), scale_count);
+  ElementCast(type, ElementType::kFloat).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
+  if (count < scale_count) std::fill(values.begin() + 1, values.end(), values[0]);
+  return values.data();
+}
+
+}  // namespace tessera::cpu

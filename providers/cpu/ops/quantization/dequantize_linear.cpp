@@ -1,0 +1,138 @@
+// DequantizeLinear (10: one scale; 13: and one for each index of an axis; 19: float8; 21: blocks; 23: output_dtype; 24, 25,
+// 28: more types).
+
+#include <algorithm>
+
+#include "engine/cast.h"
+#include "engine/quantization.h"
+#include "simd/quantize.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr TypeSet kInputs = {
+    ElementType::kInt8,         ElementType::kUInt8,          ElementType::kInt16,      ElementType::kUInt16,
+    ElementType::kInt32,        ElementType::kUInt4,          ElementType::kInt4,       ElementType::kUInt2,
+    ElementType::kInt2,         ElementType::kFloat8E4M3FN,   ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
+    ElementType::kFloat8E5M2FNUZ, ElementType::kFloat4E2M1,   ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
+constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kFloat8E8M0};
+
+ElementType OutputType(const KernelInfo& info) {
+  const int64_t type = info.attribute<int64_t>("output_dtype", 0);
+  Require(type >= 0 && type < kElementTypeCount, "attribute 'output_dtype' is {}, expected an element type", type);
+  if (type != 0) return static_cast<ElementType>(type);
+  return info.input_type(1) == ElementType::kFloat8E8M0 ? ElementType::kFloat : info.input_type(1);
+}
+
+/// int32 does not fit float: the difference is exact, and rounded once.
+void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros, int64_t step, float* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t difference = static_cast<int64_t>(x[i]) - zeros[i * step];
+    y[i] = static_cast<float>(difference) * scales[i * step];
+  }
+}
+
+class DequantizeLinear final : public Kernel {
+ public:
+  explicit DequantizeLinear(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis", 1)),
+        block_size_(info.attribute<int64_t>("block_size", 0)),
+        output_type_(OutputType(info)),
+        load_(info.input_type(0), ElementType::kFloat),
+        loop_(FindDequantizeLoop(info.input_type(0))),
+        float_loop_(FindDequantizeLoop(ElementType::kFloat)),
+        store_(ElementType::kFloat, output_type_) {
+    Require(kFloats.contains(output_type_), "output is tensor({}), expected a type of float", ElementTypeName(output_type_));
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& scale = context.required_input(1);
+    const Tensor* zero = context.input(2);
+    Require(x.type() == load_.from(), "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
+            ElementTypeName(load_.from()));
+    const QuantizationLayout layout(x.shape(), scale.shape(), axis_, block_size_);
+    Tensor* y = context.output(0, output_type_, x.shape());
+    if (y == nullptr) return;
+    Job job{layout, x.raw(), y->mutable_raw(), ReadScales(context, scale), nullptr, nullptr};
+    if (x.type() == ElementType::kInt32) {
+      job.int_zeros = ReadIntZeros(context, zero, scale.num_elements());
+    } else {
+      job.zeros = ReadZeroPoints(context, zero, x.type(), scale.num_elements());
+    }
+    const double cost_ns = loop_ != nullptr && output_type_ == ElementType::kFloat ? 0.25 : 0.8;
+    ForQuantizedBlocks(context.threads(), x.num_elements(), cost_ns,
+                       [&](int64_t begin, int64_t end) { DequantizeBlock(job, begin, end); });
+  }
+
+ private:
+  struct Job {
+    const QuantizationLayout& layout;
+    const void* x;
+    void* y;
+    const float* scales;
+    const float* zeros;
+    const int32_t* int_zeros;
+  };
+
+  static const int32_t* ReadIntZeros(KernelContext& context, const Tensor* zeros, int64_t count) {
+    const auto values = context.scratch<int32_t>(static_cast<size_t>(count));
+    std::fill(values.begin(), values.end(), 0);
+    if (zeros == nullptr) return values.data();
+    Require(zeros->type() == ElementType::kInt32 && (zeros->num_elements() == count || zeros->num_elements() == 1),
+            "zero point is tensor({}) of shape {}, expected tensor(int32) for {} scales", ElementTypeName(zeros->type()),
+            zeros->shape().ToString(), count);
+    if (zeros->num_elements() == count) return zeros->data<int32_t>();
+    std::fill(values.begin(), values.end(), *zeros->data<int32_t>());
+    return values.data();
+  }
+
+  void DequantizeBlock(const Job& job, int64_t begin, int64_t end) const {
+    alignas(64) float loaded[kQuantizedBlock];
+    alignas(64) float results[kQuantizedBlock];
+    const bool plain = output_type_ == ElementType::kFloat;
+    const bool is_int32 = load_.from() == ElementType::kInt32;
+    float* y = plain ? static_cast<float*>(job.y) + begin : results;
+    const char* x = static_cast<const char*>(job.x);
+    DequantizeLoop loop = loop_;
+    int64_t size = BitWidth(load_.from()) / 8;
+    if (loop == nullptr && !is_int32) {
+      load_.Run(job.x, begin, loaded, 0, end - begin);
+      loop = float_loop_;
+      size = sizeof(float);
+      x = reinterpret_cast<const char*>(loaded);
+    } else {
+      x += begin * size;
+    }
+    for (int64_t i = begin; i < end;) {
+      const ScaleRun run = job.layout.Run(i, end);
+      const void* source = x + (i - begin) * size;
+      const float* scales = job.scales + run.scale;
+      if (is_int32) {
+        DequantizeInt32(static_cast<const int32_t*>(source), scales, job.int_zeros + run.scale, run.step, y + (i - begin),
+                        run.count);
+      } else {
+        loop(source, scales, job.zeros + run.scale, run.step, y + (i - begin), run.count);
+      }
+      i += run.count;
+    }
+    if (!plain) store_.Run(results, 0, job.y, begin, end - begin);
+  }
+
+  const int64_t axis_;
+  const int64_t block_size_;
+  const ElementType output_type_;
+  const ElementCast load_;
+  const DequantizeLoop loop_;
+  const DequantizeLoop float_loop_;
+  const ElementCast store_;
+};
+
+}  // namespace
+
+void RegisterDequantizeLinear(KernelRegistry& registry) {
+  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kInputs).Types(1, kScales).Make<DequantizeLinear>());
+}
+
+}  // namespace tessera::cpu

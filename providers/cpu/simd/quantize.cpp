@@ -1,0 +1,161 @@
+#include "simd/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/quantize.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The bounds less the zero point are integers, so clamping first changes nothing, and the conversion is always in range.
+template <class T>
+HWY_INLINE T QuantizeOne(float x, float zero, float low, float high) {
+  const float least = low - zero;
+  const float most = high - zero;
+  x = x > least ? x : least;  // NaN too
+  x = x < most ? x : most;
+  return static_cast<T>(static_cast<int32_t>(std::nearbyint(x)) + static_cast<int32_t>(zero));
+}
+
+/// Whole vectors with one scale and zero point to bytes; gives how many elements it did.
+template <class T>
+HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, float low, float high, T* y, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> d8;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto divisor = hn::Set(d, scale);
+  const auto least = hn::Set(d, low - zero);
+  const auto most = hn::Set(d, high - zero);
+  const auto offset = hn::Set(di, static_cast<int32_t>(zero));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    auto v = hn::Div(hn::LoadU(d, x + i), divisor);
+    v = hn::IfThenElse(hn::Gt(v, least), v, least);
+    v = hn::IfThenElse(hn::Lt(v, most), v, most);
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(v), offset)), d8, y + i);
+  }
+  return i;
+}
+
+template <class T>
+void Quantize(const float* x, const float* scales, const float* zeros, int64_t step, float low, float high, void* out,
+              int64_t count) {
+  T* y = static_cast<T*>(out);
+  if (step != 0) {
+    if (scales == nullptr) {
+      for (int64_t i = 0; i < count; ++i) y[i] = QuantizeOne<T>(x[i], zeros[i], low, high);
+    } else {
+      for (int64_t i = 0; i < count; ++i) y[i] = QuantizeOne<T>(x[i] / scales[i], zeros[i], low, high);
+    }
+    return;
+  }
+  const float zero = *zeros;
+  const float scale = scales == nullptr ? 1.0f : *scales;
+  int64_t i = 0;
+  if constexpr (sizeof(T) == 1) i = QuantizeVectors(x, scale, zero, low, high, y, count);
+  for (; i < count; ++i) y[i] = QuantizeOne<T>(x[i] / scale, zero, low, high);
+}
+
+template <class T>
+void Dequantize(const void* in, const float* scales, const float* zeros, int64_t step, float* y, int64_t count) {
+  const T* x = static_cast<const T*>(in);
+  if (step != 0) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
+    return;
+  }
+  const float zero = *zeros;
+  const float scale = *scales;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+}
+
+}  // namespace
+
+QuantizeLoop QuantizeLoopOf(ElementType type) {
+  switch (type) {
+    case ElementType::kInt8:
+    case ElementType::kInt4:
+    case ElementType::kInt2: return Quantize<int8_t>;
+    case ElementType::kInt16: return Quantize<int16_t>;
+    case ElementType::kUInt16: return Quantize<uint16_t>;
+    default: return Quantize<uint8_t>;
+  }
+}
+
+DequantizeLoop DequantizeLoopOf(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat: return Dequantize<float>;
+    case ElementType::kInt8: return Dequantize<int8_t>;
+    case ElementType::kUInt8: return Dequantize<uint8_t>;
+    case ElementType::kInt16: return Dequantize<int16_t>;
+    case ElementType::kUInt16: return Dequantize<uint16_t>;
+    default: return nullptr;
+  }
+}
+
+void Divide(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
+  if (step != 0) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] / scales[i];
+    return;
+  }
+  const float scale = *scales;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] / scale;
+}
+
+void MinMax(const float* x, int64_t count, float& smallest, float& largest) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto low0 = hn::Set(d, smallest), low1 = low0, high0 = hn::Set(d, largest), high1 = high0;
+  int64_t i = 0;
+  const auto join = [&](int64_t at, auto& low, auto& high) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + at);
+    low = hn::IfThenElse(hn::Lt(v, low), v, low);
+    high = hn::IfThenElse(hn::Gt(v, high), v, high);
+  };
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    join(i, low0, high0);
+    join(i + lanes, low1, high1);
+  }
+  smallest = hn::GetLane(hn::MinOfLanes(d, hn::Min(low0, low1)));
+  largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(high0, high1)));
+  for (; i < count; ++i) {
+    smallest = x[i] < smallest ? x[i] : smallest;
+    largest = x[i] > largest ? x[i] : largest;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(QuantizeLoopOf);
+HWY_EXPORT(DequantizeLoopOf);
+HWY_EXPORT(Divide);
+HWY_EXPORT(MinMax);
+
+QuantizeLoop FindQuantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(QuantizeLoopOf)(type); }
+DequantizeLoop FindDequantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(DequantizeLoopOf)(type); }
+void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Divide)(x, scales, step, y, count);
+}
+void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest) {
+  HWY_DYNAMIC_DISPATCH(MinMax)(x, count, smallest, largest);
+}
+
+}  // namespace tessera::cpu
+#endif

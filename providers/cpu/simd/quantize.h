@@ -1,0 +1,32 @@
+#pragma once
+
+// Micro-kernels of linear quantization over runs of elements whose scale and zero point stay or advance with them.
+
+#include <cstdint>
+
+#include "tessera/element_type.h"
+
+namespace tessera::cpu {
+
+/// y = clamp(round(x / scale) + zero), NaN as `low`; one byte or two for each y. A null `scales` stands for 1. Both advance by
+/// `step` (0 or 1) for each element.
+using QuantizeLoop = void (*)(const float* x, const float* scales, const float* zeros, int64_t step, float low, float high,
+                              void* y, int64_t count);
+
+/// y = (x - zero) * scale.
+using DequantizeLoop = void (*)(const void* x, const float* scales, const float* zeros, int64_t step, float* y,
+                                int64_t count);
+
+/// For int8, uint8, int16 and uint16; and for smaller integers, as bytes.
+QuantizeLoop FindQuantizeLoop(ElementType type);
+
+/// For float, int8, uint8, int16 and uint16; null for other types.
+DequantizeLoop FindDequantizeLoop(ElementType type);
+
+/// y = x / scale.
+void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count);
+
+/// Smallest and largest element, joined with what is there; NaN elements do not count.
+void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest);
+
+}  // namespace tessera::cpu
