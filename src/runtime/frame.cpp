@@ -15,6 +15,14 @@ bool Overlaps(const Tensor& tensor, const Tensor& buffer) noexcept {
   return data == begin || (data > begin && data < begin + buffer.byte_size());
 }
 
+/// Readers were made for the type that inference found.
+void CheckElement(const Slot& slot, ElementType type) {
+  if (slot.element != type && slot.element != ElementType::kUndefined) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument, "output '{}' is tensor({}), but the model declares tensor({})", slot.name, ElementTypeName(type),
+         ElementTypeName(slot.element));
+  }
+}
+
 }  // namespace
 
 Frame::Frame(const Plan& plan, const SessionResources& resources)
@@ -45,6 +53,7 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   if (type == ElementType::kUndefined) {
     Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known", plan_.slots[static_cast<size_t>(slot)].name);
   }
+  CheckElement(plan_.slots[static_cast<size_t>(slot)], type);
   Seat& seat = seats_[static_cast<size_t>(slot)];
   Value& value = values_[static_cast<size_t>(slot)];
   if (seat.caller) {
@@ -109,6 +118,7 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
 void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
   const Seat& seat = seats_[static_cast<size_t>(slot)];
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
+    CheckElement(plan_.slots[static_cast<size_t>(slot)], tensor->type_);
     if (seat.caller) {
       Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
       if (tensor->raw() == buffer.raw()) return;

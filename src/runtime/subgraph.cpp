@@ -15,7 +15,14 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
   ++state.depth;
   const Executor::Lease frame(executor_);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (plan.graph_inputs[i] != kNone) frame->value(plan.graph_inputs[i]) = inputs[i];
+    const SlotIndex slot = plan.graph_inputs[i];
+    if (slot == kNone) continue;
+    const ElementType expected = plan.slots[static_cast<size_t>(slot)].element;
+    const Tensor* tensor = inputs[i].tensor_if();
+    Require(tensor == nullptr || expected == ElementType::kUndefined || tensor->is(expected),
+            "input {} of the nested graph is tensor({}), tensor({}) is expected", i,
+            tensor == nullptr ? "" : ElementTypeName(tensor->type()), ElementTypeName(expected));
+    frame->value(slot) = inputs[i];
   }
   for (const auto& [slot, position] : plan.captures) {
     const Value* captured = outer.input_value(position);

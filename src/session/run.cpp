@@ -57,6 +57,35 @@ void CheckTensor(const GraphValue& declared, const Tensor& given) {
   Require(fits, "input '{}' has shape {}, but the model expects {}", declared.name, shape.ToString(), ToString(*type.shape));
 }
 
+/// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit
+/// each other.
+bool Holds(const Value& value, const TypeInfo& type) {
+  const auto is_element = [&type](ElementType element) {
+    return type.element == ElementType::kUndefined || type.element == element;
+  };
+  if (type.kind == ValueKind::kNone) return true;
+  if (type.kind == ValueKind::kOptional) return value.is_none() || type.inner == nullptr || Holds(value, *type.inner);
+  if (value.kind() != type.kind) return false;
+  const auto holds_inner = [&type](const Value& part) { return type.inner == nullptr || Holds(part, *type.inner); };
+  switch (type.kind) {
+    case ValueKind::kTensor:
+      return is_element(value.tensor().type());
+    case ValueKind::kSequence:
+      return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
+    case ValueKind::kMap: {
+      const Map& map = value.map();
+      return is_element(map.keys.type()) && map.keys.num_elements() == static_cast<int64_t>(map.values.size()) &&
+             std::all_of(map.values.begin(), map.values.end(), holds_inner);
+    }
+    case ValueKind::kSparseTensor:
+      return is_element(value.sparse_tensor().values.type());
+    case ValueKind::kNone:
+    case ValueKind::kOptional:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 RunOptions::RunOptions(RunOptions&& other) noexcept
@@ -90,25 +119,10 @@ size_t Session::State::OutputPosition(std::string_view name) const {
 
 void Session::State::CheckInput(size_t position, const Value& value) const {
   const GraphValue& declared = graph_input(position);
-  const TypeInfo* type = &declared.type;
-  if (type->kind == ValueKind::kNone) return;
-  if (type->kind == ValueKind::kOptional) {
-    if (value.is_none()) return;
-    type = type->inner.get();
-    if (type == nullptr || value.kind() == type->kind) return;
-  } else if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && type->is_tensor()) {
-    return CheckTensor(declared, *tensor);
-  }
-  Require(value.kind() == type->kind, "input '{}' is {}, but the model expects {}", declared.name,
-          value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
-  if (value.kind() == ValueKind::kSequence && type->inner != nullptr && type->inner->is_tensor()) {
-    const ElementType expected = type->inner->element;
-    for (const Value& element : value.sequence().elements) {
-      const Tensor* tensor = element.tensor_if();
-      Require(tensor != nullptr && (expected == ElementType::kUndefined || tensor->type() == expected),
-              "input '{}' holds {}, but the model expects {}", declared.name, element.type().ToString(),
-              declared.type.ToString());
-    }
+  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor()) return CheckTensor(declared, *tensor);
+  if (!Holds(value, declared.type)) {
+    Fail(ErrorCode::kInvalidArgument, "input '{}' is {}, but the model expects {}", declared.name,
+         value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
   }
 }
 
