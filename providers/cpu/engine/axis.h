@@ -5,16 +5,10 @@
 #include <cstdint>
 
 #include "base/checked.h"
+#include "engine/indices.h"
 #include "tessera/shape.h"
 
 namespace tessera::cpu {
-
-/// `axis` counted from the front; throws Error when it is out of [-rank, rank).
-inline size_t NormalizeAxis(int64_t axis, size_t rank) {
-  const int64_t signed_rank = static_cast<int64_t>(rank);
-  Require(axis >= -signed_rank && axis < signed_rank, "axis {} is out of range for a tensor of rank {}", axis, rank);
-  return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
-}
 
 /// [outer, count, inner]: element (o, i, k) lies at (o * count + i) * inner + k.
 struct AxisView {

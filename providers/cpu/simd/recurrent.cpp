@@ -85,6 +85,7 @@ F Clip(F x, F clip) {
   return std::min(std::max(x, -clip), clip);
 }
 
+// `clip` bounds what the gates see; the cell state goes into h as it is, as ONNX Runtime has it.
 template <class F>
 HWY_INLINE void LstmLane(const LstmRow<F>& row, int64_t i) {
   const F old = row.c[i];
@@ -95,7 +96,7 @@ HWY_INLINE void LstmLane(const LstmRow<F>& row, int64_t i) {
   const F forget = row.input_forget ? 1 - in : Scalar(row.f, gate(row.forget, row.peephole_forget, old));
   const F c = forget * old + in * Scalar(row.g, Clip(row.cell[i], row.clip));
   row.c[i] = c;
-  row.out[i] = Scalar(row.f, gate(row.output, row.peephole_output, c)) * Scalar(row.h, Clip(c, row.clip));
+  row.out[i] = Scalar(row.f, gate(row.output, row.peephole_output, c)) * Scalar(row.h, c);
 }
 
 template <class F>
@@ -116,7 +117,7 @@ void Lstm(const LstmRow<F>& row) {
       const auto cell = TanhOf(d, Clip(d, hn::LoadU(d, row.cell + i), row.clip));
       const auto c = hn::MulAdd(forget, old, hn::Mul(in, cell));
       hn::StoreU(c, d, row.c + i);
-      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), TanhOf(d, Clip(d, c, row.clip))), d, row.out + i);
+      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), TanhOf(d, c)), d, row.out + i);
     }
   }
   for (; i < row.hidden; ++i) LstmLane(row, i);

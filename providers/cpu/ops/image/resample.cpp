@@ -52,7 +52,14 @@ class CoordinateMap {
   double out_width_;
 };
 
-int64_t NearestIndex(NearestMode mode, double x, double scale) {
+/// Positions on or halfway between source elements, without the rounding errors that would tip floor and ceil over.
+double SnapToHalves(double x) {
+  const double half = std::round(2 * x) / 2;
+  return std::abs(x - half) <= 1e-9 * std::max(1.0, std::abs(x)) ? half : x;
+}
+
+int64_t NearestIndex(NearestMode mode, double position, double scale) {
+  const double x = SnapToHalves(position);
   const double floor = std::floor(x);
   const double ratio = x - floor;
   double index = floor;
