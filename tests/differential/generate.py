@@ -27,7 +27,10 @@ import recipes_ml  # noqa: F401
 import recipes_movement  # noqa: F401
 import recipes_nn  # noqa: F401
 import recipes_reduction  # noqa: F401
+import recipes_sequence  # noqa: F401
+import recipes_training  # noqa: F401
 import recipes_vision  # noqa: F401
+import recipes_window  # noqa: F401
 from recipe import RECIPES, to_model
 
 
@@ -44,10 +47,42 @@ def expected_outputs(model, case):
 
 
 def complete_output_types(model, outputs):
-    """Declares what inference left open, so that the case says what it expects."""
+    """Declares what inference left open, so that the case says what it expects; returns the outputs as declared."""
+    result = []
     for info, array in zip(model.graph.output, outputs):
+        if info.type.WhichOneof("value") not in (None, "tensor_type"):
+            result.append(array)
+            continue
+        array = np.asarray(array)
         if info.type.tensor_type.elem_type == 0:
-            info.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
+            info.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        declared = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        # numpy's promotions may leave the reference with a wider type.
+        result.append(array.astype(declared) if array.dtype == np.float64 else array)
+    return result
+
+
+def map_proto(values, name=""):
+    """Keys of one type, and scalars of one type."""
+    proto = onnx.MapProto(name=name)
+    strings = all(isinstance(key, str) for key in values)
+    proto.key_type = onnx.TensorProto.STRING if strings else onnx.TensorProto.INT64
+    if strings:
+        proto.string_keys.extend(key.encode() for key in values)
+    else:
+        proto.keys.extend(int(key) for key in values)
+    proto.values.elem_type = onnx.SequenceProto.TENSOR
+    proto.values.tensor_values.extend(numpy_helper.from_array(np.asarray(value, np.float32)) for value in values.values())
+    return proto
+
+
+def to_proto(value, name):
+    """A tensor, a map from a key to a float, or a sequence of such maps."""
+    if isinstance(value, dict):
+        return map_proto(value, name)
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP, map_values=[map_proto(element) for element in value])
+    return numpy_helper.from_array(np.asarray(value), name)
 
 
 def write_case(folder, model, case, outputs):
@@ -56,9 +91,9 @@ def write_case(folder, model, case, outputs):
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "tolerance.json").write_text(json.dumps({"rtol": case.rtol, "atol": case.atol}))
     for i, info in enumerate(model.graph.input):
-        (data / f"input_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(case.inputs[info.name]), info.name).SerializeToString())
+        (data / f"input_{i}.pb").write_bytes(to_proto(case.inputs[info.name], info.name).SerializeToString())
     for i, (info, array) in enumerate(zip(model.graph.output, outputs)):
-        (data / f"output_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), info.name).SerializeToString())
+        (data / f"output_{i}.pb").write_bytes(to_proto(array, info.name).SerializeToString())
 
 
 def main():
@@ -82,9 +117,9 @@ def main():
                 model = to_model(case)
                 outputs = expected_outputs(model, case)
             except Exception as error:  # noqa: BLE001: a peer that cannot run a case gives no expectation
-                refused.setdefault(name, []).append(f"{i}: {str(error).splitlines()[0][:120]}")
+                refused.setdefault(name, []).append(f"{i}: {(str(error) or type(error).__name__).splitlines()[0][:120]}")
                 continue
-            complete_output_types(model, outputs)
+            outputs = complete_output_types(model, outputs)
             write_case(arguments.output / f"{name}_{arguments.seed}_{i}", model, case, outputs)
             written += 1
     for name, reasons in refused.items():

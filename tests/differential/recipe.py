@@ -30,7 +30,8 @@ class Case:
     atol: float = 1e-5
     peer: str = "reference"  # or "ort": what computes the expected outputs
     domains: dict = dataclasses.field(default_factory=dict)
-    types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know
+    types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know: element type or TypeProto
+    input_types: dict = dataclasses.field(default_factory=dict)  # TypeProto of inputs that are no tensors
 
 
 RECIPES = {}
@@ -41,6 +42,7 @@ def recipe(*names):
 
     def register(function):
         for name in names:
+            assert name not in RECIPES, f"two recipes for {name}"
             RECIPES[name] = function if len(names) == 1 else (lambda rng, name=name: function(rng, name))
         return function
 
@@ -104,16 +106,23 @@ def single(op, inputs, outputs=1, opset=None, dtype=np.float32, constants=(), **
     return Case([helper.make_node(op, names, results, **attributes)], feeds, results, opset, initializers, rtol, atol)
 
 
+def declared_output(case, name):
+    declared = case.types.get(name)
+    if declared is None:
+        return helper.make_empty_tensor_value_info(name)
+    return helper.make_value_info(name, declared) if isinstance(declared, onnx.TypeProto) else helper.make_tensor_value_info(name, declared, None)
+
+
 def to_model(case):
     """The ModelProto: inputs typed with their ranks and sizes, outputs left to inference."""
     opset = case.opset or onnx.defs.onnx_opset_version()
     inputs = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(a).dtype), np.asarray(a).shape)
+        helper.make_value_info(name, case.input_types[name]) if name in case.input_types
+        else helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(a).dtype), np.asarray(a).shape)
         for name, a in case.inputs.items()
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in case.constants.items()]
-    outputs = [helper.make_tensor_value_info(name, case.types[name], None) if name in case.types
-               else helper.make_empty_tensor_value_info(name) for name in case.outputs]
+    outputs = [declared_output(case, name) for name in case.outputs]
     graph = helper.make_graph(case.nodes, "differential", inputs, outputs, initializer=constants)
     imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, v) for d, v in case.domains.items()]
     model = helper.make_model(graph, opset_imports=imports, ir_version=min(13, onnx.IR_VERSION))

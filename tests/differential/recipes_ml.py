@@ -2,7 +2,7 @@
 (PROBIT of a second class, labels of two classes that both get votes, base values of classes nobody votes for)."""
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from recipe import Case, choice, recipe, values
 
@@ -223,3 +223,63 @@ def tree_regressor(rng):
     x = x.astype(np.float32) if x.dtype == np.int64 else x
     return ml("TreeEnsembleRegressor", [x], n_targets=targets, base_values=base,
               aggregate_function=choice(rng, ["SUM", "AVERAGE", "MIN", "MAX"]), post_transform=choice(rng, TRANSFORMS), **attributes)
+
+
+@recipe("TreeEnsemble")
+def tree_ensemble(rng):
+    """Complete trees of one depth, a leaf in each corner."""
+    features, targets, trees_count, depth = size(rng, 6), int(rng.integers(1, 4)), size(rng, 8), int(rng.integers(1, 5))
+    inner, outer = 2 ** depth - 1, 2 ** depth
+    dtype = choice(rng, [np.float32, np.float64])
+    attributes = {key: [] for key in ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")}
+    for tree in range(trees_count):
+        for n in range(inner):
+            last = 2 * n + 1 >= inner
+            attributes["featureids"].append(int(rng.integers(features)))
+            base = tree * outer - inner if last else tree * inner
+            attributes["truenodeids"].append(base + 2 * n + 1)
+            attributes["falsenodeids"].append(base + 2 * n + 2)
+            attributes["trueleafs"].append(int(last))
+            attributes["falseleafs"].append(int(last))
+    count = trees_count * inner
+    as_tensor = lambda array: numpy_helper.from_array(np.asarray(array))  # noqa: E731
+    node = helper.make_node(
+        "TreeEnsemble", ["x0"], ["y0"], domain="ai.onnx.ml", n_targets=targets, aggregate_function=choice(rng, [0, 1, 2, 3]), post_transform=0,
+        tree_roots=[tree * inner for tree in range(trees_count)], nodes_modes=as_tensor(rng.integers(0, 6, count).astype(np.uint8)),
+        nodes_splits=as_tensor((rng.integers(-6, 7, count) / 2).astype(dtype)), leaf_targetids=[int(v) for v in rng.integers(0, targets, trees_count * outer)],
+        leaf_weights=as_tensor(rng.uniform(-1, 1, trees_count * outer).astype(dtype)), **{f"nodes_{key}": value for key, value in attributes.items()})
+    x = (values(rng, (int(rng.integers(1, 40)), features), dtype) * 2).round() / 2
+    return Case([node], {"x0": x.astype(dtype)}, ["y0"], 21, {}, 1e-3, 1e-5, "ort", {"ai.onnx.ml": 5}, {})
+
+
+@recipe("ZipMap")
+def zip_map(rng):
+    """A sequence of maps: what scikit-learn's exporter ends classifiers with."""
+    classes, rows = size(rng, 5), size(rng, 6)
+    key = choice(rng, [TensorProto.INT64, TensorProto.STRING])
+    names = {"classlabels_int64s": [int(v) for v in rng.permutation(50)[:classes]]} if key == TensorProto.INT64 else {
+        "classlabels_strings": [f"c{v}" for v in rng.permutation(50)[:classes]]}
+    case = ml("ZipMap", [values(rng, (rows, classes), np.float32)], version=1, **names)
+    case.types["y0"] = helper.make_sequence_type_proto(helper.make_map_type_proto(key, helper.make_tensor_type_proto(TensorProto.FLOAT, [])))
+    return case
+
+
+@recipe("CastMap")
+def cast_map(rng):
+    sparse = rng.random() < 0.5
+    keys = sorted(int(k) for k in rng.permutation(9)[: size(rng, 6)])
+    # Of what a sparse map leaves out the peer makes the string "0.f".
+    to = choice(rng, ["TO_FLOAT", "TO_INT64"] if sparse else ["TO_FLOAT", "TO_INT64", "TO_STRING"])
+    case = ml("CastMap", [{key: float(np.float32(rng.integers(-9, 9))) for key in keys}], version=1, cast_to=to, map_form="SPARSE" if sparse else "DENSE",
+              max_map=12 if sparse else None)
+    case.input_types["x0"] = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    return case
+
+
+@recipe("DictVectorizer")
+def dict_vectorizer(rng):
+    words = [f"w{v}" for v in rng.permutation(20)[:8]]
+    case = ml("DictVectorizer", [{word: float(np.float32(rng.normal())) for word in words if rng.random() < 0.6} or {words[0]: 1.0}], version=1,
+              string_vocabulary=words)
+    case.input_types["x0"] = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    return case

@@ -200,7 +200,7 @@ def trilu(rng):
 def compress(rng):
     dims = shape(rng, rank=int(rng.integers(1, 4)), low=1)
     axis = int(rng.integers(-len(dims), len(dims)))
-    return single("Compress", [values(rng, dims, choice(rng, NUMBERS)), values(rng, (dims[axis],), np.bool_)], axis=axis, opset=27)
+    return single("Compress", [values(rng, dims, choice(rng, FLOATS[:3] + INTS)), values(rng, (dims[axis],), np.bool_)], axis=axis, opset=27)
 
 
 @recipe("NonZero")
@@ -234,3 +234,54 @@ def range_(rng):
 @recipe("EyeLike")
 def eye_like(rng):
     return single("EyeLike", [values(rng, shape(rng, rank=2), choice(rng, [np.float32, np.int32] + INTS[:2]))], k=int(rng.integers(-3, 4)))
+
+
+@recipe("Flatten")
+def flatten(rng):
+    dims = shape(rng)
+    return single("Flatten", [values(rng, dims, choice(rng, ANY))], axis=int(rng.integers(-len(dims), len(dims) + 1)))
+
+
+@recipe("Squeeze")
+def squeeze(rng):
+    dims = [1 if rng.random() < 0.4 else int(d) for d in shape(rng, low=1)]
+    ones = [i for i, d in enumerate(dims) if d == 1]
+    axes = np.asarray([i - len(dims) if rng.random() < 0.3 else i for i in ones if rng.random() < 0.7], np.int64)
+    return single("Squeeze", [values(rng, dims, choice(rng, ANY)), axes if axes.size else None])
+
+
+@recipe("Unsqueeze")
+def unsqueeze(rng):
+    dims = shape(rng, rank=int(rng.integers(0, 4)))
+    rank = len(dims) + int(rng.integers(1, 3))
+    axes = np.asarray([int(a) - rank if rng.random() < 0.3 else int(a) for a in rng.permutation(rank)[: rank - len(dims)]], np.int64)
+    return single("Unsqueeze", [values(rng, dims, choice(rng, ANY)), axes])
+
+
+@recipe("Shape", "Size")
+def shape_of(rng, op):
+    dims = shape(rng)
+    # The reference does not clamp what lies below -rank.
+    low, high = -len(dims), len(dims) + 3
+    bounds = {} if op == "Size" or rng.random() < 0.4 else {"start": int(rng.integers(low, high)), "end": int(rng.integers(low, high))}
+    return single(op, [values(rng, dims, choice(rng, ANY))], **bounds)
+
+
+@recipe("ConstantOfShape")
+def constant_of_shape(rng):
+    from onnx import numpy_helper
+    dtype = choice(rng, [np.float32, np.int64, np.float16, np.uint8, np.bool_, np.float64])
+    value = numpy_helper.from_array(values(rng, (1,), dtype)) if rng.random() < 0.8 else None
+    return single("ConstantOfShape", [np.asarray(shape(rng), np.int64)], value=value)
+
+
+@recipe("TensorScatter")
+def tensor_scatter(rng):
+    batch, heads, cache, size = int(rng.integers(1, 4)), int(rng.integers(1, 3)), int(rng.integers(3, 12)), int(rng.integers(1, 5))
+    length = int(rng.integers(1, cache + 1))
+    mode = choice(rng, ["linear", "circular"])
+    limit = cache - length + 1 if mode == "linear" else cache
+    start = rng.integers(0, limit, size=batch).astype(np.int64) if rng.random() < 0.8 else None
+    dtype = choice(rng, [np.float32, np.float16, np.int8])
+    return single("TensorScatter", [values(rng, (batch, heads, cache, size), dtype), values(rng, (batch, heads, length, size), dtype), start],
+                  mode=mode, axis=choice(rng, [-2, 2]))

@@ -29,9 +29,13 @@ def arg(rng, op):
 
 @recipe("Softmax", "LogSoftmax", "Hardmax")
 def softmax(rng, op):
-    dtype = choice(rng, [np.float32, np.float64, np.float16])
+    opset = choice(rng, [11, 13, None])
+    dtype = choice(rng, [np.float32, np.float64] if opset == 11 else [np.float32, np.float64, np.float16])
     dims = shape(rng, rank=int(rng.integers(1, 5)), low=1)
-    return single(op, [values(rng, dims, dtype)], dtype=dtype, axis=int(rng.integers(-len(dims), len(dims))), opset=choice(rng, [11, 13, None]))
+    case = single(op, [values(rng, dims, dtype)], dtype=dtype, axis=int(rng.integers(-len(dims), len(dims))), opset=opset)
+    if opset == 11:
+        case.peer = "ort"  # the reference has no version that flattens its input
+    return case
 
 
 @recipe("LayerNormalization")
@@ -76,7 +80,9 @@ def group_norm(rng):
 @recipe("LRN")
 def lrn(rng):
     dims = shape(rng, rank=4, low=1)
-    return single("LRN", [values(rng, dims, np.float32)], size=choice(rng, [1, 3, 5]), alpha=0.01, beta=0.6, bias=1.5)
+    case = single("LRN", [values(rng, dims, np.float32)], size=choice(rng, [1, 3, 5]), alpha=0.01, beta=0.6, bias=1.5)
+    case.peer, case.opset = "ort", 13  # the reference counts channels by the batch size
+    return case
 
 
 @recipe("LpNormalization")
@@ -115,3 +121,27 @@ def loss(rng, op):
     labels = rng.integers(0, classes, size=(batch,) + rest).astype(np.int64)
     weight = values(rng, (classes,), np.float32, 0.1, 2) if rng.random() < 0.5 else None
     return single(op, [values(rng, (batch, classes) + rest, np.float32), labels, weight], reduction=choice(rng, ["none", "mean", "sum"]))
+
+
+@recipe("CumProd")
+def cumprod(rng):
+    dtype = choice(rng, [np.float32, np.float64, np.int32, np.int64])
+    dims = shape(rng, rank=int(rng.integers(1, 4)), low=1, high=9)
+    return single("CumProd", [values(rng, dims, dtype, 0.5, 1.5), np.asarray(int(rng.integers(-len(dims), len(dims))), np.int64)], dtype=dtype,
+                  exclusive=int(rng.integers(0, 2)), reverse=int(rng.integers(0, 2)))
+
+
+@recipe("Det")
+def det(rng):
+    size = int(rng.integers(1, 8))
+    dtype = choice(rng, [np.float32, np.float64])
+    case = single("Det", [values(rng, (*shape(rng, rank=int(rng.integers(0, 3)), low=1, high=5), size, size), dtype, -1, 1)], dtype=dtype)
+    case.atol = 1e-5
+    return case
+
+
+@recipe("GlobalLpPool")
+def global_lp_pool(rng):
+    case = single("GlobalLpPool", [values(rng, shape(rng, rank=int(rng.integers(3, 6)), low=1), np.float32)], p=int(rng.integers(1, 4)), opset=18)
+    case.peer = "ort"
+    return case
