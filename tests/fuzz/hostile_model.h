@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "hostile_value.h"
+#include "onnx/onnx_pb.h"
+
+namespace tessera::fuzz {
+
+/// Forgets the declared shapes of inputs, outputs and inner values, so that inputs of any shape reach the kernels.
+void DropShapes(onnx::ModelProto& model);
+
+/// Declares the shapes that `inputs` have, which lets inference and memory planning work with them.
+void DeclareShapes(onnx::ModelProto& model, std::span<const Value> inputs);
+
+/// Makes the tensor an initializer instead of the graph's input `name`.
+void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor);
+
+/// Sets one attribute of one node to a hostile value, removes it, or changes which values the node reads and writes.
+void DamageNode(onnx::ModelProto& model, Random& random);
+
+/// Declares another element type for an input; the caller gives a value of that type. Returns kUndefined when the input is
+/// not a tensor.
+ElementType ChangeInputType(onnx::ModelProto& model, size_t input, Random& random);
+
+}  // namespace tessera::fuzz
