@@ -97,13 +97,27 @@ MODELS = {
     "Slice step 2": model("Slice", [IMAGE], [ints(0, 0), ints(112, 112), ints(2, 3), ints(2, 2)]),
     "Pad": model("Pad", [IMAGE], [ints(0, 0, 1, 1, 0, 0, 1, 1)]),
     "Pad reflect": model("Pad", [IMAGE], [ints(0, 0, 3, 3, 0, 0, 3, 3)], mode="reflect"),
+    "Pad edge": model("Pad", [IMAGE], [ints(0, 0, 3, 3, 0, 0, 3, 3)], mode="edge"),
+    "Pad wrap": model("Pad", [IMAGE], [ints(0, 0, 3, 3, 0, 0, 3, 3)], mode="wrap"),
+    "Pad small rows": model("Pad", [((1, 512, 7, 7), F32)], [ints(0, 0, 1, 1, 0, 0, 1, 1)]),
+    "Pad channels last": model("Pad", [((1, 224, 224, 3), F32)], [ints(0, 3, 3, 0, 0, 3, 3, 0)]),
+    "Pad bytes": model("Pad", [((1, 64, 112, 112), U8)], [ints(0, 0, 1, 1, 0, 0, 1, 1)]),
     "Tile": model("Tile", [((8, 128, 64), F32)], [ints(1, 1, 12)]),
+    "Tile rows": model("Tile", [((1, 128, 64), F32)], [ints(16, 1, 1)]),
     "Expand": model("Expand", [((8, 1, 1, 128), F32)], [ints(8, 12, 128, 128)]),
     "GatherElements": model("GatherElements", [((512, 1024), F32), ((512, 1024), I64)], axis=0),
+    "GatherElements last": model("GatherElements", [((512, 1024), F32), ((512, 1024), I64)], axis=1),
+    "ScatterElements": model("ScatterElements", [((512, 1024), F32), ((256, 1024), I64), ((256, 1024), F32)], axis=0),
+    "ScatterElements add": model("ScatterElements", [((512, 1024), F32), ((512, 256), I64), ((512, 256), F32)], axis=1, reduction="add"),
     "DepthToSpace": model("DepthToSpace", [((1, 64, 112, 112), F32)], blocksize=2),
     "SpaceToDepth": model("SpaceToDepth", [((1, 16, 224, 224), F32)], blocksize=2),
     "NonZero": model("NonZero", [((512, 512), BOOL)]),
+    "NonZero float": model("NonZero", [((64, 64, 64), F32)]),
+    "Compress": model("Compress", [((512, 1024), F32)], [rng.random(1024) < 0.5], axis=1),
+    "Compress rows": model("Compress", [((1024, 512), F32)], [rng.random(1024) < 0.5], axis=0),
+    "Compress flat": model("Compress", [((512, 512), F32)], [rng.random(512 * 512) < 0.5]),
     "Trilu": model("Trilu", [((8, 512, 512), F32)]),
+    "EyeLike": model("EyeLike", [((1024, 1024), F32)]),
     # pooling, resampling, detection, recurrent
     "MaxPool 3x3 s2": model("MaxPool", [IMAGE], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 2x2 s2": model("MaxPool", [IMAGE], kernel_shape=[2, 2], strides=[2, 2]),
@@ -144,6 +158,12 @@ def with_constant_inputs():
     MODELS["NonMaxSuppression"] = onnx.shape_inference.infer_shapes(nms)
     scatter = model("ScatterND", [((512, 1024), F32)], [rng.permutation(512)[:256].astype(np.int64)[:, None], weights(256, 1024)])
     MODELS["ScatterND rows"] = scatter
+    MODELS["ScatterND points"] = model("ScatterND", [((512, 1024), F32)], [rng.integers(0, 512, (65536, 2)), weights(65536)])
+    MODELS["GatherND points"] = model("GatherND", [((512, 1024), F32)], [rng.integers(0, 512, (65536, 2))])
+    MODELS["GatherND rows"] = model("GatherND", [((512, 1024), F32)], [rng.integers(0, 512, (512, 1))])
+    MODELS["Gather last"] = model("Gather", [((512, 1024), F32)], [rng.integers(0, 1024, 512)], axis=-1)
+    MODELS["Gather scalar"] = model("Gather", [((8, 128, 768), F32)], [np.int64(0)], axis=1)
+    MODELS["OneHot axis 1"] = model("OneHot", [((8, 64, 64), I64)], [np.int64(21), np.float32([0, 1])], axis=1)
     MODELS["OneHot"] = model("OneHot", [((64, 128), I64)], [np.int64(512), np.float32([0, 1])])
 
 
