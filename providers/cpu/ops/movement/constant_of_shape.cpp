@@ -29,12 +29,14 @@ class ConstantOfShape final : public Kernel {
     }
     Tensor* output = context.output(0, value_.type(), shape);
     if (!IsPacked(value_.type())) {
-      return FillParallel(context.threads(), output->mutable_raw(), value_.raw(), output->num_elements(), KindOf(value_.type()));
+      return FillParallel(context.threads(), output->mutable_raw(), value_.raw(), output->num_elements(),
+                          KindOf(value_.type()));
     }
     const auto bytes = static_cast<int64_t>(output->byte_size());
     FillParallel(context.threads(), output->mutable_raw(), &packed_byte_, bytes, {1, false});
     const int64_t unused_bits = bytes * 8 - output->num_elements() * BitWidth(value_.type());
-    if (unused_bits > 0) static_cast<uint8_t*>(output->mutable_raw())[bytes - 1] &= static_cast<uint8_t>(0xFF >> unused_bits);
+    if (unused_bits > 0)
+      static_cast<uint8_t*>(output->mutable_raw())[bytes - 1] &= static_cast<uint8_t>(0xFF >> unused_bits);
   }
 
  private:

@@ -22,8 +22,8 @@ class Expand final : public Kernel {
     for (size_t i = 0; i < rank; ++i) {
       const int64_t have = i < skip_input ? 1 : dims[i - skip_input];
       const int64_t want = i < skip_wanted ? 1 : wanted[i - skip_wanted];
-      Require(want >= 0 && (have == want || have == 1 || want == 1), "dimension {} of shape {} cannot be broadcast to {}", i,
-              dims.ToString(), want);
+      Require(want >= 0 && (have == want || have == 1 || want == 1), "dimension {} of shape {} cannot be broadcast to {}",
+              i, dims.ToString(), want);
       shape[i] = have == 1 ? want : have;
     }
     if (shape.num_elements() == input.num_elements()) return context.set_output(0, input.Reshaped(shape));

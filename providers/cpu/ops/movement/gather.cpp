@@ -15,9 +15,9 @@ struct Geometry {
   int64_t src_row;  // elements of the source from one outer index to the next
 };
 
-/// Results [begin, end): result i is index i % count of outer row i / count. T is an element or a whole slice.
+/// Results [begin, end): result i is index i % count of outer row i / count. Slices are single elements.
 template <class T, class Index>
-void GatherWhole(const Geometry& g, const T* data, const Index* indices, T* output, int64_t begin, int64_t end) {
+void GatherPoints(const Geometry& g, const T* data, const Index* indices, T* output, int64_t begin, int64_t end) {
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
     const T* source = data + row * g.dim;
@@ -65,14 +65,10 @@ class Gather final : public Kernel {
     const double cost = CopyCost(element) * static_cast<double>(g.block) + 1;
     VisitIndices(indices, [&]<class Index>(const Index* index) {
       context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
-        const int64_t slice = g.block * element.bytes;
-        if (!element.is_string && (slice == 1 || slice == 2 || slice == 4)) {
-          VisitElement({slice, false}, [&]<class T>() {
-            GatherWhole(g, static_cast<const T*>(data.raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
+        if (g.block == 1 && element.bytes <= 8) {
+          VisitElement(element, [&]<class T>() {
+            GatherPoints(g, static_cast<const T*>(data.raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
           });
-        } else if (!element.is_string && slice == 8 && element.bytes == 8) {
-          GatherWhole(g, static_cast<const uint64_t*>(data.raw()), index, static_cast<uint64_t*>(output->mutable_raw()), begin,
-                      end);
         } else {
           GatherSlices(g, element, Bytes(data), index, Bytes(*output), begin, end);
         }

@@ -32,7 +32,8 @@ class GatherElements final : public Kernel {
     // No two results share an element, so that any dimension may be shared out: the outermost keeps rows whole.
     const int shared = walk.count > 1 && walk.dims[0].size < 8 && walk.dims[1].size > walk.dims[0].size ? 1 : 0;
     const int64_t total = walk.dims[shared].size;
-    const double cost = (element.is_string ? 25.0 : 1.0) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
+    const double cost =
+        (element.is_string ? 25.0 : 1.0) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
     VisitIndices(indices, [&]<class Index>(const Index* index) {
       VisitElement(element, [&]<class T>() {
         const T* from = static_cast<const T*>(data.raw());

@@ -8,6 +8,32 @@
 namespace tessera::cpu {
 namespace {
 
+/// Results [begin, end), one element each.
+template <class T>
+void GatherPoints(const TupleGeometry& g, const T* data, const int64_t* tuples, int64_t begin, int64_t end, T* output) {
+  if (g.depth == 2) {
+    for (int64_t i = begin; i < end; ++i) {
+      output[i] =
+          data[NormalizeIndex(tuples[2 * i], g.dims[0]) * g.steps[0] + NormalizeIndex(tuples[2 * i + 1], g.dims[1])];
+    }
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i) output[i] = data[TupleOffset(g, tuples + i * g.depth)];
+}
+
+void GatherSlices(const TupleGeometry& g, ElementKind element, int64_t slice, const std::byte* data, const int64_t* tuples,
+                  int64_t begin, int64_t end, std::byte* output) {
+  const int64_t bytes = slice * element.bytes;
+  for (int64_t i = begin; i < end; ++i) {
+    const std::byte* from = data + TupleOffset(g, tuples + i * g.depth) * element.bytes;
+    if (element.is_string) {
+      CopyElements(output + i * bytes, from, slice, element);
+    } else {
+      CopyBytes(output + i * bytes, from, static_cast<size_t>(bytes));
+    }
+  }
+}
+
 class GatherND final : public Kernel {
  public:
   explicit GatherND(const KernelInfo& info) : batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
@@ -23,11 +49,12 @@ class GatherND final : public Kernel {
     Require(dims.rank() > batch && index_dims.rank() > batch, "batch_dims is {}, data has shape {}, indices {}", batch,
             dims.ToString(), index_dims.ToString());
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {} after {} batch dimensions",
-            depth, dims.ToString(), batch);
+    Require(depth <= static_cast<int64_t>(dims.rank() - batch),
+            "tuples of {} indices do not fit data of shape {} after {} batch dimensions", depth, dims.ToString(), batch);
     Shape shape;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
-      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i], index_dims[i]);
+      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i],
+              index_dims[i]);
       shape.Append(index_dims[i]);
     }
     for (size_t i = batch + static_cast<size_t>(depth); i < dims.rank(); ++i) shape.Append(dims[i]);
@@ -43,23 +70,18 @@ class GatherND final : public Kernel {
     const int64_t* tuple = indices.data<int64_t>();
     const double cost = CopyCost(element) * static_cast<double>(slice) + 1.5 * static_cast<double>(depth);
     context.threads().ParallelFor(tuples, cost, [&](int64_t begin, int64_t end) {
-      if (slice == 1) {
-        VisitElement(element, [&]<class T>() {
-          const T* from = static_cast<const T*>(data.raw());
-          T* to = static_cast<T*>(output->mutable_raw());
-          for (int64_t i = begin; i < end; ++i) to[i] = from[i / per_batch * batch_size + TupleOffset(g, tuple + i * depth)];
-        });
-        return;
-      }
-      const int64_t bytes = slice * element.bytes;
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t offset = i / per_batch * batch_size + TupleOffset(g, tuple + i * depth);
-        const std::byte* from = Bytes(data) + offset * element.bytes;
-        if (element.is_string) {
-          CopyElements(Bytes(*output) + i * bytes, from, slice, element);
+      int64_t batch_index = begin / per_batch;
+      for (int64_t i = begin; i < end; ++batch_index) {
+        const int64_t stop = std::min(end, (batch_index + 1) * per_batch);
+        const std::byte* from = Bytes(data) + batch_index * batch_size * element.bytes;
+        if (slice == 1) {
+          VisitElement(element, [&]<class T>() {
+            GatherPoints(g, reinterpret_cast<const T*>(from), tuple, i, stop, static_cast<T*>(output->mutable_raw()));
+          });
         } else {
-          CopyBytes(Bytes(*output) + i * bytes, from, static_cast<size_t>(bytes));
+          GatherSlices(g, element, slice, from, tuple, i, stop, Bytes(*output));
         }
+        i = stop;
       }
     });
   }

@@ -53,8 +53,8 @@ int64_t Count(const T* data, int64_t count, Test<T> is_nonzero) {
 /// Coordinates of the nonzero elements at [begin, end), of which there are `found`; row d of the output starts at
 /// output + d * stride.
 template <class T>
-void Locate(const Shape& dims, const T* data, int64_t begin, int64_t end, int64_t found, Test<T> is_nonzero, int64_t* output,
-            int64_t stride) {
+void Locate(const Shape& dims, const T* data, int64_t begin, int64_t end, int64_t found, Test<T> is_nonzero,
+            int64_t* output, int64_t stride) {
   const size_t last = dims.rank() - 1;
   const int64_t columns = dims[last];
   int64_t* innermost = output + static_cast<int64_t>(last) * stride;

@@ -49,7 +49,8 @@ void SetOn(const Geometry& g, const Index* indices, const T& on, T* output, int6
 
 class OneHot final : public Kernel {
  public:
-  explicit OneHot(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", -1)), wraps_(info.since_version() >= 11) {}
+  explicit OneHot(const KernelInfo& info)
+      : axis_(info.attribute<int64_t>("axis", -1)), wraps_(info.since_version() >= 11) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& indices = context.required_input(0);
@@ -90,9 +91,8 @@ class OneHot final : public Kernel {
       if (block * element.bytes > kCachedBytes) {
         FillParallel(context.threads(), to, off_on, output.num_elements(), element);
         const int64_t count = output.num_elements() / g.depth;
-        context.threads().ParallelFor(count, 2, [&](int64_t begin, int64_t end) {
-          SetOn(g, indices, off_on[1], to, begin, end);
-        });
+        context.threads().ParallelFor(count, 2,
+                                      [&](int64_t begin, int64_t end) { SetOn(g, indices, off_on[1], to, begin, end); });
         return;
       }
       const double cost = CopyCost(element) * static_cast<double>(block) + 2.0 * static_cast<double>(g.suffix);

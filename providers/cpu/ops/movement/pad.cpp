@@ -107,7 +107,8 @@ void PadRepeated(const Maps& maps, ElementKind element, const std::byte* from, s
   if (maps.block > 1) {
     ForEachRow(maps, begin, end, [&](int64_t source, int64_t target, const int64_t* offsets) {
       const auto copy = [&](int64_t i, int64_t count) {
-        CopyElements(to + (target + i * maps.block) * bytes, from + (source + offsets[i]) * bytes, count * maps.block, element);
+        CopyElements(to + (target + i * maps.block) * bytes, from + (source + offsets[i]) * bytes, count * maps.block,
+                     element);
       };
       for (int64_t i = 0; i < axis.before; ++i) copy(i, 1);
       copy(axis.before, axis.copied);
@@ -183,8 +184,8 @@ class Pad final : public Kernel {
     const auto set = [&](size_t i, size_t d) {
       constexpr int64_t kLimit = int64_t{1} << 62;
       const int64_t before = pads[i], after = pads[i + count];
-      Require(std::min(before, after) > -kLimit && std::max(before, after) < kLimit, "axis {} has pads {} and {}", d, before,
-              after);
+      Require(std::min(before, after) > -kLimit && std::max(before, after) < kLimit, "axis {} has pads {} and {}", d,
+              before, after);
       Axis& axis = axes[d];
       axis.out = CheckedAdd(CheckedAdd(axis.in, before), after);
       Require(axis.out >= 0, "pads {} and {} take more than the {} elements of axis {}", before, after, axis.in, d);
@@ -224,7 +225,8 @@ class Pad final : public Kernel {
     return count;
   }
 
-  static void RunConstant(KernelContext& context, std::span<Axis> axes, const Tensor& data, const void* value, Tensor& output) {
+  static void RunConstant(KernelContext& context, std::span<Axis> axes, const Tensor& data, const void* value,
+                          Tensor& output) {
     axes = axes.first(Merge(axes, true));
     const Geometry g{axes.first(axes.size() - 1), axes.back()};
     const ElementKind element = KindOf(data.type());

@@ -65,7 +65,8 @@ class Range final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const T start = Scalar<T>(context, 0, "start"), limit = Scalar<T>(context, 1, "limit"), delta = Scalar<T>(context, 2, "delta");
+    const T start = Scalar<T>(context, 0, "start"), limit = Scalar<T>(context, 1, "limit"),
+            delta = Scalar<T>(context, 2, "delta");
     Require(delta != 0, "delta is 0");
     int64_t count;
     if constexpr (std::is_integral_v<T>) {

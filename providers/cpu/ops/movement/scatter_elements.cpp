@@ -45,7 +45,8 @@ class ScatterElements final : public Kernel {
     if (walk.empty) return;
     const int shared = walk.SharedDim();
     const int64_t total = shared < 0 ? 1 : walk.dims[shared].size;
-    const double cost = (element.is_string ? 25.0 : 1.5) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
+    const double cost =
+        (element.is_string ? 25.0 : 1.5) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
     VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
       T* to = static_cast<T*>(output->mutable_raw());
       const T* from = static_cast<const T*>(updates.raw());

@@ -18,6 +18,15 @@ void ScatterSlice(T* output, const T* update, int64_t count) {
   }
 }
 
+template <ScatterReduction kReduction, class T>
+void ScatterPoint(T& target, const T& update) {
+  if constexpr (kReduction == ScatterReduction::kNone) {
+    target = update;
+  } else {
+    target = Combine<kReduction>(target, update);
+  }
+}
+
 class ScatterND final : public Kernel {
  public:
   explicit ScatterND(const KernelInfo& info)
@@ -39,13 +48,21 @@ class ScatterND final : public Kernel {
     const int64_t slice = TupleSteps(data.shape(), 0, steps);
     const TupleGeometry g{data.shape().data(), steps.data(), depth};
     const int64_t* tuple = indices.data<int64_t>();
-    const double cost = (element.is_string ? 25.0 : 0.1 * static_cast<double>(element.bytes)) * static_cast<double>(slice) + 2;
+    const double cost =
+        (element.is_string ? 25.0 : 0.1 * static_cast<double>(element.bytes)) * static_cast<double>(slice) + 2;
     ThreadPool& threads = context.threads();
-    if (slice == 0 || threads.num_threads() == 1 || cost * static_cast<double>(tuples) < ThreadPool::kSerialBelowNs) {
+    // Threads that look for their own among short slices take longer than one that writes all.
+    if (slice * element.bytes < kMinSharedSlice || threads.num_threads() == 1 ||
+        cost * static_cast<double>(tuples) < ThreadPool::kSerialBelowNs) {
       VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
-        for (int64_t i = 0; i < tuples; ++i) {
-          ScatterSlice<kReduction>(static_cast<T*>(output->mutable_raw()) + TupleOffset(g, tuple + i * depth),
-                                   static_cast<const T*>(updates.raw()) + i * slice, slice);
+        T* to = static_cast<T*>(output->mutable_raw());
+        const T* from = static_cast<const T*>(updates.raw());
+        if (slice == 1) {
+          for (int64_t i = 0; i < tuples; ++i) ScatterPoint<kReduction>(to[TupleOffset(g, tuple + i * depth)], from[i]);
+        } else {
+          for (int64_t i = 0; i < tuples; ++i) {
+            ScatterSlice<kReduction>(to + TupleOffset(g, tuple + i * depth), from + i * slice, slice);
+          }
         }
       });
       return;
@@ -71,20 +88,23 @@ class ScatterND final : public Kernel {
   }
 
  private:
+  static constexpr int64_t kMinSharedSlice = 256;
+
   static int64_t CheckShapes(const Tensor& data, const Tensor& indices, const Tensor& updates) {
     Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
     Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
             ElementTypeName(data.type()));
     const Shape &dims = data.shape(), &index_dims = indices.shape();
-    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed", dims.ToString(),
-            index_dims.ToString());
+    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed",
+            dims.ToString(), index_dims.ToString());
     const int64_t depth = index_dims.back();
     Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth,
             dims.ToString());
     Shape expected;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) expected.Append(index_dims[i]);
     for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
-    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape().ToString(), expected.ToString());
+    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape().ToString(),
+            expected.ToString());
     return depth;
   }
 

@@ -26,8 +26,8 @@ class TensorScatter final : public Kernel {
     Require(axis != 0, "the sequence axis cannot be the batch axis");
     bool fits = update.type() == past.type() && new_dims.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? new_dims[i] <= dims[i] : new_dims[i] == dims[i];
-    Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()), new_dims.ToString(),
-            ElementTypeName(past.type()), dims.ToString(), axis);
+    Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()),
+            new_dims.ToString(), ElementTypeName(past.type()), dims.ToString(), axis);
     if (write_indices != nullptr) {
       Require(write_indices->is(ElementType::kInt64) && write_indices->shape() == Shape{dims[0]},
               "write_indices are {} {}, expected int64 [{}]", ElementTypeName(write_indices->type()),
@@ -36,7 +36,7 @@ class TensorScatter final : public Kernel {
     const int64_t size = dims[axis], length = new_dims[axis];
     for (int64_t b = 0; write_indices != nullptr && b < dims[0]; ++b) {
       const int64_t at = write_indices->data<int64_t>()[b];
-      Require(at >= 0 && (circular_ || at <= size - length), "write index {} of batch {} is outside [0, {}]", at, b,
+      Require(circular_ || (at >= 0 && at <= size - length), "write index {} of batch {} is outside [0, {}]", at, b,
               size - length);
     }
     const ElementKind element = KindOf(past.type());
@@ -51,7 +51,7 @@ class TensorScatter final : public Kernel {
     context.threads().ParallelFor(rows, cost, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t wanted = write_indices != nullptr ? write_indices->data<int64_t>()[row / rows_per_batch] : 0;
-        const int64_t at = circular_ ? wanted % size : wanted;
+        const int64_t at = circular_ ? (wanted % size + size) % size : wanted;
         const int64_t before_end = std::min(length, size - at);
         std::byte* to = Bytes(*present) + row * size * block;
         const std::byte* from = Bytes(update) + row * length * block;

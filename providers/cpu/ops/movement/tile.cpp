@@ -30,7 +30,8 @@ class Tile final : public Kernel {
     const size_t rank = dims.rank();
     Shape repeats(rank, 1);
     if (single_axis_ && context.num_inputs() > 2) {
-      repeats[NormalizeAxis(ScalarOf(context.required_input(2), "axis"), rank)] = ScalarOf(context.required_input(1), "tiles");
+      repeats[NormalizeAxis(ScalarOf(context.required_input(2), "axis"), rank)] =
+          ScalarOf(context.required_input(1), "tiles");
     } else {
       const Integers given(context.required_input(1), "repeats");
       Require(given.size() == rank, "repeats has {} numbers for shape {}", given.size(), dims.ToString());

@@ -1,0 +1,199 @@
+// What the conformance data cannot say of data movement: hostile indices, sizes and pads are refused, and forms that no
+// reference implements give what the specification says.
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+#include "model_builder.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+Tensor Ints(std::initializer_list<int64_t> dims, std::vector<int64_t> values) {
+  return Tensor::Of<int64_t>(Shape(dims), values);
+}
+
+struct Call {
+  const char* op;
+  int opset;
+  std::vector<Value> inputs;  // an empty one is omitted
+  std::function<void(onnx::NodeProto&)> attributes = [](onnx::NodeProto&) {};
+  ElementType output = ElementType::kFloat;
+};
+
+void SetInt(onnx::NodeProto& node, const char* name, int64_t value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+
+void SetString(onnx::NodeProto& node, const char* name, const char* value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s(value);
+}
+
+/// Runs one node; all shapes are known at run time only.
+Value Compute(const Call& call) {
+  ModelBuilder model(call.opset);
+  auto& graph = *model.proto().mutable_graph();
+  onnx::NodeProto& node = model.Node(call.op, {}, {"y"});
+  std::vector<Value> inputs;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor* tensor = call.inputs[i].tensor_if();
+    const std::string name = tensor == nullptr ? "" : "x" + std::to_string(i);
+    node.add_input(name);
+    if (tensor == nullptr) continue;
+    ModelBuilder::Declare(graph.add_input(), name, tensor->type(), std::vector<int64_t>(tensor->shape().rank(), -1));
+    inputs.push_back(*tensor);
+  }
+  auto* output = graph.add_output();
+  output->set_name("y");
+  output->mutable_type()->mutable_tensor_type()->set_elem_type(static_cast<int32_t>(call.output));
+  call.attributes(node);
+  std::vector<Value> results(1);
+  model.Session().Run(inputs, results);
+  return results[0];
+}
+
+TEST(Movement, RefusesHostileInputs) {
+  const Tensor data = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor row = Floats({1, 1}, {9});
+  const auto add = [](onnx::NodeProto& node) { SetString(node, "reduction", "add"); };
+  const auto wrap = [](onnx::NodeProto& node) { SetString(node, "mode", "wrap"); };
+  std::vector<Call> calls;
+  for (const int64_t index : {int64_t{2}, int64_t{-3}, kMin, kMax}) {
+    calls.push_back({"Gather", 21, {data, Ints({1}, {index})}});
+    calls.push_back({"GatherElements", 21, {data, Ints({1, 1}, {index})}});
+    calls.push_back({"GatherND", 21, {data, Ints({1, 1}, {index})}});
+    calls.push_back({"GatherND", 21, {data, Ints({1, 2}, {index, 0})}});
+    calls.push_back({"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}});
+    calls.push_back({"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}, add});
+    calls.push_back({"ScatterND", 21, {data, Ints({1, 1}, {index}), Floats({1, 3}, {7, 8, 9})}});
+    calls.push_back({"ScatterND", 21, {data, Ints({1, 2}, {index, 0}), Floats({1}, {7})}, add});
+    calls.push_back({"TensorScatter",
+                     24,
+                     {data, Floats({2, 1}, {7, 8}), Ints({2}, {index == 2 ? 3 : index, 0})},
+                     [](onnx::NodeProto& node) { SetInt(node, "axis", 1); }});
+    calls.push_back({"Pad", 21, {data, Ints({2}, {1, 1}), Value(), Ints({1}, {index})}});
+    calls.push_back({"Slice", 21, {data, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {index})}});
+    calls.push_back({"Squeeze", 21, {data, Ints({1}, {index})}});
+    calls.push_back({"Unsqueeze", 21, {data, Ints({1}, {index == 2 ? 3 : index == -3 ? -4 : index})}});
+  }
+  calls.push_back({"Gather", 21, {Floats({0, 3}, {}), Ints({1}, {0})}});
+  calls.push_back({"GatherND", 21, {Floats({0}, {}), Ints({1, 1}, {0})}});
+  calls.push_back({"GatherND", 21, {data, Ints({1, 3}, {0, 0, 0})}});
+  calls.push_back({"GatherElements",
+                   21,
+                   {
+                       data,
+                       Ints({3, 3}, std::vector<int64_t>(9)),
+                   },
+                   [](onnx::NodeProto& node) { SetInt(node, "axis", 1); }});
+  calls.push_back({"ScatterND", 21, {data, Ints({1, 1}, {0}), Floats({1, 2}, {7, 8})}});
+  calls.push_back({"ScatterElements", 21, {data, Ints({1, 2}, {0, 0}), row}});
+  calls.push_back({"TensorScatter", 24, {data, Floats({2, 2}, {7, 8, 9, 9}), Ints({2}, {2, 0})}, [](onnx::NodeProto& node) {
+                     SetInt(node, "axis", 1);
+                   }});
+  for (const int64_t pad : {int64_t{-4}, kMin, kMax, kMax - 2}) {
+    calls.push_back({"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}});
+    calls.push_back({"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}, wrap});
+  }
+  calls.push_back({"Pad", 21, {data, Ints({4}, {kMin, 0, kMax, 0})}});
+  calls.push_back({"Pad", 21, {data, Ints({3}, {0, 1, 1})}});
+  calls.push_back({"Pad", 21, {data, Ints({4}, {0, 1, 1, 0}), Floats({2}, {1, 2})}});
+  calls.push_back({"Pad", 21, {Floats({0, 3}, {}), Ints({4}, {1, 0, 0, 0})}, wrap});
+  calls.push_back({"Pad", 21, {data, Ints({4}, {0, -3, 0, 4})}, wrap});
+  calls.push_back({"Pad", 21, {data, Ints({4}, {1, 1, 1, 1}), Value(), Ints({2}, {0, -2})}});
+  calls.push_back({"ConstantOfShape", 21, {Ints({1}, {-1})}});
+  calls.push_back({"ConstantOfShape", 21, {Ints({2}, {kMax, kMax})}});
+  calls.push_back({"ConstantOfShape", 21, {Ints({1}, {kMax})}});
+  calls.push_back({"Expand", 21, {data, Ints({2}, {kMax, 3})}});
+  calls.push_back({"Expand", 21, {data, Ints({1}, {-1})}});
+  calls.push_back({"Tile", 21, {data, Ints({2}, {kMax, 1})}});
+  calls.push_back({"Tile", 21, {data, Ints({2}, {-1, 1})}});
+  calls.push_back({"Reshape", 21, {data, Ints({2}, {kMax, kMax})}});
+  calls.push_back({"Reshape", 21, {data, Ints({2}, {-1, 0})}, [](onnx::NodeProto& node) { SetInt(node, "allowzero", 1); }});
+  calls.push_back({"Trilu", 21, {Floats({3}, {1, 2, 3})}});
+  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {-1}), Floats({2}, {0, 1})}});
+  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {kMax}), Floats({2}, {0, 1})}});
+  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Floats({1}, {NAN}), Floats({2}, {0, 1})}});
+  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {2}), Floats({1}, {0})}});
+  for (const int64_t delta : {int64_t{0}, int64_t{1}}) {
+    calls.push_back({"Range",
+                     21,
+                     {Ints({}, {kMin}), Ints({}, {kMax}), Ints({}, {delta})},
+                     [](onnx::NodeProto&) {},
+                     ElementType::kInt64});
+  }
+  for (const float delta : {0.0f, NAN, 1e-30f}) {
+    calls.push_back({"Range", 21, {Floats({}, {0}), Floats({}, {1e30f}), Floats({}, {delta})}});
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_THROW(Compute(calls[i]), Error) << "call " << i << ", " << calls[i].op;
+  }
+}
+
+TEST(Movement, CutsBeforeItRepeats) {
+  const Tensor data = Floats({5}, {1, 2, 3, 4, 5});
+  const auto pad = [&](const char* mode, int64_t before, int64_t after) {
+    return ToVector(Compute(
+        {"Pad", 21, {data, Ints({2}, {before, after})}, [mode](onnx::NodeProto& node) { SetString(node, "mode", mode); }}));
+  };
+  EXPECT_THAT(pad("constant", -2, 1), ElementsAre(3, 4, 5, 0));
+  EXPECT_THAT(pad("constant", -7, 4), ElementsAre(0, 0));
+  EXPECT_THAT(pad("edge", 2, -2), ElementsAre(1, 1, 1, 2, 3));
+  EXPECT_THAT(pad("wrap", 2, -2), ElementsAre(2, 3, 1, 2, 3));
+  EXPECT_THAT(pad("reflect", -2, 3), ElementsAre(3, 4, 5, 4, 3, 4));
+  EXPECT_THAT(pad("reflect", -4, 2), ElementsAre(5, 5, 5));
+}
+
+TEST(Movement, TakesExtremeDiagonals) {
+  const Tensor data = Floats({2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(ToVector(Compute({"Trilu", 21, {data, Ints({}, {kMax})}})), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(ToVector(Compute({"Trilu", 21, {data, Ints({}, {kMin})}})), ElementsAre(1, 2, 3, 4));
+  for (const int64_t k : {kMin, kMax}) {
+    EXPECT_THAT(ToVector(Compute({"EyeLike", 21, {data}, [k](onnx::NodeProto& node) { SetInt(node, "k", k); }})),
+                ElementsAre(0, 0, 0, 0));
+  }
+}
+
+TEST(Movement, OneHotNeverWrapsInItsFirstVersion) {
+  const std::vector<Value> inputs = {Ints({4}, {-1, 0, 3, kMin}), Ints({1}, {2}), Floats({2}, {0, 1})};
+  EXPECT_THAT(ToVector(Compute({"OneHot", 9, inputs})), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0));
+  EXPECT_THAT(ToVector(Compute({"OneHot", 11, inputs})), ElementsAre(0, 1, 1, 0, 0, 0, 0, 0));
+}
+
+TEST(Movement, RangeCountsWideIntegersExactly) {
+  const Value result = Compute(
+      {"Range", 21, {Ints({}, {kMin}), Ints({}, {kMax}), Ints({}, {kMax})}, [](onnx::NodeProto&) {}, ElementType::kInt64});
+  EXPECT_THAT(result.tensor().values<int64_t>(), ElementsAre(kMin, -1, kMax - 1));
+}
+
+TEST(Movement, NonZeroOfScalars) {
+  for (const float value : {0.0f, -0.0f, 2.0f}) {
+    const Value result = Compute({"NonZero", 21, {Floats({}, {value})}, [](onnx::NodeProto&) {}, ElementType::kInt64});
+    EXPECT_EQ(result.tensor().shape(), (Shape{0, value != 0 ? 1 : 0}));
+  }
+}
+
+TEST(Movement, ScatterKeepsTheOrderOfEqualIndices) {
+  const Value result = Compute({"ScatterND", 21, {Floats({2}, {0, 0}), Ints({3, 1}, {1, -1, 1}), Floats({3}, {5, 6, 7})}});
+  EXPECT_THAT(ToVector(result), ElementsAre(0, 7));
+}
+
+}  // namespace
+}  // namespace tessera
