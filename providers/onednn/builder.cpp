@@ -15,7 +15,8 @@ Dims ToDims(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
 Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
 
 std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
-  if (node.op_type == "Add") return dnnl::algorithm::binary_add;
+  if (node.inputs.size() != 2) return std::nullopt;
+  if (node.op_type == "Add" || node.op_type == "Sum") return dnnl::algorithm::binary_add;
   if (node.op_type == "Mul") return dnnl::algorithm::binary_mul;
   return std::nullopt;
 }
@@ -35,6 +36,7 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
   for (NodeIndex index : region_.nodes()) {
     if (done_.contains(index)) continue;
     const Node& node = region_.node(index);
+    done_.insert(index);
     try {
       FindLowering(node)->lower(*this, node);
     } catch (const Error& error) {
@@ -77,13 +79,8 @@ MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
     MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
     result = AddMemory(std::move(slot));
   } else {
-    const Desc from = source.desc;
     result = Temporary(desc);
-    dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc reorder(CpuEngine(), from, CpuEngine(), desc, attr);
-    const Desc scratchpad = reorder.scratchpad_desc();
-    Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, memory}, {DNNL_ARG_TO, result}}, &scratchpad);
+    Reorder(memory, result);
   }
   reordered_.emplace(std::move(key), result);
   return result;
@@ -108,6 +105,29 @@ MemoryIndex ProgramBuilder::Constant(const Dims& dims, std::span<const float> va
   return AddMemory(std::move(slot));
 }
 
+MemoryIndex ProgramBuilder::Constant(const Desc& desc, std::shared_ptr<const dnnl::memory> memory) {
+  return AddMemory({.desc = desc, .kind = MemoryKind::kConstant, .constant = std::move(memory)});
+}
+
+bool ProgramBuilder::PlaceInside(MemoryIndex part, MemoryIndex whole, const Dims& offsets) {
+  MemorySlot& slot = program_->memories[static_cast<size_t>(part)];
+  if (slot.kind != MemoryKind::kTemporary) return false;
+  const auto offset = OffsetInside(desc(whole), slot.desc, offsets);
+  if (!offset) return false;
+  slot.kind = MemoryKind::kAlias;
+  slot.index = whole;
+  slot.offset = *offset;
+  return true;
+}
+
+void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc reorder(CpuEngine(), desc(from), CpuEngine(), desc(to), attr);
+  const Desc scratchpad = reorder.scratchpad_desc();
+  Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, &scratchpad);
+}
+
 void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad) {
   if (scratchpad != nullptr && scratchpad->get_size() > 0) {
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));
@@ -123,16 +143,16 @@ const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
   return uses == 1 && !done_.contains(consumer.index) ? &consumer : nullptr;
 }
 
-ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(const Node& node, const Dims& output) {
+ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output) {
   constexpr int kMostPostOps = 8;
   Fusion fusion;
-  fusion.result = node.outputs[0];
+  fusion.start = fusion.result = value;
   for (int count = 0; count < kMostPostOps; ++count) {
     const Node* next = OnlyConsumer(fusion.result);
     if (next == nullptr || next->outputs.size() != 1) break;
     Fusion::Op op;
     if (const auto eltwise = AsEltwise(region_, *next)) {
-      op = {eltwise->algorithm, eltwise->alpha, eltwise->beta, dnnl::algorithm::undef, {}};
+      op = {eltwise->algorithm, eltwise->alpha, eltwise->beta, dnnl::algorithm::undef, {}, kNone};
     } else if (const auto binary = BinaryAlgorithm(*next)) {
       // The other operand must be there already, and of the output's own shape.
       const size_t other = next->inputs[0] == fusion.result ? 1 : 0;
@@ -143,6 +163,7 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(const Node& node, const Dim
     } else {
       break;
     }
+    op.node = next->index;
     fusion.ops.push_back(std::move(op));
     done_.insert(next->index);
     fusion.result = next->outputs[0];
@@ -150,9 +171,56 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(const Node& node, const Dim
   return fusion;
 }
 
+bool ProgramBuilder::IsNeeded(ValueIndex value) const {
+  const auto outputs = region_.outputs();
+  if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return true;
+  const auto& consumers = region_.value(value).consumers;
+  return std::any_of(consumers.begin(), consumers.end(), [&](NodeIndex node) { return region_.contains(node) && !done_.contains(node); });
+}
+
+std::optional<MemoryIndex> ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source) {
+  for (Fusion::Op& op : fusion.ops) {
+    const MemoryIndex memory = op.operand.memory;
+    if (op.eltwise || op.binary != dnnl::algorithm::binary_add) continue;
+    if (program_->memories[static_cast<size_t>(memory)].kind != MemoryKind::kTemporary || desc(memory) != output) continue;
+    const auto reads = [&](MemoryIndex other) { return program_->Root(other).first == memory; };
+    const auto readers = std::count_if(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
+      return !other.eltwise && reads(other.operand.memory);
+    });
+    if (readers > 1 || reads(source)) continue;
+    const bool needed = std::any_of(values_.begin(), values_.end(), [&](const auto& entry) {
+      return reads(entry.second.memory) && IsNeeded(entry.first);
+    });
+    if (needed) continue;
+    std::erase_if(reordered_, [&](const auto& entry) { return entry.second == memory; });
+    op.in_place = true;
+    return memory;
+  }
+  return std::nullopt;
+}
+
+void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
+  while (fusion.ops.size() > keep) {
+    done_.erase(fusion.ops.back().node);
+    fusion.ops.pop_back();
+  }
+  fusion.result = fusion.ops.empty() ? fusion.start : region_.node(fusion.ops.back().node).outputs[0];
+}
+
+void ProgramBuilder::FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims) {
+  for (const Node* next = OnlyConsumer(value); next != nullptr && affine.Append(region_, *next, value, dims); next = OnlyConsumer(value)) {
+    done_.insert(next->index);
+    value = next->outputs[0];
+  }
+}
+
 dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) const {
   dnnl::post_ops post_ops;
   for (const Op& op : ops) {
+    if (op.in_place) {
+      post_ops.append_sum();
+      continue;
+    }
     if (!op.eltwise) {
       post_ops.append_binary(op.binary, output);
       continue;
@@ -172,7 +240,7 @@ dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) cons
 void ProgramBuilder::AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
                               const Desc& scratchpad, const Fusion& fusion, RegionValue output) {
   for (size_t i = 0; i < fusion.ops.size(); ++i) {
-    if (fusion.ops[i].eltwise) continue;
+    if (fusion.ops[i].eltwise || fusion.ops[i].in_place) continue;
     arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
                            InLayout(fusion.ops[i].operand.memory, desc(output.memory)));
   }
@@ -192,13 +260,8 @@ void ProgramBuilder::FinishOutputs() {
       slot.index = static_cast<int>(i);
       continue;
     }
-    const Desc from = slot.desc;
     const MemoryIndex target = AddMemory({.desc = plain, .kind = MemoryKind::kOutput, .index = static_cast<int>(i), .constant = {}});
-    dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc reorder(CpuEngine(), from, CpuEngine(), plain, attr);
-    const Desc scratchpad = reorder.scratchpad_desc();
-    Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, value.memory}, {DNNL_ARG_TO, target}}, &scratchpad);
+    Reorder(value.memory, target);
   }
 }
 

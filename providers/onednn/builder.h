@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "channel_affine.h"
 #include "program.h"
 #include "tessera/graph.h"
 
@@ -44,6 +45,11 @@ class ProgramBuilder {
   MemoryIndex Temporary(const Desc& desc);
   /// A constant made here: `values` in plain layout of `dims`.
   MemoryIndex Constant(const Dims& dims, std::span<const float> values);
+  MemoryIndex Constant(const Desc& desc, std::shared_ptr<const dnnl::memory> memory);
+  /// Lets a temporary that `concat` would copy from live inside it from the start; false when it must be copied.
+  bool PlaceInside(MemoryIndex part, MemoryIndex whole, const Dims& offsets);
+  /// Elements of one layout into another of the same dimensions.
+  void Reorder(MemoryIndex from, MemoryIndex to);
 
   /// Adds a primitive. With a user scratchpad: adds its memory.
   void Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad = nullptr);
@@ -57,14 +63,25 @@ class ProgramBuilder {
       float alpha = 0, beta = 0;
       dnnl::algorithm binary = dnnl::algorithm::undef;
       RegionValue operand;  // of a binary operator: the output's shape
+      NodeIndex node = kNone;
+      bool in_place = false;  // an addition to what the destination holds
     };
     std::vector<Op> ops;
     ValueIndex result = kNone;
+    ValueIndex start = kNone;
 
     /// For a primitive whose output has this layout.
     dnnl::primitive_attr Attributes(const Desc& output) const;
   };
-  Fusion FuseFollowers(const Node& node, const Dims& output);
+  Fusion FuseFollowers(ValueIndex value, const Dims& output);
+  /// When one of the operators adds a value that nothing else needs any more, in the layout of the output: the addition
+  /// happens in place, and the memory to write to is returned. Not `source`, which the primitive reads while it writes.
+  std::optional<MemoryIndex> AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source);
+  /// Gives back all but the first `keep` operators.
+  void Unfuse(Fusion& fusion, size_t keep);
+  /// Takes up the operators after `value` (a node's output of these dimensions) that scale and shift channels by constants,
+  /// and moves `value` to the last one's output.
+  void FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims);
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
                 const Fusion& fusion, RegionValue output);
@@ -74,6 +91,7 @@ class ProgramBuilder {
  private:
   void SetValue(ValueIndex index, RegionValue value);
   const Node* OnlyConsumer(ValueIndex value) const;
+  bool IsNeeded(ValueIndex value) const;
   void FinishOutputs();
   MemoryIndex AddMemory(MemorySlot slot);
 

@@ -47,6 +47,9 @@ struct Eltwise {
 };
 std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 
+/// Lowers `node` and what follows it when it scales and shifts channels by constants.
+bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
+
 /// Convolution and pooling attributes for an input of these spatial sizes; also gives the output's sizes.
 struct WindowShape {
   Window window;

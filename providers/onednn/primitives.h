@@ -4,6 +4,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace tessera::onednn {
@@ -24,6 +25,21 @@ inline Desc Plain(const Dims& dims) {
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<dnnl::memory::dim>(dims[i], 1);
   return Desc(dims, dnnl::memory::data_type::f32, strides);
 }
+
+/// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.
+inline int ChannelBlock() {
+  static const int block = static_cast<unsigned>(dnnl::get_effective_cpu_isa()) >= static_cast<unsigned>(dnnl::cpu_isa::avx512_core) ? 16 : 8;
+  return block;
+}
+inline Desc ChannelBlocked(const Dims& dims) {
+  using Tag = dnnl::memory::format_tag;
+  static constexpr Tag tags[2][3] = {{Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b}, {Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b}};
+  return Desc(dims, dnnl::memory::data_type::f32, tags[ChannelBlock() / 8 - 1][dims.size() - 3]);
+}
+
+/// Where `part`, as it is laid out, stands in `whole` from element `offsets` on: the first byte; nothing when the elements
+/// would not lie as `part` says, or when padding of `part` would cover other elements.
+std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets);
 
 #if DNNL_VERSION_MAJOR >= 3
 
@@ -61,6 +77,10 @@ inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnn
   using dnnl::normalization_flags;
   return {engine, dnnl::prop_kind::forward_inference, md, md, epsilon,
           normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift, attr};
+}
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
+                                                 float bias, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, md, size, alpha, beta, bias, attr};
 }
 inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
                                                const dnnl::primitive_attr& attr) {
@@ -110,6 +130,11 @@ inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnn
   return {dnnl::batch_normalization_forward::desc(
               dnnl::prop_kind::forward_inference, md, epsilon,
               normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift),
+          attr, engine};
+}
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
+                                                 float bias, const dnnl::primitive_attr& attr) {
+  return {dnnl::lrn_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, size, alpha, beta, bias),
           attr, engine};
 }
 inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,

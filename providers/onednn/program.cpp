@@ -22,16 +22,20 @@ const dnnl::engine& CpuEngine() {
   return engine;
 }
 
-MemoryIndex Program::Root(MemoryIndex memory) const {
-  while (memories[static_cast<size_t>(memory)].kind == MemoryKind::kAlias) memory = memories[static_cast<size_t>(memory)].index;
-  return memory;
+std::pair<MemoryIndex, size_t> Program::Root(MemoryIndex memory) const {
+  size_t offset = 0;
+  while (memories[static_cast<size_t>(memory)].kind == MemoryKind::kAlias) {
+    offset += memories[static_cast<size_t>(memory)].offset;
+    memory = memories[static_cast<size_t>(memory)].index;
+  }
+  return {memory, offset};
 }
 
 void Program::PlanTemporaries() {
   std::vector<Life> lives(memories.size());
   for (size_t i = 0; i < commands.size(); ++i) {
     for (const auto& [argument, memory] : commands[i].arguments) {
-      Life& life = lives[static_cast<size_t>(Root(memory))];
+      Life& life = lives[static_cast<size_t>(Root(memory).first)];
       life.first = std::min(life.first, i);
       life.last = std::max(life.last, i);
     }
@@ -91,12 +95,13 @@ void Program::Run(std::span<const void* const> inputs, std::span<void* const> ou
   }
   if (execution == nullptr) execution = NewExecution();
   for (size_t i = 0; i < memories.size(); ++i) {
-    const MemorySlot& slot = memories[static_cast<size_t>(Root(static_cast<MemoryIndex>(i)))];
+    const auto [root, offset] = Root(static_cast<MemoryIndex>(i));
+    const MemorySlot& slot = memories[static_cast<size_t>(root)];
     if (slot.kind == MemoryKind::kConstant) continue;
     void* data = slot.kind == MemoryKind::kInput    ? const_cast<void*>(inputs[static_cast<size_t>(slot.index)])
                  : slot.kind == MemoryKind::kOutput ? outputs[static_cast<size_t>(slot.index)]
                                                     : block + slot.offset;
-    dnnl_memory_set_data_handle(execution->memories[i].get(), data);
+    dnnl_memory_set_data_handle(execution->memories[i].get(), static_cast<std::byte*>(data) + offset);
   }
   dnnl_status_t status = dnnl_success;
   for (size_t i = 0; i < commands.size() && status == dnnl_success; ++i) {

@@ -26,7 +26,7 @@ struct MemorySlot {
   MemoryKind kind;
   /// Input or output number of the region; the memory an alias looks at.
   int index = 0;
-  size_t offset = 0;  // of a temporary, in the block
+  size_t offset = 0;  // in bytes: of a temporary in the block, of an alias in the memory it looks at
   std::shared_ptr<const dnnl::memory> constant;
 };
 
@@ -44,6 +44,9 @@ class Program {
   /// Gives temporaries whose lives do not meet the same bytes. Call once, when all commands stand.
   void PlanTemporaries();
 
+  /// The memory that holds an alias's elements, and where in it they begin.
+  std::pair<MemoryIndex, size_t> Root(MemoryIndex memory) const;
+
   /// Bytes that Run needs for temporaries.
   size_t block_bytes() const noexcept { return block_bytes_; }
 
@@ -58,7 +61,6 @@ class Program {
     dnnl::stream stream;
   };
   std::unique_ptr<Execution> NewExecution() const;
-  MemoryIndex Root(MemoryIndex memory) const;
 
   size_t block_bytes_ = 0;
   std::mutex mutex_;

@@ -25,12 +25,14 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (!type.shape) return "an input's rank is unknown";
     if (type.shape->size() > 6) return "an input has more than 6 dimensions";
     for (const Dimension& dim : *type.shape) {
-      if (dim.value == 0) return "an input is empty";
+      if (dim.known() && dim.value == 0) return "an input is empty";
     }
   }
   for (size_t i = 1; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kNone) return "only the first output is lowered";
   }
+  const TypeInfo& result = graph.value(node.outputs[0]).type;
+  if (!result.is_tensor() || result.element != ElementType::kFloat) return "its output is " + result.ToString() + "; float is lowered";
   return lowering->refusal(graph, node);
 }
 

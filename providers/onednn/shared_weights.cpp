@@ -59,6 +59,20 @@ Weights SharedWeights::Viewed(const Weights& source, const Desc& desc) {
   return Keep(dnnl::memory(desc, CpuEngine(), source->get_data_handle()), source);
 }
 
+Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
+                               const std::function<void(std::span<float>)>& make) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const dnnl::memory>> cache;
+  const std::lock_guard lock(mutex);
+  if (auto held = cache[key].lock()) return held;
+  dnnl::memory memory(desc, CpuEngine());
+  make({static_cast<float*>(memory.get_data_handle()), desc.get_size() / sizeof(float)});
+  Weights made = Keep(std::move(memory), std::move(sources));
+  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
+  cache[key] = made;
+  return made;
+}
+
 Weights SharedWeights::Made(const Desc& desc, std::span<const float> values) {
   dnnl::memory memory(desc, CpuEngine());
   std::copy(values.begin(), values.end(), static_cast<float*>(memory.get_data_handle()));

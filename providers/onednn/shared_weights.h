@@ -2,9 +2,11 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "primitives.h"
 #include "tessera/value.h"
@@ -25,6 +27,10 @@ class SharedWeights {
   /// The same bytes under another description.
   static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
   static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const float> values);
+  /// What `make` writes, in plain layout, from `sources`; made once per key while it lives. The key names the operation and,
+  /// by address, the sources, which are kept alive.
+  static std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
+                                                     const std::function<void(std::span<float>)>& make);
 };
 
 }  // namespace tessera::onednn

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "lowering.h"
+#include "shared_weights.h"
 
 namespace tessera::onednn {
 namespace {
@@ -16,12 +17,53 @@ std::string RefuseConv(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+/// Weights in plain layout and the bias of a convolution, with the scales and shifts that follow it multiplied in.
+struct Parameters {
+  MemoryIndex weights;
+  std::optional<MemoryIndex> bias;
+};
+
+Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, const ChannelAffine& affine) {
+  const Tensor& w = *builder.constant(node, 1);
+  const Tensor* b = builder.constant(node, 2);
+  const int64_t channels = w.shape()[0];
+  std::vector<Tensor> sources = affine.sources();
+  sources.push_back(w);
+  if (b != nullptr) sources.push_back(*b);
+  std::string key = affine.Key() + LayoutKey(weights);
+  for (const void* source : {static_cast<const void*>(w.raw()), b == nullptr ? nullptr : static_cast<const void*>(b->raw())}) {
+    key.append(reinterpret_cast<const char*>(&source), sizeof(source));
+  }
+  std::optional<ChannelAffine::Numbers> numbers;
+  const auto compute = [&]() -> const ChannelAffine::Numbers& {
+    if (!numbers) numbers = affine.Compute(channels);
+    return *numbers;
+  };
+  const auto folded = SharedWeights::Derived("w" + key, sources, weights, [&](std::span<float> out) {
+    const auto& scale = compute().scale;
+    const auto from = w.values<float>();
+    const size_t row = from.size() / static_cast<size_t>(channels);
+    for (size_t i = 0; i < from.size(); ++i) out[i] = static_cast<float>(from[i] * scale[i / row]);
+  });
+  const Desc vector = Plain({channels});
+  const auto bias = SharedWeights::Derived("b" + key, sources, vector, [&](std::span<float> out) {
+    const auto& by = compute();
+    for (size_t c = 0; c < out.size(); ++c) {
+      out[c] = static_cast<float>((b == nullptr ? 0.0 : b->values<float>()[c]) * by.scale[c] + by.shift[c]);
+    }
+  });
+  return {builder.Constant(weights, folded), builder.Constant(vector, bias)};
+}
+
 void LowerConv(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
   const auto group = AttributeOr<int64_t>(node, "group", 1);
+  Require(x.dims.size() == w.dims.size(), "X has {} dimensions and W {}", x.dims.size(), w.dims.size());
   Require(group > 0 && x.dims[1] == w.dims[1] * group && w.dims[0] % group == 0,
           "{} channels in group {} do not fit weights of {} outputs and {} inputs", x.dims[1], group, w.dims[0], w.dims[1]);
   const std::span<const int64_t> spatial(x.dims.begin() + 2, x.dims.end()), kernel(w.dims.begin() + 2, w.dims.end());
+  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
+  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()), "kernel_shape differs from the weights' shape");
   const WindowShape window = ResolveWindow(node, spatial, kernel);
   Dims out = {x.dims[0], w.dims[0]};
   out.insert(out.end(), window.output.begin(), window.output.end());
@@ -30,25 +72,53 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     weights[0] /= group;
     weights.insert(weights.begin(), group);
   }
-  const bool has_bias = builder.has_input(node, 2);
-  const Dims bias_dims = {w.dims[0]};
-  const Desc bias = Plain(bias_dims);
 
-  const auto fusion = builder.FuseFollowers(node, out);
-  // The first description finds the layout that the convolution wants; the second carries post-ops in that layout.
+  ChannelAffine affine;
+  ValueIndex value = node.outputs[0];
+  bool has_bias = builder.has_input(node, 2);
+  if (has_bias) {
+    const Dims dims = builder.input(node, 2).dims;
+    Require(dims == Dims{w.dims[0]}, "B needs one element for each of {} outputs", w.dims[0]);
+  }
+  if (builder.constant(node, 1) != nullptr && (!has_bias || builder.constant(node, 2) != nullptr)) {
+    builder.FollowAffine(affine, value, out);
+  }
+  Parameters parameters{-1, std::nullopt};
+  if (affine.empty()) {
+    parameters.weights = builder.Alias(builder.InPlainLayout(w), Plain(weights));
+    if (has_bias) parameters.bias = builder.InPlainLayout(builder.input(node, 2));
+  } else {
+    parameters = Fold(builder, node, Plain(weights), affine);
+    has_bias = true;
+  }
+
+  auto fusion = builder.FuseFollowers(value, out);
+  const Desc bias = Plain({w.dims[0]});
+  const auto describe = [&](const Desc& dst, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst, window.window, attr);
+  };
+  // The first description finds the layout that the convolution wants; the second carries post-ops in that layout, as many as
+  // the same implementation takes.
   dnnl::primitive_attr probe;
   probe.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto first = ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, AnyLayout(out),
-                                     window.window, probe);
-  const auto pd = fusion.ops.empty() ? first
-                                     : ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr,
-                                                       first.dst_desc(), window.window, fusion.Attributes(first.dst_desc()));
-  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
-  const MemoryIndex plain_weights = builder.Alias(builder.InPlainLayout(w), Plain(weights));
+  const auto first = describe(AnyLayout(out), probe);
+  auto pd = first;
+  std::optional<MemoryIndex> sum = builder.AddInPlace(fusion, first.dst_desc(), x.memory);
+  while (!fusion.ops.empty()) {
+    try {
+      pd = describe(first.dst_desc(), fusion.Attributes(first.dst_desc()));
+      if (std::string_view(pd.impl_info_str()) == first.impl_info_str()) break;
+    } catch (const dnnl::error&) {
+    }
+    pd = first;
+    if (fusion.ops.back().in_place) sum.reset();
+    builder.Unfuse(fusion, fusion.ops.size() - 1);
+  }
+  const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
-                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(plain_weights, pd.weights_desc())},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
-  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, builder.InPlainLayout(builder.input(node, 2)));
+  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 

@@ -57,22 +57,32 @@ algorithm BinaryOf(const Node& node) {
   return algorithm::binary_div;
 }
 
+bool Commutes(const Node& node) { return node.op_type == "Add" || node.op_type == "Sum" || node.op_type == "Mul"; }
+
+/// Is `a`'s shape that of the result, whatever the symbols stand for?
+bool Covers(const SymbolicShape& a, const SymbolicShape& b) {
+  if (a.empty() || b.size() > a.size()) return false;
+  for (size_t i = 0; i < b.size(); ++i) {
+    const Dimension& da = a[a.size() - b.size() + i];
+    const bool equal = (da.known() && da == b[i]) || (!da.symbol.empty() && da == b[i]);
+    if (!equal && b[i].value != 1) return false;
+  }
+  return true;
+}
+
 std::string RefuseBinary(const GraphViewer& graph, const Node& node) {
   if (node.inputs.size() != 2) return "only two operands are lowered";
   const auto& a = *graph.value(node.inputs[0]).type.shape;
   const auto& b = *graph.value(node.inputs[1]).type.shape;
-  if (a.empty() || b.size() > a.size()) return "the first operand is not of the result's shape";
-  for (size_t i = 0; i < b.size(); ++i) {
-    const Dimension& da = a[a.size() - b.size() + i];
-    const Dimension& db = b[i];
-    const bool equal = (da.known() && da == db) || (!da.symbol.empty() && da == db);
-    if (!equal && db.value != 1) return "the first operand is not known to be of the result's shape";
-  }
-  return {};
+  if (Covers(a, b) || (Commutes(node) && Covers(b, a))) return {};
+  return Commutes(node) ? "no operand is known to be of the result's shape" : "the first operand is not known to be of the result's shape";
 }
 
 void LowerBinary(ProgramBuilder& builder, const Node& node) {
-  const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
+  if (LowerChannelAffine(builder, node)) return;
+  const auto& shapes = builder.region();
+  const bool swap = !Covers(*shapes.value(node.inputs[0]).type.shape, *shapes.value(node.inputs[1]).type.shape);
+  const RegionValue a = builder.input(node, swap ? 1 : 0), b = builder.input(node, swap ? 0 : 1);
   Dims b_dims = b.dims;
   b_dims.insert(b_dims.begin(), a.dims.size() - b_dims.size(), 1);
   for (size_t i = 0; i < a.dims.size(); ++i) {
@@ -80,22 +90,23 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
   }
   MemoryIndex left = a.memory, right;
   if (b_dims == a.dims) {
-    right = builder.InLayout(builder.Alias(b.dims == b_dims ? b.memory : builder.InPlainLayout(b), b.dims == b_dims ? builder.desc(b.memory) : Plain(b_dims)),
-                             builder.desc(left));
+    if (b.dims == b_dims) {
+      right = builder.InLayout(b.memory, builder.desc(left));
+    } else {
+      right = builder.InLayout(builder.Alias(builder.InPlainLayout(b), Plain(b_dims)), builder.desc(left));
+    }
   } else {
-    // Blocked layouts have fast paths for one value a channel or one in all; other broadcasts go row-major.
-    bool by_channel = true;
-    for (size_t i = 0; i < b_dims.size(); ++i) by_channel = by_channel && (i == 1 || b_dims[i] == 1);
-    if (!by_channel) left = builder.InPlainLayout(a);
+    // Broadcasts go row-major: blocked layouts have few fast paths.
+    left = builder.InPlainLayout(a);
     right = builder.Alias(builder.InPlainLayout({b.dims.empty() ? Dims{1} : b.dims, b.memory}), Plain(b_dims));
   }
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), builder.desc(left), builder.desc(right), builder.desc(left), attr);
+  auto fusion = builder.FuseFollowers(node.outputs[0], a.dims);
+  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
+  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), builder.desc(left), builder.desc(right), builder.desc(left),
+                             fusion.Attributes(builder.desc(left)));
   const MemoryIndex dst = builder.Temporary(builder.desc(left));
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}}, &scratchpad);
-  builder.SetOutput(node, {a.dims, dst});
+  builder.AddFused(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}}, pd.scratchpad_desc(), fusion,
+                   {a.dims, dst});
 }
 
 constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},

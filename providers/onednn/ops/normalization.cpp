@@ -1,7 +1,11 @@
-// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> softmax.
+// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> softmax;
+// LRN -> lrn_forward.
+
+#include <array>
 
 #include "base/check.h"
 #include "lowering.h"
+#include "shared_weights.h"
 
 namespace tessera::onednn {
 namespace {
@@ -13,24 +17,31 @@ std::string RefuseBatchNorm(const GraphViewer& graph, const Node& node) {
   return rank < 2 || rank > 5 ? "oneDNN normalizes two to five dimensions" : std::string();
 }
 
+/// y = scale * (x - mean) / sqrt(variance + epsilon) + shift, then Relu where that is all that follows.
+void AddBatchNorm(ProgramBuilder& builder, const RegionValue& x, float epsilon, const std::array<MemoryIndex, 4>& parameters,
+                  ValueIndex result) {
+  auto fusion = builder.FuseFollowers(result, x.dims);
+  const bool relu = !fusion.ops.empty() && fusion.ops[0].eltwise == dnnl::algorithm::eltwise_relu && fusion.ops[0].alpha == 0;
+  builder.Unfuse(fusion, relu ? 1 : 0);
+  const Desc& layout = builder.desc(x.memory);
+  const auto pd = BatchNormDesc(CpuEngine(), layout, epsilon, fusion.Attributes(layout));
+  const MemoryIndex dst = builder.Temporary(layout);
+  builder.AddFused(dnnl::batch_normalization_forward(pd),
+                   {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
+                    {DNNL_ARG_MEAN, parameters[2]}, {DNNL_ARG_VARIANCE, parameters[3]}, {DNNL_ARG_DST, dst}},
+                   pd.scratchpad_desc(), fusion, {x.dims, dst});
+}
+
 void LowerBatchNorm(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const float epsilon = AttributeOr<float>(node, "epsilon", 1e-5f);
+  if (LowerChannelAffine(builder, node)) return;
+  std::array<MemoryIndex, 4> parameters;
   for (size_t i = 1; i < 5; ++i) {
     const RegionValue parameter = builder.input(node, i);
     Require(parameter.dims == Dims{x.dims[1]}, "input {} needs one element a channel, {} in all", i, x.dims[1]);
+    parameters[i - 1] = builder.InPlainLayout(parameter);
   }
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = BatchNormDesc(CpuEngine(), builder.desc(x.memory), epsilon, attr);
-  const MemoryIndex dst = builder.Temporary(builder.desc(x.memory));
-  const auto parameter = [&](size_t i) { return builder.InPlainLayout(builder.input(node, i)); };
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::batch_normalization_forward(pd),
-              {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_SCALE, parameter(1)}, {DNNL_ARG_SHIFT, parameter(2)},
-               {DNNL_ARG_MEAN, parameter(3)}, {DNNL_ARG_VARIANCE, parameter(4)}, {DNNL_ARG_DST, dst}},
-              &scratchpad);
-  builder.SetOutput(node, {x.dims, dst});
+  AddBatchNorm(builder, x, AttributeOr<float>(node, "epsilon", 1e-5f), parameters, node.outputs[0]);
 }
 
 std::string RefuseSoftmax(const GraphViewer& graph, const Node& node) {
@@ -55,11 +66,57 @@ void LowerSoftmax(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {x.dims, dst});
 }
 
+std::string RefuseLrn(const GraphViewer& graph, const Node& node) {
+  const size_t rank = graph.value(node.inputs[0]).type.shape->size();
+  if (rank < 3 || rank > 5) return "oneDNN normalizes over channels with one to three spatial dimensions";
+  const auto size = AttributeOr<int64_t>(node, "size", 0);
+  return size < 1 || size % 2 == 0 ? "a window of an even number of channels stands elsewhere in oneDNN" : std::string();
+}
+
+void LowerLrn(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  // The fast implementation reads channels by the block.
+  const MemoryIndex src = x.dims.size() == 4 && x.dims[1] % ChannelBlock() == 0 ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = LrnDesc(CpuEngine(), builder.desc(src), AttributeOr<int64_t>(node, "size", 1), AttributeOr<float>(node, "alpha", 1e-4f),
+                          AttributeOr<float>(node, "beta", 0.75f), AttributeOr<float>(node, "bias", 1.0f), attr);
+  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::lrn_forward(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.SetOutput(node, {x.dims, dst});
+}
+
 constexpr Lowering kLowerings[] = {{"BatchNormalization", 7, kLatestVersion, false, RefuseBatchNorm, LowerBatchNorm},
+                                   {"LRN", 1, kLatestVersion, false, RefuseLrn, LowerLrn},
                                    {"Softmax", 1, kLatestVersion, false, RefuseSoftmax, LowerSoftmax}};
 
 }  // namespace
 
 std::span<const Lowering> NormalizationLowerings() { return kLowerings; }
+
+bool LowerChannelAffine(ProgramBuilder& builder, const Node& node) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!builder.has_input(node, i) || builder.constant(node, i) != nullptr) continue;
+    const RegionValue x = builder.input(node, i);
+    ChannelAffine affine;
+    if (!affine.Append(builder.region(), node, node.inputs[i], x.dims)) return false;
+    ValueIndex value = node.outputs[0];
+    builder.FollowAffine(affine, value, x.dims);
+    const Desc vector = Plain({x.dims[1]});
+    const std::string key = affine.Key() + LayoutKey(vector);
+    const auto constant = [&](const char* name, const std::function<void(std::span<float>)>& make) {
+      return builder.Constant(vector, SharedWeights::Derived(name + key, affine.sources(), vector, make));
+    };
+    const auto numbers = affine.Compute(x.dims[1]);
+    const MemoryIndex scale = constant("s", [&](std::span<float> out) { std::copy(numbers.scale.begin(), numbers.scale.end(), out.begin()); });
+    const MemoryIndex shift = constant("t", [&](std::span<float> out) { std::copy(numbers.shift.begin(), numbers.shift.end(), out.begin()); });
+    const MemoryIndex mean = constant("m", [&](std::span<float> out) { std::fill(out.begin(), out.end(), 0.0f); });
+    const MemoryIndex variance = constant("v", [&](std::span<float> out) { std::fill(out.begin(), out.end(), 1.0f); });
+    AddBatchNorm(builder, x, 0, {scale, shift, mean, variance}, value);
+    return true;
+  }
+  return false;
+}
 
 }  // namespace tessera::onednn

@@ -20,11 +20,13 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   out.insert(out.end(), window.output.begin(), window.output.end());
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // The input's layout is kept: pooling is never worth a reorder.
-  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(x.memory), AnyLayout(out), window.window, attr);
+  // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar.
+  const bool reorder = builder.desc(x.memory) == Plain(x.dims) && x.dims[1] % ChannelBlock() == 0;
+  const MemoryIndex src = reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
+  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(Pooling(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
   builder.SetOutput(node, {out, dst});
 }
 

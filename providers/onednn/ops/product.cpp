@@ -16,7 +16,7 @@ struct Product {
 
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
-  const auto fusion = builder.FuseFollowers(node, result);
+  const auto fusion = builder.FuseFollowers(node.outputs[0], result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
   const Desc out = Plain(p.out);
   const auto pd = MatmulDesc(CpuEngine(), Plain(p.a_dims), p.b_desc, p.bias ? &bias : nullptr, out, fusion.Attributes(out));

@@ -1,0 +1,56 @@
+#include "primitives.h"
+
+#include <algorithm>
+
+namespace tessera::onednn {
+namespace {
+
+/// A layout of dense or blocked elements, as oneDNN 2.6 and 3.x both describe it.
+struct Blocking {
+  Dims dims, padded, strides, inner_blocks, inner_dims;
+  int64_t offset = 0;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+std::optional<Blocking> BlockingOf(const Desc& desc) {
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+  return Blocking{desc.get_dims(),         desc.get_padded_dims(), desc.get_strides(),
+                  desc.get_inner_blks(),   desc.get_inner_idxs(),  desc.get_submemory_offset()};
+}
+#else
+std::optional<Blocking> BlockingOf(const Desc& desc) {
+  const auto& data = desc.data;
+  if (data.format_kind != dnnl_blocked || data.extra.flags != 0) return std::nullopt;
+  const auto& blocking = data.format_desc.blocking;
+  const auto take = [](const auto* from, int count) { return Dims(from, from + count); };
+  return Blocking{take(data.dims, data.ndims),
+                  take(data.padded_dims, data.ndims),
+                  take(blocking.strides, data.ndims),
+                  take(blocking.inner_blks, blocking.inner_nblks),
+                  take(blocking.inner_idxs, blocking.inner_nblks),
+                  data.offset0};
+}
+#endif
+
+}  // namespace
+
+std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets) {
+  const auto outer = BlockingOf(whole), inner = BlockingOf(part);
+  if (!outer || !inner || outer->offset != 0 || inner->offset != 0 || outer->dims.size() != inner->dims.size()) return std::nullopt;
+  if (outer->inner_blocks != inner->inner_blocks || outer->inner_dims != inner->inner_dims || inner->padded != inner->dims) {
+    return std::nullopt;
+  }
+  int64_t offset = 0;
+  for (size_t i = 0; i < inner->dims.size(); ++i) {
+    int64_t block = 1;
+    for (size_t k = 0; k < inner->inner_dims.size(); ++k) {
+      if (inner->inner_dims[k] == static_cast<int64_t>(i)) block *= inner->inner_blocks[k];
+    }
+    if (offsets[i] % block != 0) return std::nullopt;
+    if (inner->dims[i] > block && inner->strides[i] != outer->strides[i]) return std::nullopt;
+    offset += offsets[i] / block * outer->strides[i];
+  }
+  return static_cast<size_t>(offset) * sizeof(float);
+}
+
+}  // namespace tessera::onednn
