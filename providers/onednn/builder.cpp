@@ -178,7 +178,15 @@ bool ProgramBuilder::IsNeeded(ValueIndex value) const {
   return std::any_of(consumers.begin(), consumers.end(), [&](NodeIndex node) { return region_.contains(node) && !done_.contains(node); });
 }
 
-std::optional<MemoryIndex> ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source) {
+std::optional<MemoryIndex> ProgramBuilder::Fusion::destination() const {
+  for (const Op& op : ops) {
+    if (op.in_place) return op.operand.memory;
+  }
+  return std::nullopt;
+}
+
+void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source) {
+  if (fusion.destination()) return;
   for (Fusion::Op& op : fusion.ops) {
     const MemoryIndex memory = op.operand.memory;
     if (op.eltwise || op.binary != dnnl::algorithm::binary_add) continue;
@@ -194,9 +202,8 @@ std::optional<MemoryIndex> ProgramBuilder::AddInPlace(Fusion& fusion, const Desc
     if (needed) continue;
     std::erase_if(reordered_, [&](const auto& entry) { return entry.second == memory; });
     op.in_place = true;
-    return memory;
+    return;
   }
-  return std::nullopt;
 }
 
 void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {

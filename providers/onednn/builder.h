@@ -70,13 +70,15 @@ class ProgramBuilder {
     ValueIndex result = kNone;
     ValueIndex start = kNone;
 
+    /// The memory to write to, when an addition happens in place.
+    std::optional<MemoryIndex> destination() const;
     /// For a primitive whose output has this layout.
     dnnl::primitive_attr Attributes(const Desc& output) const;
   };
   Fusion FuseFollowers(ValueIndex value, const Dims& output);
   /// When one of the operators adds a value that nothing else needs any more, in the layout of the output: the addition
-  /// happens in place, and the memory to write to is returned. Not `source`, which the primitive reads while it writes.
-  std::optional<MemoryIndex> AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source);
+  /// happens in place, in the fusion's destination. Not in `source`, which the primitive reads while it writes.
+  void AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source);
   /// Gives back all but the first `keep` operators.
   void Unfuse(Fusion& fusion, size_t keep);
   /// Takes up the operators after `value` (a node's output of these dimensions) that scale and shift channels by constants,

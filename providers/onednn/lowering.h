@@ -25,6 +25,7 @@ struct Lowering {
 const Lowering* FindLowering(const Node& node);
 
 std::span<const Lowering> ConvolutionLowerings();
+std::span<const Lowering> DeconvolutionLowerings();
 std::span<const Lowering> ProductLowerings();
 std::span<const Lowering> PoolingLowerings();
 std::span<const Lowering> ElementwiseLowerings();
@@ -49,6 +50,25 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
+
+/// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others are
+/// given back. `source` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
+template <class Describe>
+auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, MemoryIndex source, const Describe& describe) {
+  dnnl::primitive_attr plain;
+  plain.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto first = describe(nullptr, plain);
+  const Desc layout = first.dst_desc();
+  builder.AddInPlace(fusion, layout, source);
+  for (; !fusion.ops.empty(); builder.Unfuse(fusion, fusion.ops.size() - 1)) {
+    try {
+      const auto fused = describe(&layout, fusion.Attributes(layout));
+      if (std::string_view(fused.impl_info_str()) == first.impl_info_str()) return fused;
+    } catch (const dnnl::error&) {  // not with these operators
+    }
+  }
+  return first;
+}
 
 /// Convolution and pooling attributes for an input of these spatial sizes; also gives the output's sizes.
 struct WindowShape {

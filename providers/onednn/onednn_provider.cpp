@@ -14,7 +14,7 @@ namespace onednn {
 
 const Lowering* FindLowering(const Node& node) {
   if (!node.domain.empty()) return nullptr;
-  for (const auto& family : {ConvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(),
+  for (const auto& family : {ConvolutionLowerings(), DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(),
                              NormalizationLowerings(), ShapeLowerings()}) {
     for (const Lowering& lowering : family) {
       if (lowering.op_type == node.op_type && node.since_version >= lowering.first_version &&
@@ -86,9 +86,6 @@ class RegionKernel final : public Kernel {
 
   std::shared_ptr<Program> Find(const std::vector<Shape>& shapes) {
     omp_set_num_threads(threads_);  // implementations are chosen for a number of threads
-    for (const Shape& shape : shapes) {
-      Require(shape.num_elements() > 0, "an input of shape {} is empty; empty tensors are not lowered to oneDNN", shape.ToString());
-    }
     std::shared_ptr<Program> program;
     try {
       program = ProgramBuilder(region_, shapes).Build();

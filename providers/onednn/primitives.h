@@ -49,6 +49,12 @@ inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::eng
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src, weights, bias ? *bias : Desc(), dst,
           w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
 }
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                     const Desc* bias, const Desc& dst, const Window& w,
+                                                                     const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src, weights, bias ? *bias : Desc(), dst,
+          w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
+}
 inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
                                                          const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
   return {engine, dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel, w.dilations, w.pad_begin, w.pad_end, attr};
@@ -97,6 +103,16 @@ inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::eng
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
   const auto op = bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
                        : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+  return {op, attr, engine};
+}
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                     const Desc* bias, const Desc& dst, const Window& w,
+                                                                     const dnnl::primitive_attr& attr) {
+  using Deconvolution = dnnl::deconvolution_forward;
+  constexpr auto kind = dnnl::prop_kind::forward_inference;
+  constexpr auto algorithm = dnnl::algorithm::deconvolution_direct;
+  const auto op = bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+                       : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
   return {op, attr, engine};
 }
 inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,

@@ -9,8 +9,8 @@
 namespace tessera::onednn {
 
 bool IsAnchor(const Node& node) {
-  static constexpr std::array<std::string_view, 7> anchors = {"Conv",        "MatMul",           "Gemm",         "MaxPool",
-                                                              "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+  static constexpr std::array<std::string_view, 8> anchors = {"Conv",    "ConvTranspose", "MatMul",            "Gemm",
+                                                              "MaxPool", "AveragePool",   "GlobalAveragePool", "GlobalMaxPool"};
   return std::find(anchors.begin(), anchors.end(), node.op_type) != anchors.end();
 }
 

@@ -94,26 +94,11 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
 
   auto fusion = builder.FuseFollowers(value, out);
   const Desc bias = Plain({w.dims[0]});
-  const auto describe = [&](const Desc& dst, const dnnl::primitive_attr& attr) {
-    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst, window.window, attr);
-  };
-  // The first description finds the layout that the convolution wants; the second carries post-ops in that layout, as many as
-  // the same implementation takes.
-  dnnl::primitive_attr probe;
-  probe.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto first = describe(AnyLayout(out), probe);
-  auto pd = first;
-  std::optional<MemoryIndex> sum = builder.AddInPlace(fusion, first.dst_desc(), x.memory);
-  while (!fusion.ops.empty()) {
-    try {
-      pd = describe(first.dst_desc(), fusion.Attributes(first.dst_desc()));
-      if (std::string_view(pd.impl_info_str()) == first.impl_info_str()) break;
-    } catch (const dnnl::error&) {
-    }
-    pd = first;
-    if (fusion.ops.back().in_place) sum.reset();
-    builder.Unfuse(fusion, fusion.ops.size() - 1);
-  }
+  const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst ? *dst : AnyLayout(out),
+                           window.window, attr);
+  });
+  const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},

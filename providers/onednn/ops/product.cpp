@@ -15,6 +15,23 @@ struct Product {
 };
 
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
+  int64_t count = 1;
+  for (int64_t dim : p.out) count *= dim;
+  if (count == 0) return builder.SetOutput(node, {result, builder.Temporary(Plain(result))});
+  if (p.a_dims.back() == 0) {  // a sum of nothing: oneDNN would leave the output as it is
+    const std::vector<float> zeros(static_cast<size_t>(count), 0);
+    MemoryIndex dst = builder.Alias(builder.Constant(p.out, zeros), Plain(result));
+    if (p.bias) {
+      dst = builder.Temporary(Plain(result));
+      dnnl::primitive_attr attr;
+      attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+      const auto pd = BinaryDesc(CpuEngine(), dnnl::algorithm::binary_add, Plain(p.out), builder.desc(*p.bias), Plain(p.out), attr);
+      const Desc scratchpad = pd.scratchpad_desc();
+      builder.Add(dnnl::binary(pd), {{DNNL_ARG_SRC_0, builder.Constant(p.out, zeros)}, {DNNL_ARG_SRC_1, *p.bias}, {DNNL_ARG_DST, dst}},
+                  &scratchpad);
+    }
+    return builder.SetOutput(node, {result, dst});
+  }
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(node.outputs[0], result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
