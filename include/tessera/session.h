@@ -131,6 +131,7 @@ struct PlacementReport {
     std::string provider;
     std::string fused_into;                                     // name of the fused node, empty when it runs by itself
     std::vector<std::pair<std::string, std::string>> refusals;  // provider, reason
+    std::vector<std::string> inputs, outputs;                   // names of values; "" when omitted
   };
   struct CopyEntry {
     std::string graph, value, from, to;  // memories
@@ -146,6 +147,8 @@ struct PlacementReport {
 
   TESSERA_API std::string ToText() const;
   TESSERA_API std::string ToJson() const;
+  /// Graphviz: nodes coloured by provider, fused ones in a box, copies on their edges.
+  TESSERA_API std::string ToDot() const;
 };
 
 /// What the optimizer did to the graph, nested graphs included.

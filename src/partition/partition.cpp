@@ -196,6 +196,12 @@ class Partitioner {
     }
   }
 
+  std::vector<std::string> Names(std::span<const ValueIndex> values) const {
+    std::vector<std::string> names;
+    for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph_.value(value).name);
+    return names;
+  }
+
   void Report(const GraphPartition& result) {
     for (const Unit& unit : result.units) {
       for (const NodeIndex index : unit.nodes) {
@@ -207,7 +213,9 @@ class Partitioner {
                                  .since_version = node.since_version,
                                  .provider = node.provider,
                                  .fused_into = unit.fused != nullptr ? unit.fused->name : "",
-                                 .refusals = refusals_[static_cast<size_t>(index)]});
+                                 .refusals = refusals_[static_cast<size_t>(index)],
+                                 .inputs = Names(node.inputs),
+                                 .outputs = Names(node.outputs)});
         for (PlacementReport::ProviderEntry& entry : report_.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
       }
     }

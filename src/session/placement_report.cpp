@@ -40,6 +40,8 @@ std::string PlacementReport::ToJson() const {
                              {"since_version", node.since_version},
                              {"provider", node.provider},
                              {"fused_into", node.fused_into},
+                             {"inputs", node.inputs},
+                             {"outputs", node.outputs},
                              {"refusals", std::move(refusals)}});
   }
   json["copies"] = nlohmann::ordered_json::array();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tessera/session.h"
@@ -42,6 +43,42 @@ void PrintProviders() {
                  option.description);
       if (!option.allowed.empty()) fmt::print("      one of {}\n", fmt::join(option.allowed, ", "));
     }
+  }
+}
+
+std::string Allowed(const OptionSchema& option) {
+  constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+  switch (option.type) {
+    case OptionType::kString:
+      return "text";
+    case OptionType::kBool:
+      return "0, 1";
+    case OptionType::kEnum:
+      return fmt::format("{}", fmt::join(option.allowed, ", "));
+    case OptionType::kInt:
+    case OptionType::kBytes:
+      break;
+  }
+  const std::string_view unit = option.type == OptionType::kBytes ? " bytes" : "";
+  return option.maximum == kUnbounded ? fmt::format("{} or more{}", option.minimum, unit)
+                                      : fmt::format("{} to {}{}", option.minimum, option.maximum, unit);
+}
+
+/// The page docs/provider_options.md, from the declared schemas.
+void PrintProviderOptions() {
+  for (const ProviderFactory* provider : RegisteredProviders()) {
+    fmt::print("## {} (`-e {}`)\n\n", provider->name, provider->cli_name);
+    if (provider->options.empty()) {
+      fmt::print("None.\n\n");
+      continue;
+    }
+    fmt::print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
+    for (const OptionSchema& option : provider->options) {
+      fmt::print("| `{}` | {} | {} | {} |\n", option.name,
+                 option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value), Allowed(option),
+                 option.description);
+    }
+    fmt::print("\n");
   }
 }
 
@@ -91,7 +128,8 @@ int Main(int argc, char** argv) {
   CLI::App app{"Shows a model, its placement on providers, and what this build offers"};
   std::string model;
   std::vector<std::string> providers;
-  bool placement = false, optimization_report = false, json = false, list_providers = false, operators = false;
+  bool placement = false, optimization_report = false, json = false, dot = false;
+  bool list_providers = false, operators = false, provider_options = false;
   int optimization = 99;
   app.add_option("model", model, "The .onnx file");
   app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
@@ -99,14 +137,18 @@ int Main(int argc, char** argv) {
   app.add_flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
   app.add_flag("--optimization", optimization_report, "What each pass of the optimizer did");
   app.add_flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
-  app.add_flag("--providers,--devices", list_providers, "The compiled-in providers, whether each starts here, their options");
+  app.add_flag("--dot", dot, "The placement as a Graphviz drawing");
+  app.add_flag("--providers,--devices", list_providers,
+               "The compiled-in providers, whether each starts here, their options");
   app.add_flag("--operators", operators, "Operators by provider, as Markdown");
+  app.add_flag("--provider-options", provider_options, "Options by provider, as Markdown");
   CLI11_PARSE(app, argc, argv);
   try {
     if (list_providers) PrintProviders();
     if (operators) PrintOperators();
+    if (provider_options) PrintProviderOptions();
     if (model.empty()) {
-      if (!list_providers && !operators) fmt::print("{}", app.help());
+      if (!list_providers && !operators && !provider_options) fmt::print("{}", app.help());
       return 0;
     }
     SessionOptions options;
@@ -118,7 +160,9 @@ int Main(int argc, char** argv) {
       options.error_on_failure = true;
     }
     const Session session(std::filesystem::path(model), options);
-    if (json) {
+    if (dot) {
+      fmt::print("{}", session.placement().ToDot());
+    } else if (json) {
       fmt::print("{}\n", optimization_report ? session.optimization().ToJson() : session.placement().ToJson());
     } else {
       PrintModel(session);

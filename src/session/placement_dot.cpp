@@ -1,0 +1,77 @@
+// The placement as a Graphviz drawing of the main graph; nested graphs count as their node.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "tessera/session.h"
+
+namespace tessera {
+namespace {
+
+/// Text for a double-quoted string of the DOT language.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+/// Fill colours for providers in the order of the report; more providers than colours share the last.
+constexpr std::string_view kColours[] = {"#f4b183", "#9dc3e6", "#e2e2e2", "#c5e0b4", "#ffe699"};
+
+}  // namespace
+
+std::string PlacementReport::ToDot() const {
+  std::string dot =
+      "digraph placement {\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];\n";
+  std::map<std::string, std::string_view, std::less<>> colours;
+  for (const ProviderEntry& provider : providers) {
+    colours.emplace(provider.name, kColours[std::min(colours.size(), std::size(kColours) - 1)]);
+    if (provider.nodes == 0) continue;
+    dot += fmt::format("  \"{}\" [shape=plaintext, style=filled, fillcolor=\"{}\", label=\"{}: {} nodes\"];\n",
+                       Escaped(provider.name), colours[provider.name], Escaped(provider.name), provider.nodes);
+  }
+
+  std::map<std::string, size_t, std::less<>> producers;
+  std::map<std::string, std::string, std::less<>> regions;  // fused node, its members
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].graph.empty()) continue;
+    for (const std::string& output : nodes[i].outputs) producers.emplace(output, i);
+    const std::string line = fmt::format("n{} [label=\"{}\", fillcolor=\"{}\"];", i, Escaped(nodes[i].op_type),
+                                         colours.contains(nodes[i].provider) ? colours[nodes[i].provider] : "white");
+    if (nodes[i].fused_into.empty()) {
+      dot += "  " + line + "\n";
+    } else {
+      regions[nodes[i].fused_into] += "    " + line + "\n";
+    }
+  }
+  size_t region = 0;
+  for (const auto& [name, members] : regions) {
+    dot += fmt::format(
+        "  subgraph cluster_{} {{\n    label=\"{}\"; style=rounded; fontname=\"sans-serif\"; fontsize=10;\n{}  }}\n",
+        region++, Escaped(name), members);
+  }
+
+  std::map<std::string, const CopyEntry*, std::less<>> copied;
+  for (const CopyEntry& copy : copies) copied.emplace(copy.value, &copy);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].graph.empty()) continue;
+    for (const std::string& input : nodes[i].inputs) {
+      const auto producer = producers.find(input);
+      if (input.empty() || producer == producers.end()) continue;
+      const auto copy = copied.find(input);
+      const bool crosses = copy != copied.end() && nodes[producer->second].provider != nodes[i].provider;
+      dot += crosses ? fmt::format("  n{} -> n{} [label=\"{} to {}\", color=red, fontsize=9];\n", producer->second, i,
+                                   copy->second->from, copy->second->to)
+                     : fmt::format("  n{} -> n{};\n", producer->second, i);
+    }
+  }
+  return dot + "}\n";
+}
+
+}  // namespace tessera
