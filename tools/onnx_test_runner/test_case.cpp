@@ -54,6 +54,13 @@ int FileIndex(const fs::path& path, std::string_view role) {
              : -1;
 }
 
+/// onnx before 1.13 stored bfloat16 test data as uint16; the bits are the same.
+Value AsDeclared(Value value, const TypeInfo& declared) {
+  const Tensor* tensor = value.tensor_if();
+  if (tensor == nullptr || !tensor->is(ElementType::kUInt16) || declared.element != ElementType::kBFloat16) return value;
+  return Tensor::Share(ElementType::kBFloat16, tensor->shape(), const_cast<void*>(tensor->raw()), tensor->owner());
+}
+
 std::vector<Value> LoadValues(const fs::path& data_set, std::string_view role, const std::vector<NamedType>& types) {
   std::vector<std::pair<int, fs::path>> files;
   for (const auto& entry : fs::directory_iterator(data_set)) {
@@ -66,7 +73,8 @@ std::vector<Value> LoadValues(const fs::path& data_set, std::string_view role, c
     if (values.size() >= types.size()) throw Failure{"data", fmt::format("{} has no {} of the model beside it", path.string(), role)};
     const std::vector<std::byte> bytes = ReadFile(path);
     try {
-      values.push_back(ParseValue(bytes, types[values.size()].type));
+      const TypeInfo& type = types[values.size()].type;
+      values.push_back(AsDeclared(ParseValue(bytes, type), type));
     } catch (const Error& error) {
       throw Failure{"data", fmt::format("{}: {}", path.string(), error.what())};
     }
