@@ -64,6 +64,8 @@ MODELS = {
     "Clip": model("Clip", [IMAGE], [np.float32(0), np.float32(6)]),
     "PRelu": model("PRelu", [IMAGE], [weights(64, 1, 1)]),
     "Cast f32 i64": model("Cast", [TOKENS], to=I64),
+    "Cast i64 f32": model("Cast", [((8, 128, 768), I64)], to=F32),
+    "Cast u8 f32": model("Cast", [((8, 128, 768), U8)], to=F32),
     "Cast f32 f16": model("Cast", [TOKENS], to=TensorProto.FLOAT16),
     "QuantizeLinear": model("QuantizeLinear", [IMAGE], [np.float32(0.02), np.uint8(128)], opset=19),
     "DequantizeLinear": model("DequantizeLinear", [((1, 64, 112, 112), U8)], [np.float32(0.02), np.uint8(128)], opset=19),

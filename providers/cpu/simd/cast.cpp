@@ -50,6 +50,62 @@ void Loop(const void* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = Convert<To>(x[i]);
 }
 
+// AVX2 has no conversion between floats and int64. Within 2^51, adding 1.5 * 2^52 to a double leaves the integer in its bits.
+#if HWY_TARGET == HWY_AVX2
+namespace hn = hwy::HWY_NAMESPACE;
+constexpr double kMagic = 0x1.8p52;
+constexpr int64_t kMagicBits = 0x4338000000000000;
+
+template <>
+void Loop<float, int64_t>(const void* from, void* to, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::Half<decltype(d)> half;
+  const hn::ScalableTag<double> wide;
+  const hn::ScalableTag<int64_t> integers;
+  constexpr int64_t kLanes = 8;
+  const float* x = static_cast<const float*>(from);
+  int64_t* y = static_cast<int64_t*>(to);
+  const auto convert = [&](hn::Vec<decltype(half)> v) HWY_ATTR {
+    const auto shifted = hn::Add(hn::PromoteTo(wide, v), hn::Set(wide, kMagic));
+    return hn::Sub(hn::BitCast(integers, shifted), hn::Set(integers, kMagicBits));
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto v = hn::Trunc(hn::LoadU(d, x + i));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(v), hn::Set(d, 0x1p51f))))) {
+      for (int64_t k = i; k < i + kLanes; ++k) y[k] = Convert<int64_t>(x[k]);
+      continue;
+    }
+    hn::StoreU(convert(hn::LowerHalf(half, v)), integers, y + i);
+    hn::StoreU(convert(hn::UpperHalf(half, v)), integers, y + i + kLanes / 2);
+  }
+  for (; i < count; ++i) y[i] = Convert<int64_t>(x[i]);
+}
+
+template <>
+void Loop<int64_t, float>(const void* from, void* to, int64_t count) {
+  const hn::ScalableTag<double> wide;
+  const hn::ScalableTag<int64_t> integers;
+  const hn::Rebind<float, decltype(wide)> narrow;
+  constexpr int64_t kLanes = 4;
+  const int64_t* x = static_cast<const int64_t*>(from);
+  float* y = static_cast<float*>(to);
+  const auto limit = hn::Set(integers, int64_t{1} << 51);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto v = hn::LoadU(integers, x + i);
+    const auto fits = hn::And(hn::Lt(v, limit), hn::Gt(v, hn::Neg(limit)));
+    if (HWY_UNLIKELY(!hn::AllTrue(integers, fits))) {
+      for (int64_t k = i; k < i + kLanes; ++k) y[k] = static_cast<float>(x[k]);
+      continue;
+    }
+    const auto shifted = hn::BitCast(wide, hn::Add(v, hn::Set(integers, kMagicBits)));
+    hn::StoreU(hn::DemoteTo(narrow, hn::Sub(shifted, hn::Set(wide, kMagic))), narrow, y + i);
+  }
+  for (; i < count; ++i) y[i] = static_cast<float>(x[i]);
+}
+#endif
+
 /// To and from integers of up to 64 bits only the size of the target matters.
 template <class From>
 CastLoop IntegerLoop(size_t to_size) {

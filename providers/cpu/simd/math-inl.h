@@ -53,6 +53,14 @@ HWY_INLINE V Polynomial(D d, V x, const T (&c)[kCount]) {
   return sum;
 }
 
+/// x P(x^2) / Q(x^2) within [-1, 1], NaN kept.
+template <class D, class V, class T, size_t kP, size_t kQ>
+HWY_INLINE V OddRatio(D d, V x, const T (&p)[kP], const T (&q)[kQ]) {
+  const V square = hn::Mul(x, x);
+  const V y = hn::Div(hn::Mul(x, Polynomial(d, square, p)), Polynomial(d, square, q));
+  return hn::Max(hn::Set(d, T(-1)), hn::Min(hn::Set(d, T(1)), y));
+}
+
 /// 2^n for integral n in the normal range: n + bias lands in the low mantissa bits and moves up into the exponent.
 template <class D, class V>
 HWY_INLINE V Pow2(D d, V n) {
@@ -89,8 +97,24 @@ HWY_INLINE V ReduceLn2(D d, V x, V& n) {
   return hn::NegMulAdd(n, Const(d, -2.12194440e-4f, 1.90821492927058770002e-10), r);
 }
 
+/// e^x for floats of at most 87 in magnitude: 2^n is an addition to the exponent. NaN stays.
+template <class D, class V>
+HWY_INLINE V ExpNormal(D d, V x) {
+  const hn::RebindToUnsigned<D> du;
+  const V magic = hn::Set(d, 12582912.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), magic);
+  const V n = hn::Sub(shifted, magic);
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+}
+
 template <class D, class V>
 HWY_INLINE V Exp(D d, V x) {
+  if constexpr (kIsFloat<D>) {
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Le(hn::Abs(x), hn::Set(d, 87.0f))))) return ExpNormal(d, x);
+  }
   // The operand order keeps NaN.
   x = hn::Min(Const(d, 89.0f, 710.0), hn::Max(Const(d, -104.0f, -746.0), x));
   V n;
@@ -176,6 +200,15 @@ HWY_INLINE V Log1pOfPositive(D d, V x) {
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
   using T = TOf<D>;
+  if constexpr (kIsFloat<D>) {
+    // x P(x^2) / Q(x^2), minimax on [0, 9.02]; from there on it is 1.
+    constexpr float kP[] = {1.0f, 0.13379749655723572f, 0.003494070842862129f, 2.0584033336490393e-05f,
+                            1.3319744418538448e-08f};
+    constexpr float kQ[] = {1.0f, 0.4671306610107422f, 0.025871213525533676f, 0.0003283150144852698f,
+                            7.762314453430008e-07f};
+    const V a = hn::Max(hn::Set(d, -9.02f), hn::Min(hn::Set(d, 9.02f), x));
+    return OddRatio(d, a, kP, kQ);
+  }
   const V a = hn::Min(Const(d, 10.0f, 22.0), hn::Abs(x));
   const V em = Expm1(d, hn::Add(a, a));
   return hn::CopySign(hn::Div(em, hn::Add(em, hn::Set(d, T(2)))), x);
@@ -186,32 +219,32 @@ template <class D, class V>
 HWY_INLINE V Sigmoid(D d, V x) {
   using T = TOf<D>;
   const V one = hn::Set(d, T(1));
+  if constexpr (kIsFloat<D>) {
+    // As ExpNormal, a little shorter: 3 ulp are enough here.
+    constexpr float kC[] = {1.0f, 1.0f, 0.499992311000824f, 0.16667114198207855f, 0.041890114545822144f, 0.008312525227665901f};
+    const hn::RebindToUnsigned<D> du;
+    const V magic = hn::Set(d, 12582912.0f);
+    const V bounded = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 40.0f), x));
+    const V shifted = hn::MulAdd(bounded, hn::Set(d, 1.44269504088896341f), magic);
+    const V r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, 0.693147180559945f), bounded);
+    const V p = Polynomial(d, r, kC);
+    const V e = hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), hn::Div(e, hn::Add(e, one)));
+  }
   const V e = Exp(d, hn::Neg(hn::Abs(x)));
   const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   return hn::Div(numerator, hn::Add(one, e));
 }
 
-/// erfc(|x|), float: exact enough for 1 - erfc; and erf(x)/x for |x| < 0.92.
-template <class D, class V>
-HWY_INLINE V ErfcOfAbs(D d, V a) {
-  constexpr float kC[] = {-0.0001774838363649128f, -1.1277496097917288f, -0.6370596686542236f, -0.10403743831571416f,
-                          0.022277127376397088f, -0.0030556183010963522f, 0.00019718288911185766f};
-  return Exp(d, Polynomial(d, a, kC));
-}
-template <class D, class V>
-HWY_INLINE V ErfNearZero(D d, V square) {
-  constexpr float kC[] = {1.1283791665819272f, -0.37612633195115264f, 0.11283687249039082f, -0.026858943844679975f,
-                          0.0051999110684222555f, -0.0008130052493489914f, 8.316914007312076e-05f};
-  return Polynomial(d, square, kC);
-}
-
 template <class D, class V>
 HWY_INLINE V Erf(D d, V x) {
   if constexpr (kIsFloat<D>) {
-    const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(x));
-    const V near = hn::Mul(x, ErfNearZero(d, hn::Mul(a, a)));
-    const V far = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), ErfcOfAbs(d, a)), x);
-    return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.92f)), near, far);
+    // Minimax on [0, 3.93]; from there on it is 1.
+    constexpr float kP[] = {1.1283791065216064f, 0.19076219201087952f, 0.052787475287914276f,
+                            0.003778707003220916f, 0.00028479238972067833f, 2.042180312855635e-06f};
+    constexpr float kQ[] = {1.0f, 0.5023913383483887f, 0.11424862593412399f,
+                            0.01499561220407486f, 0.0011650025844573975f, 3.8005426176823676e-05f};
+    return OddRatio(d, hn::Max(hn::Set(d, -3.93f), hn::Min(hn::Set(d, 3.93f), x)), kP, kQ);
   } else {
     return PerLane(d, x, [](double v) { return std::erf(v); });
   }
@@ -222,18 +255,7 @@ template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
   using T = TOf<D>;
   const V half = hn::Mul(hn::Set(d, T(0.5)), x);
-  const V one = hn::Set(d, T(1));
-  V erf;
-  if constexpr (kIsFloat<D>) {
-    const V z = hn::Mul(x, hn::Set(d, 0.70710678118654752f));
-    const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(z));
-    const V near = hn::Mul(z, ErfNearZero(d, hn::Mul(a, a)));
-    const V far = hn::Sub(one, ErfcOfAbs(d, a));
-    erf = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.92f)), near, hn::CopySign(far, x));
-  } else {
-    erf = Erf(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440))));
-  }
-  return hn::MulAdd(half, erf, half);
+  return hn::MulAdd(half, Erf(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440)))), half);
 }
 
 /// log(1 + e^x)

@@ -37,13 +37,19 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   const auto least = hn::Set(d, low - zero);
   const auto most = hn::Set(d, high - zero);
   const auto offset = hn::Set(di, static_cast<int32_t>(zero));
+  const auto store = [&](int64_t at) HWY_ATTR {
+    // The operand order makes NaN the least.
+    const auto v = hn::Min(hn::Max(hn::Div(hn::LoadU(d, x + at), divisor), least), most);
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(v), offset)), d8, y + at);
+  };
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    auto v = hn::Div(hn::LoadU(d, x + i), divisor);
-    v = hn::IfThenElse(hn::Gt(v, least), v, least);
-    v = hn::IfThenElse(hn::Lt(v, most), v, most);
-    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(v), offset)), d8, y + i);
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    store(i);
+    store(i + lanes);
+    store(i + 2 * lanes);
+    store(i + 3 * lanes);
   }
+  for (; i + lanes <= count; i += lanes) store(i);
   return i;
 }
 

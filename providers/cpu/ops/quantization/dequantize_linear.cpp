@@ -61,8 +61,12 @@ class DequantizeLinear final : public Kernel {
     } else {
       job.zeros = ReadZeroPoints(context, zero, x.type(), scale.num_elements());
     }
-    const double cost_ns = loop_ != nullptr && output_type_ == ElementType::kFloat ? 0.25 : 0.8;
-    ForQuantizedBlocks(context.threads(), x.num_elements(), cost_ns,
+    if (loop_ != nullptr && output_type_ == ElementType::kFloat) {
+      context.threads().ParallelFor(x.num_elements(), 0.25,
+                                    [&](int64_t begin, int64_t end) { DequantizeBlock(job, begin, end); });
+      return;
+    }
+    ForQuantizedBlocks(context.threads(), x.num_elements(), 0.8,
                        [&](int64_t begin, int64_t end) { DequantizeBlock(job, begin, end); });
   }
 
@@ -88,6 +92,7 @@ class DequantizeLinear final : public Kernel {
     return values.data();
   }
 
+  /// At most kQuantizedBlock elements unless nothing but the loop is needed.
   void DequantizeBlock(const Job& job, int64_t begin, int64_t end) const {
     alignas(64) float loaded[kQuantizedBlock];
     alignas(64) float results[kQuantizedBlock];

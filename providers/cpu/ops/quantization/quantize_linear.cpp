@@ -92,7 +92,13 @@ class QuantizeLinear final : public Kernel {
     }
     const bool ints = kQuantizedInts.contains(output_type_);
     const bool direct = ints && precision_ == ElementType::kFloat;
-    const double cost_ns = direct && x.type() == ElementType::kFloat ? 0.3 : ints ? 1.0 : 3.0;
+    if (direct && x.type() == ElementType::kFloat && !IsPacked(output_type_)) {
+      context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+        StoreIntegers(job, x.data<float>() + begin, job.scales, begin, end);
+      });
+      return;
+    }
+    const double cost_ns = ints ? 1.0 : 3.0;
     ForQuantizedBlocks(context.threads(), x.num_elements(), cost_ns, [&](int64_t begin, int64_t end) {
       if (direct) {
         QuantizeBlock(job, begin, end);
