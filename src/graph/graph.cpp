@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "base/check.h"
 
@@ -133,6 +134,17 @@ void Graph::RefreshImplicitInputs(NodeIndex index) {
     }
   }
   Link(index);
+}
+
+void Graph::MoveTo(Graph& parent, const std::function<ValueIndex(ValueIndex)>& moved) {
+  parent_ = &parent;
+  const auto captures = std::exchange(captures_, {});
+  for (const auto& [outer, local] : captures) {
+    const ValueIndex now = moved(outer);
+    value(local).outer = now;
+    // Two that were apart may be one there.
+    if (const auto [known, first] = captures_.emplace(now, local); !first) ReplaceUses(local, known->second);
+  }
 }
 
 void Graph::RenameCapture(ValueIndex from, ValueIndex to) {

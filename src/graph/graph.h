@@ -3,6 +3,7 @@
 // The mutable graph between load and plan. Optimizer and partitioner edit it through these calls, which keep producers and
 // consumers consistent; nothing else does.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -62,6 +63,9 @@ class Graph {
   void SetOutput(NodeIndex node, size_t output, ValueIndex value);
   /// Finds anew which values the node's nested graphs capture, after an edit of these.
   void RefreshImplicitInputs(NodeIndex node);
+  /// Hands a nested graph from its place in one graph to one in `parent`, where what it captures has the indices that `moved`
+  /// gives.
+  void MoveTo(Graph& parent, const std::function<ValueIndex(ValueIndex)>& moved);
   /// Every consumer of `from` (and the graph's outputs, when `outputs`) reads `to` instead.
   void ReplaceUses(ValueIndex from, ValueIndex to);
 

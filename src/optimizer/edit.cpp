@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onnx/defs/schema.h"
+
 namespace tessera {
 namespace {
 
@@ -54,6 +56,11 @@ void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> c
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] != kNone && constants[i].defined()) graph.SetConstant(outputs[i], constants[i]);
   }
+}
+
+int VersionOf(const Graph& graph, std::string_view op_type) {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(std::string(op_type), graph.opset_version(""), "");
+  return schema == nullptr ? 0 : schema->SinceVersion();
 }
 
 bool HasOneOutput(const Node& node) noexcept {

@@ -20,6 +20,9 @@ bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement);
 /// Removes a node that computes constants, which take the place of its outputs.
 void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> constants);
 
+/// The version of an operator of ai.onnx that the model's imports give; 0 where they have none.
+int VersionOf(const Graph& graph, std::string_view op_type);
+
 /// The node computes one value: its first output.
 bool HasOneOutput(const Node& node) noexcept;
 

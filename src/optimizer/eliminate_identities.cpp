@@ -39,19 +39,17 @@ bool ReshapeChangesNothing(const Graph& graph, const Node& node) {
   const auto target = IntegersOf(graph, node, 1, "shape");
   if (from == nullptr || !target || target->size() != from->size()) return false;
   const bool zero_copies = IntAttribute(node, "allowzero", 0) == 0;
-  bool inferred = false;      // one dimension is what the others leave
-  bool may_be_empty = false;  // then nothing tells it
+  bool inferred = false;  // one dimension is what the others leave
   for (size_t i = 0; i < from->size(); ++i) {
     const int64_t wanted = (*target)[i];
     const Dimension& dim = (*from)[i];
-    may_be_empty |= wanted != -1 && (!dim.known() || dim.value == 0);
     if (wanted == -1 && !inferred) {
       inferred = true;
     } else if (!(wanted == 0 && zero_copies) && !(dim.known() && dim.value == wanted)) {
       return false;
     }
   }
-  return !inferred || !may_be_empty;
+  return true;
 }
 
 bool FlattenChangesNothing(const Graph& graph, const Node& node) {

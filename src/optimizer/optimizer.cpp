@@ -53,7 +53,7 @@ size_t RunOn(Rewrite& rewrite, Graph& graph, RewriteContext& context) {
 }  // namespace
 
 OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> entries,
-                               const Logger& log) {
+                               const OptimizerOptions& options) {
   OptimizationReport report;
   report.nodes_before = report.nodes_after = CountNodes(graph);
   std::vector<std::unique_ptr<Rewrite>> rewrites;
@@ -61,7 +61,7 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     rewrites.push_back(entry.make());
     report.passes.push_back({.name = std::string(entry.name)});
   }
-  RewriteContext context{.resources = resources, .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
+  RewriteContext context{.resources = resources, .writable = options.writable, .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
   // Ends when every pass has run since the last change.
   size_t unchanged = 0;
   for (size_t turn = 0; turn < kMostRounds * rewrites.size() && unchanged < rewrites.size(); ++turn) {
@@ -73,18 +73,18 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     pass.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     pass.changes += changes;
     unchanged = changes == 0 ? unchanged + 1 : 0;
-    if (changes > 0) log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
+    if (changes > 0) options.log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
   }
   report.nodes_after = CountNodes(graph);
   return report;
 }
 
-OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, OptimizationLevel level, const Logger& log) {
+OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {
   std::vector<RewriteEntry> chosen;
   for (const RewriteEntry& entry : Rewrites()) {
-    if (entry.level <= level) chosen.push_back(entry);
+    if (entry.level <= options.level) chosen.push_back(entry);
   }
-  return RunRewrites(graph, resources, chosen, log);
+  return RunRewrites(graph, resources, chosen, options);
 }
 
 }  // namespace tessera

@@ -8,12 +8,18 @@
 
 namespace tessera {
 
-/// Rewrites a resolved graph and those nested in it with the passes of `level` until none finds anything more. Constants are
+struct OptimizerOptions {
+  OptimizationLevel level = OptimizationLevel::kAll;
+  bool writable = false;  // the graph is to be written as a model
+  Logger log;
+};
+
+/// Rewrites a resolved graph and those nested in it with the passes of the level until none finds anything more. Constants are
 /// folded with the kernels of the last provider (CPU).
-OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, OptimizationLevel level, const Logger& log);
+OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options);
 
 /// The same with these passes only.
 OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> rewrites,
-                               const Logger& log);
+                               const OptimizerOptions& options = {});
 
 }  // namespace tessera

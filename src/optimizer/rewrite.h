@@ -14,6 +14,8 @@ namespace tessera {
 /// What rewrites of one session share.
 struct RewriteContext {
   const SessionResources& resources;
+  /// The graph is to be written as a model: operators newer than its imports stay out of it.
+  bool writable = false;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
 };

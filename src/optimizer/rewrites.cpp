@@ -5,12 +5,22 @@
 namespace tessera {
 namespace {
 
-constexpr auto kBasic = OptimizationLevel::kBasic;
+constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel::kExtended;
 
 constexpr std::array kRewrites = {
     RewriteEntry{"fold_shapes", kBasic, FoldShapes},
     RewriteEntry{"fold_constants", kBasic, FoldConstants},
+    RewriteEntry{"inline_branches", kBasic, InlineBranches},
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
+    RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
+    RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
+    RewriteEntry{"merge_casts", kExtended, MergeCasts},
+    RewriteEntry{"merge_activations", kExtended, MergeActivations},
+    RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},
+    RewriteEntry{"fuse_transposes", kExtended, FuseTransposes},
+    RewriteEntry{"fold_pads", kExtended, FoldPads},
+    RewriteEntry{"fold_scales", kExtended, FoldScales},
+    RewriteEntry{"fold_biases", kExtended, FoldBiases},
     RewriteEntry{"merge_constants", kBasic, MergeConstants},
     RewriteEntry{"merge_equal_nodes", kBasic, MergeEqualNodes},
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},

@@ -22,7 +22,17 @@ std::span<const RewriteEntry> Rewrites();
 // Each in the file of its name.
 std::unique_ptr<Rewrite> FoldShapes();
 std::unique_ptr<Rewrite> FoldConstants();
+std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
+std::unique_ptr<Rewrite> RecognizeGelu();
+std::unique_ptr<Rewrite> RecognizeNormalization();
+std::unique_ptr<Rewrite> MergeCasts();
+std::unique_ptr<Rewrite> MergeActivations();
+std::unique_ptr<Rewrite> FuseReshapes();
+std::unique_ptr<Rewrite> FuseTransposes();
+std::unique_ptr<Rewrite> FoldPads();
+std::unique_ptr<Rewrite> FoldScales();
+std::unique_ptr<Rewrite> FoldBiases();
 std::unique_ptr<Rewrite> MergeConstants();
 std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();

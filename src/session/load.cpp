@@ -60,7 +60,9 @@ void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) 
   }
   if (options.optimization_level != OptimizationLevel::kNone) {
     const ProfileScope scope(profiler.get(), "optimize", "Load");
-    optimization = OptimizeGraph(*model.graph, resources, options.optimization_level, log);
+    optimization = OptimizeGraph(
+        *model.graph, resources,
+        {.level = options.optimization_level, .writable = !options.optimized_model_path.empty(), .log = log});
     log(LogLevel::kVerbose, "{}", optimization.ToText());
   }
   if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);

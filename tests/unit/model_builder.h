@@ -49,6 +49,12 @@ class ModelBuilder {
     tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
     return *this;
   }
+  ModelBuilder& Floats(const std::string& name, std::initializer_list<int64_t> dims, const std::vector<float>& values) {
+    return Constant(name, dims, std::span<const float>(values));
+  }
+  ModelBuilder& Ints(const std::string& name, const std::vector<int64_t>& values) {
+    return Constant(name, {static_cast<int64_t>(values.size())}, std::span<const int64_t>(values));
+  }
   /// The node, for attributes.
   onnx::NodeProto& Node(const std::string& op, std::initializer_list<std::string> inputs,
                         std::initializer_list<std::string> outputs, const std::string& name = "") {

@@ -82,7 +82,7 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
     if (passes.empty() || std::find(passes.begin(), passes.end(), entry.name) != passes.end()) entries.push_back(entry);
   }
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
-  report_ = RunRewrites(*model_.graph, session.state()->resources, entries, Logger());
+  report_ = RunRewrites(*model_.graph, session.state()->resources, entries);
   after_ = Operators(*model_.graph);
   rewritten_ = Written(model_);
 }

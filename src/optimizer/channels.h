@@ -1,0 +1,38 @@
+#pragma once
+
+// Convolutions and matrix products with constant weights, and constants that hold one number for each of their channels.
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tessera {
+
+/// A Conv, ConvTranspose or Gemm whose output has `channels` channels.
+struct Product {
+  NodeIndex node = kNone;
+  int64_t channels = 0;
+  size_t rank = 0;          // of the output
+  size_t channel_axis = 1;  // of the output
+};
+
+/// What `index` is computed by, when that is such a product and nobody but one node reads it.
+std::optional<Product> ProductOf(const Graph& graph, ValueIndex index);
+
+/// A constant that is added to (multiplied with) a product's output without broadcasting it, as one number for each channel.
+/// The elements may be of any type of whole bytes.
+std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product);
+
+/// Float and double only.
+std::optional<std::vector<double>> ToDoubles(const Tensor& tensor);
+Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<double>& values);
+
+/// The bias of a Conv or ConvTranspose, or C of a Gemm, with beta in it: one number for each channel; zeros without one.
+/// Nothing when it is not constant, or another shape or type.
+std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& product, ElementType type);
+
+/// Gives the product this bias.
+void SetBias(Graph& graph, const Product& product, Tensor bias);
+
+}  // namespace tessera

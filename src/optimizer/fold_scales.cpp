@@ -1,0 +1,118 @@
+// fold_scales: BatchNormalization with constant statistics, and Mul and Div by a constant for each channel, become part of the
+// weights of the convolution or matrix product before them.
+
+#include <cmath>
+
+#include "optimizer/channels.h"
+#include "optimizer/edit.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+/// y = scale * x + shift in each channel.
+struct Affine {
+  std::vector<double> scale, shift;
+};
+
+bool IsInference(const Node& node) {
+  if (node.since_version < 7 && IntAttribute(node, "is_test", 0) == 0) return false;
+  return IntAttribute(node, "training_mode", 0) == 0 && IntAttribute(node, "spatial", 1) == 1 && HasOneOutput(node);
+}
+
+std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const Product& product) {
+  if (!IsInference(node) || node.inputs.size() != 5) return std::nullopt;
+  std::vector<double> of[4];  // scale, B, mean, variance
+  for (size_t i = 0; i < 4; ++i) {
+    const Tensor* constant = ConstantInput(graph, node, i + 1);
+    if (constant == nullptr || constant->shape() != Shape{product.channels}) return std::nullopt;
+    auto values = ToDoubles(*constant);
+    if (!values) return std::nullopt;
+    of[i] = std::move(*values);
+  }
+  const double epsilon = FloatAttribute(node, "epsilon", 1e-5f);
+  Affine affine{std::move(of[0]), std::move(of[1])};
+  for (size_t c = 0; c < affine.scale.size(); ++c) {
+    affine.scale[c] /= std::sqrt(of[3][c] + epsilon);
+    affine.shift[c] -= of[2][c] * affine.scale[c];
+    if (!std::isfinite(affine.scale[c]) || !std::isfinite(affine.shift[c])) return std::nullopt;
+  }
+  return affine;
+}
+
+std::optional<Affine> AffineOfFactor(const Graph& graph, const Node& node, size_t factor, const Product& product) {
+  const Tensor* constant = ConstantInput(graph, node, factor);
+  const auto spread = constant == nullptr ? std::nullopt : PerChannel(*constant, product);
+  auto values = spread ? ToDoubles(*spread) : std::nullopt;
+  if (!values || node.since_version < 7) return std::nullopt;
+  for (double& value : *values) {
+    if (node.op_type == "Div") value = 1 / value;
+    if (!std::isfinite(value)) return std::nullopt;
+  }
+  return Affine{std::move(*values), std::vector<double>(static_cast<size_t>(product.channels), 0.0)};
+}
+
+template <class T>
+Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale) {
+  Tensor scaled(weights.type(), weights.shape());
+  const Shape& shape = weights.shape();
+  const T* from = weights.data<T>();
+  T* to = scaled.mutable_data<T>();
+  const int64_t rows = shape[0], columns = shape[1], inner = shape.SizeOfRange(2, shape.rank());
+  const int64_t group = IntAttribute(node, "group", 1);
+  const bool by_row = node.op_type == "Conv" || IntAttribute(node, "transB", 0) != 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t first = node.op_type == "ConvTranspose" ? row / (rows / group) * columns : 0;
+    for (int64_t column = 0; column < columns; ++column) {
+      const auto factor = static_cast<T>(scale[static_cast<size_t>(by_row ? row : first + column)]);
+      for (int64_t i = 0; i < inner; ++i) *to++ = *from++ * factor;
+    }
+  }
+  return scaled;
+}
+
+class ScaleFolding final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
+    const Node& node = graph.node(index);
+    const bool normalizes = IsOp(node, "BatchNormalization"), multiplies = IsOp(node, "Mul");
+    if (normalizes || IsOp(node, "Div")) return HasInput(node, 0) && Fold(graph, index, 0);
+    return multiplies && (Fold(graph, index, 0) || Fold(graph, index, 1));
+  }
+
+ private:
+  static bool Fold(Graph& graph, NodeIndex index, size_t input) {
+    const Node& node = graph.node(index);
+    const auto product = ProductOf(graph, node.inputs[input]);
+    if (!product) return false;
+    const Node& source = graph.node(product->node);
+    const Tensor* weights = ConstantInput(graph, source, 1);
+    if (weights == nullptr || (!weights->is(ElementType::kFloat) && !weights->is(ElementType::kDouble))) return false;
+    if (source.op_type == "ConvTranspose" && weights->shape()[0] % IntAttribute(source, "group", 1) != 0) return false;
+    const auto affine = IsOp(node, "BatchNormalization") ? AffineOfBatchNormalization(graph, node, *product)
+                                                         : AffineOfFactor(graph, node, 1 - input, *product);
+    auto bias = BiasOf(graph, *product, weights->type());
+    if (!affine || !bias) return false;
+    const ValueIndex replaced = node.inputs[input];
+    const bool had_bias = HasInput(source, 2);
+    bool has_bias = had_bias;
+    for (size_t c = 0; c < bias->size(); ++c) {
+      (*bias)[c] = (*bias)[c] * affine->scale[c] + affine->shift[c];
+      has_bias |= (*bias)[c] != 0;
+    }
+    const Shape channels{product->channels};
+    const ElementType type = weights->type();
+    Tensor scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale)
+                                                : ScaledWeights<double>(source, *weights, affine->scale);
+    if (!BypassNode(graph, index, replaced)) return false;
+    graph.SetInput(product->node, 1, graph.AddConstant("", std::move(scaled)));
+    if (has_bias) SetBias(graph, *product, FromDoubles(type, channels, *bias));
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FoldScales() { return std::make_unique<ScaleFolding>(); }
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#include "optimizer/fused_kernels.h"
+
+namespace tessera {
+namespace {
+
+/// Position of the first provider with a kernel for the node, or their number.
+size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
+  Graph alone;  // a viewer of the whole graph would sort it
+  Node probe = node;
+  for (auto* list : {&probe.inputs, &probe.outputs}) {
+    for (ValueIndex& index : *list) {
+      if (index != kNone) index = alone.AddValue("", graph.value(index).type);
+    }
+  }
+  const GraphViewer viewer(alone);
+  size_t i = 0;
+  while (i < resources.providers.size() && resources.providers[i].provider->kernels().Find(viewer, probe) == nullptr) ++i;
+  return i;
+}
+
+}  // namespace
+
+bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
+  if (context.writable && graph.opset_version(fused.domain) < fused.since_version) return false;
+  const size_t first = FirstWithKernel(graph, fused, context.resources);
+  return first < context.resources.providers.size() && first <= FirstWithKernel(graph, member, context.resources);
+}
+
+}  // namespace tessera

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "optimizer/rewrite.h"
+
+namespace tessera {
+
+/// Whether `fused`, which is to stand for a group of nodes with `member` in it, may be made: the first provider that has a
+/// kernel for the member has one for it too, and where the model is to be written, its imports hold the operator.
+bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context);
+
+}  // namespace tessera

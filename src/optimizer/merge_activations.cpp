@@ -1,0 +1,110 @@
+// merge_activations: an elementwise operator after another that leaves it nothing to do goes (Relu after Clip from 0, Abs after
+// Relu, Floor after Round), two that undo each other go (Neg, Not), and Relu and Clip become one Clip.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "optimizer/edit.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+using Names = std::set<std::string_view>;
+
+/// By operator: the operators before it that make it change nothing.
+const std::map<std::string_view, Names>& Redundant() {
+  static const Names not_negative = {"Relu", "Abs", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Softplus"};
+  static const Names whole = {"Ceil", "Floor", "Round"};
+  static const std::map<std::string_view, Names> table = {
+      {"Relu", not_negative}, {"Abs", {"Relu", "Abs"}}, {"Ceil", whole}, {"Floor", whole}, {"Round", whole}, {"Sign", {"Sign"}},
+  };
+  return table;
+}
+
+bool UndoesItself(const Node& node) { return IsOp(node, "Neg") || IsOp(node, "Not"); }
+
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+std::optional<double> ScalarOf(const Graph& graph, const Node& node, size_t input, double absent) {
+  if (!HasInput(node, input)) return absent;
+  const Tensor* constant = ConstantInput(graph, node, input);
+  if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->num_elements() != 1) return std::nullopt;
+  return std::isnan(*constant->data<float>()) ? std::nullopt : std::optional<double>(*constant->data<float>());
+}
+
+/// Of a Relu or Clip of floats whose bounds are constants in order.
+std::optional<Bounds> BoundsOf(const Graph& graph, const Node& node) {
+  if (!HasInput(node, 0) || ElementOf(graph, node.inputs[0]) != ElementType::kFloat) return std::nullopt;
+  Bounds bounds;
+  if (IsOp(node, "Relu")) {
+    bounds.low = 0;
+    return bounds;
+  }
+  if (!IsOp(node, "Clip")) return std::nullopt;
+  if (node.since_version < 11) {
+    bounds = {FloatAttribute(node, "min", std::numeric_limits<float>::lowest()),
+              FloatAttribute(node, "max", std::numeric_limits<float>::max())};
+  } else {
+    const auto low = ScalarOf(graph, node, 1, bounds.low), high = ScalarOf(graph, node, 2, bounds.high);
+    if (!low || !high) return std::nullopt;
+    bounds = {*low, *high};
+  }
+  return bounds.low <= bounds.high ? std::optional(bounds) : std::nullopt;
+}
+
+class ActivationMerging final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
+    const Node& node = graph.node(index);
+    if (!node.domain.empty() || !HasOneOutput(node)) return false;
+    const Node* before = Producer(graph, node, 0);
+    if (before == nullptr || !before->domain.empty() || !HasOneOutput(*before) || !HasInput(*before, 0)) return false;
+    if (UndoesItself(node) && before->op_type == node.op_type) return BypassNode(graph, index, before->inputs[0]);
+    const auto redundant = Redundant().find(node.op_type);
+    if (redundant != Redundant().end() && redundant->second.contains(before->op_type)) {
+      return BypassNode(graph, index, node.inputs[0]);
+    }
+    return MergeBounds(graph, index, *before);
+  }
+
+ private:
+  static bool MergeBounds(Graph& graph, NodeIndex index, const Node& before) {
+    const auto first = BoundsOf(graph, before), second = BoundsOf(graph, graph.node(index));
+    if (!first || !second) return false;
+    const ValueIndex between = graph.node(index).inputs[0];
+    if (first->low >= second->low && first->high <= second->high) return BypassNode(graph, index, between);
+    const int version = VersionOf(graph, "Clip");
+    if (!HasOneReader(graph, between) || version < 11) return false;
+    Node clip = graph.node(index);
+    clip.op_type = "Clip";
+    clip.since_version = version;
+    clip.attributes.clear();
+    clip.inputs = {before.inputs[0], Bound(graph, std::clamp(first->low, second->low, second->high)),
+                   Bound(graph, std::clamp(first->high, second->low, second->high))};
+    if (clip.inputs.back() == kNone) clip.inputs.pop_back();
+    const NodeIndex gone = before.index;
+    graph.RemoveNode(index);
+    graph.RemoveNode(gone);
+    graph.AddNode(std::move(clip), index);
+    return true;
+  }
+
+  static ValueIndex Bound(Graph& graph, double bound) {
+    if (std::isinf(bound)) return kNone;
+    const auto value = static_cast<float>(bound);
+    return graph.AddConstant("", Tensor::Of<float>({}, std::span(&value, 1)));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> MergeActivations() { return std::make_unique<ActivationMerging>(); }
+
+}  // namespace tessera

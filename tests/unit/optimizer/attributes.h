@@ -1,0 +1,34 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "model/proto.h"
+
+namespace tessera::testing {
+
+inline onnx::NodeProto& Int(onnx::NodeProto& node, const std::string& name, int64_t value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+  return node;
+}
+
+inline onnx::NodeProto& Ints(onnx::NodeProto& node, const std::string& name, std::initializer_list<int64_t> values) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute->add_ints(value);
+  return node;
+}
+
+inline onnx::NodeProto& Float(onnx::NodeProto& node, const std::string& name, float value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::FLOAT);
+  attribute->set_f(value);
+  return node;
+}
+
+}  // namespace tessera::testing

@@ -1,0 +1,176 @@
+#include "optimizer/attributes.h"
+#include "optimizer/rewriting.h"
+
+namespace tessera::testing {
+namespace {
+
+TEST(FoldConstants, ComputesWhatDependsOnNothing) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
+  model.Floats("a", {2, 2}, {1, 2, 3, 4}).Floats("b", {2}, {10, 20});
+  model.Node("Transpose", {"a"}, {"t"});
+  model.Node("Add", {"t", "b"}, {"c"});
+  model.Node("Mul", {"x", "c"}, {"y"});
+  const Rewriting rewriting(model, {"fold_constants"});
+  EXPECT_EQ(rewriting.before(), "Transpose Add Mul");
+  EXPECT_EQ(rewriting.after(), "Mul");
+  EXPECT_EQ(rewriting.report().passes[0].changes, 2u);
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(FoldConstants, OutputsMayBeConstant) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {2}).Output("z", ElementType::kFloat, {1});
+  model.Floats("a", {2}, {1, -2});
+  model.Node("Relu", {"a"}, {"y"});
+  model.Node("Neg", {"x"}, {"z"});
+  const Rewriting rewriting(model, {"fold_constants", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), "Neg");
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(FoldConstants, OverridableInitializersAreNotConstant) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Input("w", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Floats("w", {2}, {1, 2});
+  model.Node("Neg", {"w"}, {"n"});
+  model.Node("Add", {"x", "n"}, {"y"});
+  EXPECT_EQ(Rewriting(model, {"fold_constants"}).after(), "Neg Add");
+}
+
+TEST(FoldConstants, ErrorsComeWhenTheModelRuns) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {-1});
+  model.Floats("a", {3}, {1, 2, 3}).Ints("i", {7});
+  model.Node("Gather", {"a", "i"}, {"g"});
+  model.Node("Add", {"x", "g"}, {"y"});
+  const Rewriting rewriting(model, {});
+  EXPECT_EQ(rewriting.after(), "Gather Add");
+}
+
+TEST(FoldConstants, LeavesWhatWouldTakeMuchMemory) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1000, 1000});
+  model.Floats("one", {1}, {1}).Ints("big", {1000, 1000}).Ints("small", {100, 100});
+  model.Node("Expand", {"one", "big"}, {"a"});
+  model.Node("Add", {"a", "x"}, {"y"});
+  EXPECT_EQ(Rewriting(model, {}).after(), "Expand Add");
+
+  ModelBuilder chain;  // each doubles
+  chain.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {-1});
+  chain.Floats("v0", {1}, {1});
+  for (int i = 0; i < 40; ++i) {
+    const std::string from = "v" + std::to_string(i);
+    Int(chain.Node("Concat", {from, from}, {"v" + std::to_string(i + 1)}), "axis", 0);
+  }
+  chain.Node("Add", {"v40", "x"}, {"y"});
+  const Rewriting rewriting(chain, {});
+  EXPECT_LT(rewriting.report().passes[1].changes, 30u);
+  EXPECT_THAT(rewriting.after(), ::testing::HasSubstr("Concat Concat"));
+}
+
+TEST(FoldConstants, RandomNumbersStayRandom) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  Ints(model.Node("RandomNormal", {}, {"r"}), "shape", {2});
+  Ints(model.Node("RandomNormal", {}, {"s"}), "shape", {2});
+  model.Node("Add", {"r", "s"}, {"t"});
+  model.Node("Add", {"x", "t"}, {"y"});
+  EXPECT_EQ(Rewriting(model, {}).after(), "RandomNormal RandomNormal Add Add");
+}
+
+TEST(FoldShapes, FollowsShapesThatAreKnown) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, 3, 4}).Output("y", ElementType::kFloat, {-1, 12});
+  model.Ints("one", {1}).Ints("two", {2}).Ints("minus", {-1});
+  model.Node("Shape", {"x"}, {"s"});
+  model.Node("Gather", {"s", "one"}, {"h"});
+  model.Node("Gather", {"s", "two"}, {"w"});
+  model.Node("Mul", {"h", "w"}, {"hw"});
+  Int(model.Node("Concat", {"minus", "hw"}, {"t"}), "axis", 0);
+  model.Node("Reshape", {"x", "t"}, {"y"});
+  const Rewriting rewriting(model, {"fold_shapes", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.before(), "Shape Gather Gather Mul Concat Reshape");
+  EXPECT_EQ(rewriting.after(), "Reshape");
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(MergeConstants, EqualOnesAreOne) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Floats("a", {2}, {1, 2}).Floats("b", {2}, {1, 2}).Floats("c", {2}, {1, 3}).Floats("d", {1, 2}, {1, 2});
+  model.Node("Add", {"x", "a"}, {"p"});
+  model.Node("Mul", {"p", "b"}, {"q"});
+  model.Node("Add", {"q", "c"}, {"r"});
+  model.Node("Reshape", {"r", "s"}, {"t"});
+  model.Ints("s", {1, 2});
+  model.Node("Add", {"t", "d"}, {"u"});
+  model.Node("Reshape", {"u", "v"}, {"y"});
+  model.Ints("v", {2});
+  const Rewriting rewriting(model, {"merge_constants"});
+  EXPECT_EQ(rewriting.report().passes[0].changes, 1u);
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(MergeEqualNodes, OneComputesForAll) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
+  Ints(model.Node("Transpose", {"x"}, {"a"}), "perm", {1, 0});
+  Ints(model.Node("Transpose", {"x"}, {"b"}), "perm", {1, 0});
+  model.Node("Relu", {"a"}, {"c"});
+  model.Node("Relu", {"b"}, {"d"});
+  model.Node("Add", {"c", "d"}, {"y"});
+  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  EXPECT_EQ(rewriting.after(), "Transpose Relu Add");
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(MergeEqualNodes, AttributesAndOutputsDiffer) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2}).Output("z", ElementType::kFloat, {2, 2});
+  model.Output("w", ElementType::kFloat, {2, 2});
+  Float(model.Node("LeakyRelu", {"x"}, {"a"}), "alpha", 0.0f);
+  Float(model.Node("LeakyRelu", {"x"}, {"b"}), "alpha", -0.0f);
+  model.Node("Sub", {"a", "b"}, {"y"});
+  model.Node("Neg", {"x"}, {"n"});
+  model.Node("Neg", {"x"}, {"z"});  // the output's name stays
+  model.Node("Neg", {"x"}, {"w"});
+  model.Node("Exp", {"n"}, {"e"});
+  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  EXPECT_EQ(rewriting.after(), "LeakyRelu LeakyRelu Sub Neg Neg Exp");
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(EliminateDeadNodes, NobodyReadsThem) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 1, 4, 4}).Output("y", ElementType::kFloat, {1, 1, 2, 2});
+  model.Floats("unused", {1}, {1});
+  model.Node("Neg", {"x"}, {"a"});
+  model.Node("Exp", {"a"}, {"b"});
+  auto& pool = model.Node("MaxPool", {"x"}, {"y", "indices"});
+  Ints(Ints(pool, "kernel_shape", {2, 2}), "strides", {2, 2});
+  const Rewriting rewriting(model, {"eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), "MaxPool");
+  EXPECT_EQ(rewriting.graph().node(rewriting.graph().TopologicalOrder()[0]).outputs.size(), 1u);
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(Optimizer, ReportsEachPass) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Identity", {"x"}, {"a"});
+  model.Node("Neg", {"a"}, {"y"});
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  const OptimizationReport report = model.Session(options).optimization();
+  EXPECT_EQ(report.nodes_before, 2u);
+  EXPECT_EQ(report.nodes_after, 1u);
+  EXPECT_EQ(report.passes.size(), Rewrites().size());
+  EXPECT_THAT(report.ToText(), ::testing::HasSubstr("2 nodes -> 1"));
+  EXPECT_THAT(report.ToJson(), ::testing::HasSubstr("eliminate_identities"));
+  options.optimization_level = OptimizationLevel::kNone;
+  EXPECT_TRUE(model.Session(options).optimization().passes.empty());
+}
+
+}  // namespace
+}  // namespace tessera::testing
