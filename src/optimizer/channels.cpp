@@ -69,12 +69,13 @@ std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& pro
   const Node& node = graph.node(product.node);
   if (!HasInput(node, 2)) return std::vector<double>(static_cast<size_t>(product.channels), 0.0);
   const Tensor* bias = ConstantInput(graph, node, 2);
-  const auto spread = bias == nullptr || !bias->is(type) ? std::nullopt : PerChannel(*bias, product);
+  if (bias == nullptr || !bias->is(type)) return std::nullopt;
+  if (node.op_type != "Gemm") return bias->shape() == Shape{product.channels} ? ToDoubles(*bias) : std::nullopt;
+  const auto spread = PerChannel(*bias, product);
   auto values = spread ? ToDoubles(*spread) : std::nullopt;
-  if (values && node.op_type == "Gemm") {
-    const double beta = FloatAttribute(node, "beta", 1);
-    for (double& value : *values) value *= beta;
-  }
+  if (!values) return std::nullopt;
+  const double beta = FloatAttribute(node, "beta", 1);
+  for (double& value : *values) value *= beta;
   return values;
 }
 

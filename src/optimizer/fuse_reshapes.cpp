@@ -52,6 +52,20 @@ bool AlwaysFits(const SymbolicShape& from, const std::vector<int64_t>& target, b
   return infers ? wanted > 0 && left.known % wanted == 0 : left.names.empty() && left.known == wanted;
 }
 
+/// The dimensions that a Squeeze takes away or an Unsqueeze adds, when they are given and lie inside the tensor.
+std::optional<std::set<int64_t>> AxesOf(const Graph& graph, const Node& node) {
+  const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
+  const auto axes = IntegersOf(graph, node, 1, "axes");
+  if (from == nullptr || !axes) return std::nullopt;
+  const auto bound = static_cast<int64_t>(from->size() + (node.op_type == "Unsqueeze" ? axes->size() : 0));
+  std::set<int64_t> seen;
+  for (int64_t axis : *axes) {
+    if (axis < 0) axis += bound;
+    if (axis < 0 || axis >= bound || !seen.insert(axis).second) return std::nullopt;
+  }
+  return seen;
+}
+
 /// No input of this node's static type makes it fail.
 bool CannotFail(const Graph& graph, const Node& node) {
   const SymbolicShape *from = ShapeOf(graph, node.inputs[0]), *to = ShapeOf(graph, node.outputs[0]);
@@ -65,17 +79,19 @@ bool CannotFail(const Graph& graph, const Node& node) {
     const int64_t axis = IntAttribute(node, "axis", 1);
     return axis >= -rank && axis <= rank && to->size() == 2;
   }
-  const auto axes = IntegersOf(graph, node, 1, "axes");
-  if (!axes) return false;
-  const bool squeezes = node.op_type == "Squeeze";
-  const int64_t bound = squeezes ? rank : rank + static_cast<int64_t>(axes->size());
-  std::set<int64_t> seen;
-  for (int64_t axis : *axes) {
-    if (axis < 0) axis += bound;
-    if (axis < 0 || axis >= bound || !seen.insert(axis).second) return false;
-    if (squeezes && (*from)[static_cast<size_t>(axis)] != Dimension{1, {}}) return false;
-  }
-  return true;
+  const auto axes = AxesOf(graph, node);
+  return axes && (node.op_type == "Unsqueeze" || std::all_of(axes->begin(), axes->end(), [&](int64_t axis) {
+                    return (*from)[static_cast<size_t>(axis)] == Dimension{1, {}};
+                  }));
+}
+
+/// Squeeze and Unsqueeze, in either order, of the same dimensions.
+bool Undo(const Graph& graph, const Node& first, const Node& second) {
+  const bool pair = (first.op_type == "Squeeze" && second.op_type == "Unsqueeze") ||
+                    (first.op_type == "Unsqueeze" && second.op_type == "Squeeze");
+  if (!pair) return false;
+  const auto a = AxesOf(graph, first), b = AxesOf(graph, second);
+  return a && b && *a == *b;
 }
 
 class ReshapeFusion final : public NodeRewrite {
@@ -86,7 +102,8 @@ class ReshapeFusion final : public NodeRewrite {
     const Node* first = Producer(graph, node, 0);
     if (first == nullptr || !IsReshaping(*first) || !CannotFail(graph, *first)) return false;
     const ValueIndex source = first->inputs[0], output = node.outputs[0];
-    if (SameShape(graph, source, output) && CannotFail(graph, node) && BypassNode(graph, index, source)) return true;
+    const bool same = Undo(graph, *first, node) || (SameShape(graph, source, output) && CannotFail(graph, node));
+    if (same && BypassNode(graph, index, source)) return true;
     if (node.op_type == "Reshape" && TargetStandsAlone(graph, node)) {
       graph.SetInput(index, 0, source);
       return true;
