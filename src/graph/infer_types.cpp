@@ -317,7 +317,22 @@ std::vector<onnx::TypeProto> GraphInference::RunNested(Graph& nested, const std:
   return outputs;
 }
 
+/// Schemas' inference functions use these attributes as indices, some before they look at them.
+void CheckIndexAttributes(const Node& node) {
+  for (const char* name : {"axis", "batch_axis", "time_axis", "batch_dims"}) {
+    const AttributeValue* value = node.FindAttribute(name);
+    const int64_t* index = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+    if (index == nullptr) continue;
+    constexpr int64_t kMostDimensions = int64_t{1} << 30;
+    const bool negative = name == std::string_view("batch_dims") && *index < 0 && node.op_type == "GatherND";
+    if (negative || *index < -kMostDimensions || *index > kMostDimensions) {
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}, no tensor has that many dimensions", name, *index);
+    }
+  }
+}
+
 void GraphInference::InferNode(const Node& node) {
+  CheckIndexAttributes(node);
   const onnx::OpSchema* schema = FindSchema(node);
   std::set<const Graph*> done;
   if (schema != nullptr) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,11 @@
 #include "model/proto.h"
 #include "tessera/serialization.h"
 #include "tessera/session.h"
+
+#ifdef __SANITIZE_ADDRESS__
+/// A size that an input names may be huge: such an allocation fails, and must become an Error.
+extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=256:allocator_may_return_null=1"; }
+#endif
 
 namespace tessera::fuzz {
 namespace {
@@ -198,6 +204,10 @@ struct Child {
 /// The child: attempts from `first` on. Never returns.
 [[noreturn]] void RunChild(const fs::path& folder, int first, const Settings& settings, Progress& progress) {
   int status = 0;
+#ifndef __SANITIZE_ADDRESS__
+  const rlimit memory{rlim_t{2} << 30, rlim_t{2} << 30};
+  setrlimit(RLIMIT_AS, &memory);
+#endif
   try {
     Attempts attempts(folder, settings, progress);
     for (int n = first; n < settings.per_case; ++n) {

@@ -48,6 +48,7 @@ class SplitToSequence final : public Kernel {
     if (split == nullptr || split->shape().rank() == 0) {
       const int64_t length = split == nullptr ? 1 : ScalarIndex(*split);
       Require(length > 0, "split is {}; parts need at least one element", length);
+      Require(size / length <= kMostParts, "dimension {} of {} would be split into {} parts", axis, x.shape().ToString(), size / length);
       while (at < size) take(std::min(length, size - at));
     } else {
       for (int64_t i = 0; i < split->num_elements(); ++i) {
@@ -59,6 +60,8 @@ class SplitToSequence final : public Kernel {
   }
 
  private:
+  static constexpr int64_t kMostParts = int64_t{1} << 24;  // of an empty tensor any number could be made
+
   int64_t axis_;
   bool keeps_dims_;
   TypeInfo element_type_;

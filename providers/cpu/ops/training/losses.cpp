@@ -34,8 +34,9 @@ class Loss final : public Kernel {
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
     Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape.ToString());
-    const int64_t batch = shape[0], classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
-    Shape rest{batch};
+    const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
+    const int64_t batch = inner == 0 ? 0 : shape[0];
+    Shape rest{shape[0]};
     for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
     Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape().ToString(), rest.ToString(), shape.ToString());
     Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", weights ? weights->shape().ToString() : "", classes);
