@@ -24,6 +24,7 @@ from onnx import numpy_helper
 import recipes_conversion  # noqa: F401  (registers its recipes)
 import recipes_elementwise  # noqa: F401
 import recipes_ml  # noqa: F401
+import recipes_models  # noqa: F401
 import recipes_movement  # noqa: F401
 import recipes_nn  # noqa: F401
 import recipes_reduction  # noqa: F401
@@ -35,6 +36,7 @@ from recipe import RECIPES, to_model
 
 
 def expected_outputs(model, case):
+    """One list of outputs for the inputs and for each of the variants."""
     if case.peer == "ort":
         import onnxruntime
         model.ir_version = 10
@@ -42,8 +44,9 @@ def expected_outputs(model, case):
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return session.run(None, case.inputs)
-    return onnx.reference.ReferenceEvaluator(model).run(None, case.inputs)
+        return [session.run(None, inputs) for inputs in [case.inputs, *case.variants]]
+    evaluator = onnx.reference.ReferenceEvaluator(model)
+    return [evaluator.run(None, inputs) for inputs in [case.inputs, *case.variants]]
 
 
 def complete_output_types(model, outputs):
@@ -86,14 +89,16 @@ def to_proto(value, name):
 
 
 def write_case(folder, model, case, outputs):
-    data = folder / "test_data_set_0"
-    data.mkdir(parents=True)
+    folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "tolerance.json").write_text(json.dumps({"rtol": case.rtol, "atol": case.atol}))
-    for i, info in enumerate(model.graph.input):
-        (data / f"input_{i}.pb").write_bytes(to_proto(case.inputs[info.name], info.name).SerializeToString())
-    for i, (info, array) in enumerate(zip(model.graph.output, outputs)):
-        (data / f"output_{i}.pb").write_bytes(to_proto(array, info.name).SerializeToString())
+    for k, (inputs, results) in enumerate(zip([case.inputs, *case.variants], outputs)):
+        data = folder / f"test_data_set_{k}"
+        data.mkdir()
+        for i, info in enumerate(model.graph.input):
+            (data / f"input_{i}.pb").write_bytes(to_proto(inputs[info.name], info.name).SerializeToString())
+        for i, (info, array) in enumerate(zip(model.graph.output, results)):
+            (data / f"output_{i}.pb").write_bytes(to_proto(array, info.name).SerializeToString())
 
 
 def main():
@@ -119,7 +124,7 @@ def main():
             except Exception as error:  # noqa: BLE001: a peer that cannot run a case gives no expectation
                 refused.setdefault(name, []).append(f"{i}: {(str(error) or type(error).__name__).splitlines()[0][:120]}")
                 continue
-            outputs = complete_output_types(model, outputs)
+            outputs = [complete_output_types(model, results) for results in outputs]
             write_case(arguments.output / f"{name}_{arguments.seed}_{i}", model, case, outputs)
             written += 1
     for name, reasons in refused.items():

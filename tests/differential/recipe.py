@@ -32,6 +32,8 @@ class Case:
     domains: dict = dataclasses.field(default_factory=dict)
     types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know: element type or TypeProto
     input_types: dict = dataclasses.field(default_factory=dict)  # TypeProto of inputs that are no tensors
+    dynamic: bool = False  # no dimension of an input is declared, so that `variants` fit too
+    variants: list = dataclasses.field(default_factory=list)  # more inputs for the same session
 
 
 RECIPES = {}
@@ -106,6 +108,12 @@ def single(op, inputs, outputs=1, opset=None, dtype=np.float32, constants=(), **
     return Case([helper.make_node(op, names, results, **attributes)], feeds, results, opset, initializers, rtol, atol)
 
 
+def declared_dims(case, name):
+    """A number where all inputs of this name agree, else a symbol."""
+    shapes = [np.asarray(inputs[name]).shape for inputs in [case.inputs, *case.variants]]
+    return [sizes[0] if len(set(sizes)) == 1 and not case.dynamic else f"{name}_{i}" for i, sizes in enumerate(zip(*shapes))]
+
+
 def declared_output(case, name):
     declared = case.types.get(name)
     if declared is None:
@@ -118,7 +126,7 @@ def to_model(case):
     opset = case.opset or onnx.defs.onnx_opset_version()
     inputs = [
         helper.make_value_info(name, case.input_types[name]) if name in case.input_types
-        else helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(a).dtype), np.asarray(a).shape)
+        else helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(a).dtype), declared_dims(case, name))
         for name, a in case.inputs.items()
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in case.constants.items()]
