@@ -43,7 +43,8 @@ struct EnvironmentOptions {
   /// 0: every session has its own pools; otherwise sessions that say so share pools of these sizes (-1: all cores).
   int global_intra_op_threads = 0;
   int global_inter_op_threads = 0;
-  /// Providers that every session gets before CPU, unless it names its own.
+  /// Providers that every session gets after its own and before CPU. A session that names one of them puts it where it
+  /// says; options that it leaves out are taken from here.
   std::vector<ProviderRequest> default_providers;
 };
 
@@ -63,7 +64,7 @@ class TESSERA_API Environment {
 };
 
 struct SessionOptions {
-  /// In priority order; CPU is always last. Empty: the environment's defaults, then CPU.
+  /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
   /// A provider of `providers` that can't start is an error instead of a log line.
   bool error_on_failure = false;
@@ -100,6 +101,7 @@ class TESSERA_API RunOptions {
   void ResetCancel() noexcept;
   bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
   const std::atomic<bool>* cancel_flag() const noexcept { return &cancelled_; }
+  /// Names the run in the log; at kVerbose a line says how long it took.
   std::string tag;
   LogLevel log_level = LogLevel::kWarning;
   /// Gives unused arena memory back after the run.

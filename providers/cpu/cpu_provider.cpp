@@ -5,6 +5,11 @@
 namespace tessera {
 namespace {
 
+const OptionSchema kOptions[] = {
+    {"cpu_mem_limit", OptionType::kBytes, "", "most bytes of host memory for a session's values; 0: no limit"},
+    {"arena_extend_strategy", OptionType::kEnum, "", "how much the arena takes at once", {"kNextPowerOfTwo", "kSameAsRequested"}},
+};
+
 const KernelRegistry& CpuKernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
@@ -28,7 +33,7 @@ const ProviderFactory& CpuProviderFactory() {
   static const ProviderFactory factory = {
       .name = "CPUExecutionProvider",
       .cli_name = "cpu",
-      .options = {},
+      .options = kOptions,
       .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> { return std::make_unique<CpuProvider>(); },
   };
   return factory;

@@ -191,8 +191,8 @@ class Partitioner {
       std::string reasons;
       for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)]) reasons += fmt::format("; {}: {}", name, reason);
       if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
-      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}", path_, node.Label(&viewer_), node.since_version,
-           reasons);
+      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; name a provider that does, or export the model without this operator", path_,
+           node.Label(&viewer_), node.since_version, reasons);
     }
   }
 

@@ -100,8 +100,8 @@ Arena::Chunk* Arena::Extend(size_t bytes) {
     if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) ReleaseFreeRegions();
     if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) {
       Fail(ErrorCode::kRuntimeException,
-           "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use", settings_.limit_name, bytes,
-           memory().name, stats_.bytes_in_use, settings_.limit);
+           "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use; raise the limit, or use smaller inputs",
+           settings_.limit_name, bytes, memory().name, stats_.bytes_in_use, settings_.limit);
     }
   }
   void* base = nullptr;

@@ -9,6 +9,7 @@
 #include "runtime/parallel_run.h"
 #include "runtime/profiler.h"
 #include "runtime/step_context.h"
+#include "runtime/subgraph.h"
 
 namespace tessera {
 
@@ -20,7 +21,7 @@ void RethrowAt(const Node& node, const Graph& graph) {
   } catch (const Error& error) {
     throw error.At(label);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kRuntimeException, label + ": out of memory");
+    throw Error(ErrorCode::kRuntimeException, label + ": out of memory; use smaller inputs, or fewer runs at once");
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kRuntimeException, label + ": " + error.what());
   } catch (...) {
@@ -28,7 +29,7 @@ void RethrowAt(const Node& node, const Graph& graph) {
   }
 }
 
-void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled"); }
+void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled through its RunOptions (ResetCancel lets them run again)"); }
 
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
     : plan_(std::move(plan)), resources_(resources), nested_(nested) {
@@ -71,6 +72,7 @@ void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
 
 void Executor::Shrink() {
   std::vector<std::unique_ptr<Frame>> dropped;
+  for (const Plan::Nested& nested : plan_->nested) nested.runner->Shrink();
   const std::lock_guard lock(mutex_);
   dropped.swap(idle_);
 }
@@ -92,7 +94,7 @@ void Executor::RunPlanned(Frame& frame, RunState& state) {
     try {
       frame.UsePlan(std::move(known));
     } catch (const Error&) {
-      frame.UsePlan(nullptr);  // one by one the buffers may still fit; else the error there names the node
+      frame.DropBuffers();  // one by one the buffers may still fit; else the error there names the node
     }
     return RunSteps(frame, state);
   }
@@ -131,6 +133,7 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
       for (const SlotIndex slot : plan_->freed_by(*step)) frame.Release(slot);
     }
     if (!frame.streams.empty()) [[unlikely]] frame.Synchronize();
+    for (const SlotIndex slot : plan_->held_slots) frame.Release(slot);
   } catch (...) {
     scratch.End();
     CleanUp(frame);
@@ -148,8 +151,13 @@ void Executor::ComputeProfiled(const Step& step, StepContext& context, const Run
   const auto start = Profiler::Clock::now();
   step.kernel->Compute(context);
   const auto finish = Profiler::Clock::now();
+  std::string outputs;
+  for (const SlotIndex slot : plan_->outputs_of(step)) {
+    if (!outputs.empty()) outputs += ", ";
+    outputs += Profiler::Describe(slot == kNone ? nullptr : &context.frame().value(slot));
+  }
   state.profiler->AddNode(*step.node, *viewer_, resources_.providers[static_cast<size_t>(step.provider)].provider->name(),
-                          context, start, finish);
+                          context, std::move(outputs), start, finish);
 }
 
 /// After an error: nothing that the run allocated stays, and no device still works on it.
@@ -185,7 +193,7 @@ void Executor::StoreResult(Frame& frame, SlotIndex slot, Value& result) {
   }
   const Tensor* computed = frame.value(slot).tensor_if();
   const std::string_view name = plan_->slots[static_cast<size_t>(slot)].name;
-  Require(computed != nullptr, "output '{}' is not a tensor, but a tensor is given to hold it", name);
+  Require(computed != nullptr, "output '{}' is not a tensor, but a tensor is given to hold it; give an empty value", name);
   if (computed->raw() != buffer->raw()) CopyToResult(*computed, *buffer, name, resources_);
 }
 

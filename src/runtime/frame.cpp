@@ -51,7 +51,7 @@ Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
 
 Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
   if (type == ElementType::kUndefined) {
-    Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known", plan_.slots[static_cast<size_t>(slot)].name);
+    Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)", plan_.slots[static_cast<size_t>(slot)].name);
   }
   CheckElement(plan_.slots[static_cast<size_t>(slot)], type);
   Seat& seat = seats_[static_cast<size_t>(slot)];
@@ -59,7 +59,7 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   if (seat.caller) {
     Tensor* tensor = value.tensor_if();
     if (tensor != nullptr && tensor->data_ == seat.data) {
-      Fail(ErrorCode::kInvalidArgument, "output '{}' is {} {}, but the buffer given for it is {} {}",
+      Fail(ErrorCode::kInvalidArgument, "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none",
            plan_.slots[static_cast<size_t>(slot)].name, ElementTypeName(type), shape.ToString(),
            ElementTypeName(tensor->type_), tensor->shape_.ToString());
     }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "runtime/prepack_cache.h"
+#include "runtime/subgraph.h"
 
 namespace tessera {
 
@@ -14,6 +15,7 @@ SubgraphRunner& NodeKernelInfo::subgraph(std::string_view attribute) const {
 
 std::shared_ptr<const void> NodeKernelInfo::SharedPrepack(const Tensor& constant, std::string_view key,
                                                           const std::function<std::shared_ptr<const void>()>& make) const {
+  if (!resources_.share_prepacked) return make();
   return PrepackCache::Process().GetOrMake(constant, key, make);
 }
 

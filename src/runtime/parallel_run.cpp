@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "runtime/float_mode.h"
 #include "runtime/profiler.h"
 #include "runtime/step_context.h"
 
@@ -33,6 +34,7 @@ class ParallelRun {
         group_.wait();
       });
       frame_.Synchronize();
+      for (const SlotIndex slot : plan_.held_slots) frame_.Release(slot);
     } catch (...) {
       executor_.CleanUp(frame_);
       throw;
@@ -46,6 +48,7 @@ class ParallelRun {
 
   /// Runs a step, then one of those that it makes ready; the others become tasks.
   void RunChain(size_t index) {
+    const FloatModeScope float_mode(float_mode_);
     constexpr size_t kNoStep = static_cast<size_t>(-1);
     while (index != kNoStep) {
       if (tbb::is_current_task_group_canceling()) return;
@@ -96,6 +99,7 @@ class ParallelRun {
   const Plan& plan_;
   Frame& frame_;
   RunState& state_;
+  const FloatMode float_mode_ = CurrentFloatMode();
   tbb::task_group group_;
   std::unique_ptr<std::atomic<uint32_t>[]> waiting_;
   std::unique_ptr<std::atomic<int32_t>[]> readers_;

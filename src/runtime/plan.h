@@ -32,6 +32,8 @@ struct Slot {
   std::string_view name;
 };
 
+class PlannedSubgraph;
+
 enum class StepKind : int8_t { kKernel, kCopy };
 
 struct Step {
@@ -55,12 +57,18 @@ struct Step {
 };
 
 struct Plan {
+  Plan();
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
   const Graph* graph = nullptr;
   std::vector<Slot> slots;
   std::vector<Step> steps;
   std::vector<SlotIndex> input_slots;   // of all steps; kNone for omitted
   std::vector<SlotIndex> output_slots;  // of all steps
   std::vector<SlotIndex> free_slots;    // of all steps: last used there
+  std::vector<SlotIndex> held_slots;    // freed when the devices are done
   std::vector<SlotIndex> graph_inputs;  // by declared input; kNone when nobody reads it
   std::vector<SlotIndex> graph_outputs;  // in host memory
   /// Copies between the border and devices, which a run skips for values that are bound in the device's memory.
@@ -86,7 +94,7 @@ struct Plan {
   struct Nested {
     NodeIndex node;
     std::string attribute;
-    std::unique_ptr<SubgraphRunner> runner;
+    std::unique_ptr<PlannedSubgraph> runner;
   };
   std::vector<Nested> nested;
 

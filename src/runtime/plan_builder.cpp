@@ -250,6 +250,7 @@ class PlanBuilder {
       if (step.kind != StepKind::kCopy || plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost) continue;
       Slot& source = plan.slots[static_cast<size_t>(plan.inputs_of(step)[0])];
       source.hold_until = static_cast<int32_t>(plan.steps.size());
+      if (source.source == SlotSource::kStep && !source.is_output) plan.held_slots.push_back(plan.inputs_of(step)[0]);
       for (auto& list : freed) std::erase(list, plan.inputs_of(step)[0]);
     }
     for (const SlotIndex slot : escaping_) plan.slots[static_cast<size_t>(slot)].plannable = false;

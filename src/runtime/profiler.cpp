@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -18,29 +17,35 @@ int64_t ThreadNumber() {
   return number;
 }
 
+constexpr size_t kMostEvents = size_t{1} << 20;  // a forgotten profile does not fill the memory
+
 std::string DescribeInputs(const KernelContext& context) {
   std::string text;
   for (size_t i = 0; i < context.num_inputs(); ++i) {
-    const Value* value = context.input_value(i);
     if (!text.empty()) text += ", ";
-    if (value == nullptr) {
-      text += "-";
-    } else if (const Tensor* tensor = value->tensor_if(); tensor != nullptr) {
-      text += fmt::format("{}{}", ElementTypeName(tensor->type()), tensor->shape().ToString());
-    } else {
-      text += value->type().ToString();
-    }
+    text += Profiler::Describe(context.input_value(i));
   }
   return text;
 }
 
 }  // namespace
 
+std::string Profiler::Describe(const Value* value) {
+  if (value == nullptr) return "-";
+  const Tensor* tensor = value->tensor_if();
+  if (tensor == nullptr) return value->type().ToString();
+  return fmt::format("{}{}", ElementTypeName(tensor->type()), tensor->shape().ToString());
+}
+
 Profiler::Profiler(const std::filesystem::path& prefix) {
   static std::atomic<int> counter{0};
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   path_ = prefix;
   path_ += fmt::format("_{:%Y-%m-%d_%H-%M-%S}_{}_{}.json", fmt::gmtime(now), getpid(), counter.fetch_add(1));
+  file_.open(path_);
+  if (!file_) {
+    Fail(ErrorCode::kInvalidArgument, "the profile cannot be written to {}: make its folder or change profile_prefix", path_.string());
+  }
 }
 
 Profiler::~Profiler() {
@@ -56,26 +61,34 @@ double Profiler::Microseconds(Clock::time_point time) const {
 
 void Profiler::Add(Event event) {
   const std::lock_guard lock(mutex_);
-  if (!finished_) events_.push_back(std::move(event));
+  if (finished_) return;
+  if (events_.size() < kMostEvents) {
+    events_.push_back(std::move(event));
+  } else {
+    ++dropped_;
+  }
 }
 
 void Profiler::AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end) {
-  Add({std::string(name), std::string(category), {}, {}, {}, Microseconds(start), Microseconds(end) - Microseconds(start),
+  Add({std::string(name), std::string(category), {}, {}, {}, {}, Microseconds(start), Microseconds(end) - Microseconds(start),
        ThreadNumber()});
 }
 
 void Profiler::AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
-                       Clock::time_point start, Clock::time_point end) {
-  Add({node.Label(&graph), "Node", node.op_type, std::string(provider), DescribeInputs(context), Microseconds(start),
-       Microseconds(end) - Microseconds(start), ThreadNumber()});
+                       std::string outputs, Clock::time_point start, Clock::time_point end) {
+  Add({node.Label(&graph), "Node", node.op_type, std::string(provider), DescribeInputs(context), std::move(outputs),
+       Microseconds(start), Microseconds(end) - Microseconds(start), ThreadNumber()});
 }
 
 std::filesystem::path Profiler::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
   finished_ = true;
-  std::ofstream file(path_);
-  file << "[\n";
+  if (dropped_ > 0) {
+    events_.push_back({fmt::format("{} later events are left out", dropped_), "Session", {}, {}, {}, {},
+                       events_.back().start_us, 0, ThreadNumber()});
+  }
+  file_ << "[\n";
   for (size_t i = 0; i < events_.size(); ++i) {
     const Event& event = events_[i];
     nlohmann::ordered_json json = {{"cat", event.category}, {"name", event.name}, {"ph", "X"},
@@ -83,14 +96,14 @@ std::filesystem::path Profiler::Finish() {
                                    {"dur", event.duration_us}};
     json["args"] = nlohmann::ordered_json::object();
     if (event.category == "Node") {
-      json["args"] = {{"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}};
+      json["args"] = {{"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}, {"outputs", event.outputs}};
     }
-    file << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << (i + 1 < events_.size() ? ",\n" : "\n");
+    file_ << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << (i + 1 < events_.size() ? ",\n" : "\n");
   }
-  file << "]\n";
-  file.close();
+  file_ << "]\n";
+  file_.close();
   events_.clear();
-  if (!file) Fail(ErrorCode::kFail, "the profile cannot be written to {}", path_.string());
+  if (!file_) Fail(ErrorCode::kFail, "the profile cannot be written to {}: is the disk full?", path_.string());
   return path_;
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -18,21 +19,25 @@ class Profiler {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Throws Error when the file cannot be made.
   explicit Profiler(const std::filesystem::path& prefix);
   ~Profiler();
 
   /// A phase of loading, or a whole run.
   void AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end);
-  /// A kernel's Compute.
+  /// A kernel's Compute. `outputs`: described.
   void AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
-               Clock::time_point start, Clock::time_point end);
+               std::string outputs, Clock::time_point start, Clock::time_point end);
+
+  /// "float[2,3]", or "-" for what is omitted.
+  static std::string Describe(const Value* value);
 
   /// Writes the trace and stops; the path of the file. Later calls return it again.
   std::filesystem::path Finish();
 
  private:
   struct Event {
-    std::string name, category, op_type, provider, inputs;
+    std::string name, category, op_type, provider, inputs, outputs;
     double start_us, duration_us;
     int64_t thread;
   };
@@ -41,8 +46,10 @@ class Profiler {
 
   const Clock::time_point origin_ = Clock::now();
   std::filesystem::path path_;
+  std::ofstream file_;
   std::mutex mutex_;
   std::vector<Event> events_;
+  size_t dropped_ = 0;
   bool finished_ = false;
 };
 

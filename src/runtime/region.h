@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 
+#include "runtime/float_mode.h"
 #include "runtime/thread_pools.h"
 
 namespace tessera {
@@ -33,6 +34,7 @@ class ChunkQueue {
   void Reset(int64_t total, int64_t chunk) noexcept {
     total_.store(total, std::memory_order_relaxed);
     chunk_ = chunk;
+    float_mode_ = CurrentFloatMode();
     failed_.store(false, std::memory_order_relaxed);
     next_.store(0, std::memory_order_relaxed);
   }
@@ -42,6 +44,7 @@ class ChunkQueue {
   /// Works until no chunk is left.
   void Work(FunctionRef<void(int64_t, int64_t)> body) noexcept {
     const RegionScope scope;
+    const FloatModeScope float_mode(float_mode_);
     const int64_t total = total_.load(std::memory_order_relaxed);
     try {
       for (;;) {
@@ -63,6 +66,7 @@ class ChunkQueue {
   alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<int64_t> total_{0};
   int64_t chunk_ = 1;
+  FloatMode float_mode_ = 0;  // the caller's
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 };

@@ -56,6 +56,7 @@ class SessionResources {
   bool parallel = false;  // ExecutionMode::kParallel
   std::shared_ptr<tbb::task_arena> inter_op_arena;  // null unless parallel
   bool has_streams = false;
+  bool share_prepacked = true;  // packed weights are shared with other sessions
 
  private:
   mutable std::mutex constants_mutex_;

@@ -5,6 +5,9 @@
 
 namespace tessera {
 
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
 void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) {
   const Plan& plan = executor_.plan();
   Require(inputs.size() == num_inputs(), "the nested graph takes {} inputs, {} are given", num_inputs(), inputs.size());

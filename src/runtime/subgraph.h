@@ -16,7 +16,8 @@ class PlannedSubgraph final : public SubgraphRunner {
   const TypeInfo& input_type(size_t i) const noexcept override { return executor_.plan().input_types[i]; }
   void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) override;
 
-  Executor& executor() noexcept { return executor_; }
+  /// Gives the memory of idle frames back.
+  void Shrink() { executor_.Shrink(); }
 
  private:
   Executor executor_;

@@ -31,7 +31,9 @@ Environment& Environment::Default() {
 const EnvironmentOptions& Environment::options() const noexcept { return state_->options; }
 
 std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp) {
-  Require(options.global_intra_op_threads != 0, "the session asks for global threads, but its environment has none");
+  Require(options.global_intra_op_threads != 0,
+          "the session asks for global threads, but its environment has none: set global_intra_op_threads, or unset "
+          "use_global_threads");
   const int threads = options.global_intra_op_threads > 0 ? options.global_intra_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
   std::shared_ptr<SessionThreadPool>& pool = openmp ? openmp_ : workers_;
@@ -39,11 +41,17 @@ std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp
   return pool;
 }
 
-std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaOptions& arena) {
+std::shared_ptr<tbb::task_arena> Environment::State::GlobalInterOp() {
+  const int threads = options.global_inter_op_threads > 0 ? options.global_inter_op_threads : UsableCores();
+  const std::lock_guard lock(mutex_);
+  if (inter_op_ == nullptr) inter_op_ = std::make_shared<tbb::task_arena>(threads);
+  return inter_op_;
+}
+
+std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& settings) {
   const std::lock_guard lock(mutex_);
   if (host_arena_ == nullptr) {
-    host_arena_ = Arena::Make(std::shared_ptr<Allocator>(&HostAllocator(), [](Allocator*) {}),
-                              {.extend = static_cast<ArenaExtend>(arena.extend), .limit = arena.limit, .limit_name = "cpu_mem_limit"});
+    host_arena_ = Arena::Make(std::shared_ptr<Allocator>(&HostAllocator(), [](Allocator*) {}), settings);
   }
   return host_arena_;
 }

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <tbb/task_arena.h>
+
 #include <memory>
 #include <mutex>
 
 #include "base/log.h"
+#include "runtime/arena.h"
 #include "runtime/thread_pools.h"
 #include "tessera/session.h"
 
@@ -15,13 +18,16 @@ struct Environment::State {
 
   /// The pools that sessions with use_global_threads share; made when the first one asks.
   std::shared_ptr<SessionThreadPool> GlobalThreads(bool openmp);
+  /// The inter-op threads that they share.
+  std::shared_ptr<tbb::task_arena> GlobalInterOp();
   /// The host arena that sessions with session.use_env_allocators share.
-  std::shared_ptr<Allocator> HostArena(const ArenaOptions& options);
+  std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings);
 
  private:
   std::mutex mutex_;
   std::shared_ptr<SessionThreadPool> workers_;
   std::shared_ptr<SessionThreadPool> openmp_;
+  std::shared_ptr<tbb::task_arena> inter_op_;
   std::shared_ptr<Allocator> host_arena_;
 };
 

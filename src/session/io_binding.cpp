@@ -95,7 +95,7 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   IoBinding::State& bound = binding.state();
   Require(bound.session == state_, "the binding belongs to another session");
   for (const size_t position : state_->required) {
-    Require(bound.given[position] != nullptr, "input '{}' is not bound", state_->graph_input(position).name);
+    Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", state_->graph_input(position).name);
   }
   bound.outputs = bound.buffers;
   state_->Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);

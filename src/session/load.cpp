@@ -33,6 +33,23 @@ bool SomeKernelFor(const SessionResources& resources, const Graph& graph, const 
   });
 }
 
+/// `fallback` with what a provider's options say about its arena.
+ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFactory& factory, ArenaSettings fallback) {
+  for (const auto& [name, value] : options) {
+    if (value.empty()) continue;
+    if (name.ends_with("_mem_limit")) {
+      fallback.limit = ParseBytes(value).value_or(0);
+      // The factory's own copy of the name lives as long as the process.
+      for (const OptionSchema& schema : factory.options) {
+        if (schema.name == name) fallback.limit_name = schema.name;
+      }
+    } else if (name == "arena_extend_strategy") {
+      fallback.extend = value == "kSameAsRequested" ? ArenaExtend::kSameAsRequested : ArenaExtend::kNextPowerOfTwo;
+    }
+  }
+  return fallback;
+}
+
 }  // namespace
 
 Session::State::State(const SessionOptions& session_options, const Environment& session_environment)
@@ -95,12 +112,12 @@ void Session::State::StartResources() {
     resources.threads = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
   }
   resources.parallel = options.execution_mode == ExecutionMode::kParallel;
+  resources.share_prepacked = !config.disable_prepacking;
   // Concurrent steps have no order in time that buffers could be reused by.
   resources.memory_pattern = options.enable_memory_pattern && !resources.parallel;
   if (resources.parallel) {
-    int threads = options.inter_op_threads;
-    if (options.use_global_threads) threads = environment->options.global_inter_op_threads;
-    resources.inter_op_arena = std::make_shared<tbb::task_arena>(threads > 0 ? threads : UsableCores());
+    const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : UsableCores();
+    resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : std::make_shared<tbb::task_arena>(threads);
   }
   std::vector<const ProviderFactory*> factories;
   for (ActiveProvider& one : active) {
@@ -115,17 +132,7 @@ void Session::State::StartResources() {
 }
 
 void Session::State::AddMemories(std::span<const ProviderFactory* const> factories) {
-  const std::shared_ptr<Allocator> raw_host(&HostAllocator(), [](Allocator*) {});
-  if (config.use_env_allocators) {
-    resources.memories.push_back({MemoryInfo{}, environment->HostArena(options.arena)});
-  } else if (options.enable_arena) {
-    const ArenaSettings settings{.extend = static_cast<ArenaExtend>(options.arena.extend),
-                                 .limit = options.arena.limit,
-                                 .limit_name = "cpu_mem_limit"};
-    resources.memories.push_back({MemoryInfo{}, Arena::Make(raw_host, settings)});
-  } else {
-    resources.memories.push_back({MemoryInfo{}, raw_host});
-  }
+  AddHostMemory();
   for (size_t i = 0; i < resources.providers.size(); ++i) {
     ProviderEntry& entry = resources.providers[i];
     std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
@@ -136,19 +143,23 @@ void Session::State::AddMemories(std::span<const ProviderFactory* const> factori
     entry.transfer = entry.provider->CreateDataTransfer();
     resources.has_streams = true;
     if (known >= 0) continue;
-    ArenaSettings settings{.limit_name = "memory limit"};
-    for (const auto& [name, value] : entry.provider->options()) {
-      if (name.ends_with("_mem_limit")) {
-        settings.limit = ParseBytes(value).value_or(0);
-        // The factory's own copy of the name lives as long as the process.
-        for (const OptionSchema& schema : factories[i]->options) {
-          if (schema.name == name) settings.limit_name = schema.name;
-        }
-      } else if (name == "arena_extend_strategy") {
-        settings.extend = value == "kSameAsRequested" ? ArenaExtend::kSameAsRequested : ArenaExtend::kNextPowerOfTwo;
-      }
-    }
+    const ArenaSettings settings = ArenaSettingsOf(entry.provider->options(), *factories[i], {.limit_name = "memory limit"});
     resources.memories.push_back({info, options.enable_arena ? Arena::Make(raw, settings) : raw});
+  }
+}
+
+void Session::State::AddHostMemory() {
+  const std::shared_ptr<Allocator> raw(&HostAllocator(), [](Allocator*) {});
+  const ArenaSettings settings = ArenaSettingsOf(
+      resources.providers.back().provider->options(), *FindProvider("CPUExecutionProvider"),
+      {.extend = static_cast<ArenaExtend>(options.arena.extend), .limit = options.arena.limit, .limit_name = "cpu_mem_limit"});
+  if (config.use_env_allocators) {
+    resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings)});
+  } else if (options.enable_arena) {
+    resources.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
+  } else {
+    Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name, settings.limit);
+    resources.memories.push_back({MemoryInfo{}, raw});
   }
 }
 

@@ -10,28 +10,54 @@ namespace {
 
 constexpr std::string_view kCpu = "CPUExecutionProvider";
 
+struct Request {
+  const ProviderFactory* factory;
+  ProviderOptions options;
+};
+
+const ProviderFactory* Named(const ProviderRequest& request) {
+  const ProviderFactory* factory = FindProvider(request.name);
+  if (factory == nullptr) {
+    Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
+         JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
+  }
+  return factory;
+}
+
+/// The session's providers, then those of the environment that it does not name, then CPU.
+std::vector<Request> MergeRequests(const SessionOptions& session, const EnvironmentOptions& environment) {
+  std::vector<Request> merged;
+  const auto find = [&](const ProviderFactory* factory) {
+    return std::find_if(merged.begin(), merged.end(), [&](const Request& other) { return other.factory == factory; });
+  };
+  for (const ProviderRequest& request : session.providers) {
+    const ProviderFactory* factory = Named(request);
+    Require(find(factory) == merged.end(), "execution provider '{}' is named twice; name it once with all its options",
+            factory->name);
+    merged.push_back({factory, request.options});
+  }
+  for (const ProviderRequest& request : environment.default_providers) {
+    const ProviderFactory* factory = Named(request);
+    const auto own = find(factory);
+    if (own == merged.end()) {
+      merged.push_back({factory, request.options});
+    } else {
+      own->options.insert(request.options.begin(), request.options.end());  // what the session says stays
+    }
+  }
+  const ProviderFactory* cpu = FindProvider(kCpu);
+  if (find(cpu) == merged.end()) merged.push_back({cpu, {}});
+  std::stable_partition(merged.begin(), merged.end(), [&](const Request& request) { return request.factory != cpu; });
+  return merged;
+}
+
 }  // namespace
 
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
                                            const Logger& log, PlacementReport& report) {
-  std::vector<ProviderRequest> requests = options.providers.empty() ? environment.default_providers : options.providers;
   std::vector<ActiveProvider> active;
-  const auto named = [](const ProviderRequest& request) {
-    const ProviderFactory* factory = FindProvider(request.name);
-    if (factory == nullptr) {
-      Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
-           JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
-    }
-    return factory;
-  };
-  if (std::none_of(requests.begin(), requests.end(), [&](const ProviderRequest& r) { return named(r)->name == kCpu; })) {
-    requests.push_back({std::string(kCpu), {}});
-  }
-  std::stable_partition(requests.begin(), requests.end(), [&](const ProviderRequest& r) { return named(r)->name != kCpu; });
-  for (const ProviderRequest& request : requests) {
-    const ProviderFactory* factory = named(request);
-    Require(std::none_of(active.begin(), active.end(), [&](const auto& other) { return other.factory == factory; }),
-            "execution provider '{}' is named twice", factory->name);
+  for (const Request& request : MergeRequests(options, environment)) {
+    const ProviderFactory* factory = request.factory;
     ProviderOptions checked = CheckOptions(*factory, request.options);
     try {
       std::unique_ptr<ExecutionProvider> provider = factory->create(checked);
@@ -40,7 +66,8 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       report.providers.push_back({std::string(factory->name), "active", 0});
     } catch (const std::exception& error) {
       if (options.error_on_failure || factory->name == kCpu) {
-        Fail(ErrorCode::kEpFail, "{} cannot start: {}", factory->name, error.what());
+        Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out, or unset error_on_failure to go on without it",
+             factory->name, error.what());
       }
       log(LogLevel::kWarning, "{} is skipped: {}", factory->name, error.what());
       report.providers.push_back({std::string(factory->name), error.what(), 0});

@@ -18,8 +18,8 @@ struct ActiveProvider {
   std::unique_ptr<ExecutionProvider> provider;
 };
 
-/// Starts the providers of the session (or the environment's, when it names none) in priority order, CPU last. Those that
-/// cannot start are skipped with one log line and their reason in `report`, or are an Error with `error_on_failure`.
+/// Starts the session's providers, then the environment's, in priority order, CPU last. Those that cannot start are skipped
+/// with one log line and their reason in `report`, or are an Error with `error_on_failure`.
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
                                            const Logger& log, PlacementReport& report);
 

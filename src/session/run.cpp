@@ -1,10 +1,8 @@
-#include <xmmintrin.h>
-#include <pmmintrin.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
+#include "runtime/float_mode.h"
 #include "runtime/own_value.h"
 #include "session/provider_options.h"
 #include "session/session_state.h"
@@ -26,23 +24,6 @@ class SmallArray {
   size_t count_;
   std::array<T, kInline> inline_{};
   std::vector<T> heap_;
-};
-
-/// Denormals count as zero on this thread while it lives.
-class DenormalScope {
- public:
-  explicit DenormalScope(bool enabled) : enabled_(enabled), before_(enabled ? _mm_getcsr() : 0) {
-    if (enabled_) _mm_setcsr(before_ | 0x8040);
-  }
-  ~DenormalScope() {
-    if (enabled_) _mm_setcsr(before_);
-  }
-  DenormalScope(const DenormalScope&) = delete;
-  DenormalScope& operator=(const DenormalScope&) = delete;
-
- private:
-  const bool enabled_;
-  const unsigned before_;
 };
 
 void CheckTensor(const GraphValue& declared, const Tensor& given) {
@@ -186,10 +167,12 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
   }
+  const auto start = run_options.log_level == LogLevel::kVerbose ? Profiler::Clock::now() : Profiler::Clock::time_point();
   const Plan& plan = executor->plan();
   const ProfileScope profile(profiler.get(), "run", "Session");
   const RunScope scope(*resources.threads);
-  const DenormalScope denormals(config.denormal_as_zero);
+  const FloatMode mode = CurrentFloatMode();
+  const FloatModeScope float_mode(config.denormal_as_zero ? WithoutDenormals(mode) : mode);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
@@ -221,6 +204,10 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
     if (resources.memories[static_cast<size_t>(memory)].info == tensor->memory()) continue;
     *tensor = CloneInMemory(*tensor, *resources.memories[static_cast<size_t>(memory)].allocator, resources);
   }
+  if (run_options.log_level == LogLevel::kVerbose) [[unlikely]] {
+    const std::chrono::duration<double, std::milli> took = Profiler::Clock::now() - start;
+    log.Write(LogLevel::kVerbose, fmt::format("run{}{} took {:.3f} ms", run_options.tag.empty() ? "" : " ", run_options.tag, took.count()));
+  }
 }
 
 std::vector<Value> Session::Run(std::span<const std::string> input_names, std::span<const Value> inputs,
@@ -230,14 +217,19 @@ std::vector<Value> Session::Run(std::span<const std::string> input_names, std::s
   SmallArray<const Value*> pointers(state.model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value*& pointer = pointers.values()[state.InputPosition(input_names[i])];
-    Require(pointer == nullptr, "input '{}' is given twice", input_names[i]);
+    Require(pointer == nullptr, "input '{}' is given twice; give it once", input_names[i]);
     pointer = &inputs[i];
   }
   std::vector<size_t> wanted;
   if (output_names.empty()) wanted = state.all_outputs;
-  for (const std::string& name : output_names) wanted.push_back(state.OutputPosition(name));
+  for (const std::string& name : output_names) {
+    wanted.push_back(state.OutputPosition(name));
+    Require(std::count(wanted.begin(), wanted.end(), wanted.back()) == 1, "output '{}' is asked for twice; ask once", name);
+  }
   for (const size_t position : state.required) {
-    Require(pointers.values()[position] != nullptr, "input '{}' is missing", state.graph_input(position).name);
+    const GraphValue& input = state.graph_input(position);
+    Require(pointers.values()[position] != nullptr, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
+            input.type.shape ? " " + ToString(*input.type.shape) : "");
   }
   std::vector<Value> results(wanted.size());
   state.Run({pointers.values(), wanted, results, {}}, options);

@@ -65,6 +65,7 @@ struct Session::State {
 
  private:
   void StartResources();
+  void AddHostMemory();
   void AddMemories(std::span<const ProviderFactory* const> factories);
   void Describe();
 };

@@ -95,6 +95,7 @@ class Slow final : public Kernel {
  public:
   explicit Slow(const KernelInfo&) {}
   void Compute(KernelContext& context) override {
+    ++Counters().slow_computes;
     while (!context.cancelled()) std::this_thread::yield();
     context.output(0, context.required_input(0).shape());
   }

@@ -22,6 +22,7 @@ const ProviderFactory& Toy();
 /// What Toy did since the last Reset.
 struct ToyCounters {
   std::atomic<int> uploads{0}, downloads{0}, computes{0}, compiles{0}, synchronizations{0};
+  std::atomic<int> slow_computes{0};
   std::atomic<int> in_place{0};  // outputs that shared their input's buffer
   void Reset() { uploads = downloads = computes = compiles = synchronizations = in_place = 0; }
 };

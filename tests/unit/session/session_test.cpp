@@ -117,9 +117,10 @@ TEST(Session, NamesWhatIsWrongWithInputs) {
   const auto run = [&](const std::vector<std::string>& names, std::vector<Value> values,
                        std::vector<std::string> outputs = {}) { return ErrorOf([&] { session.Run(names, values, outputs); }); };
   EXPECT_EQ(run(wrong, {good, good}), "the model has no input 'c' (inputs: a, b)");
-  EXPECT_EQ(run({"a"}, {good}), "input 'b' is missing");
-  EXPECT_EQ(run({"a", "a"}, {good, good}), "input 'a' is given twice");
+  EXPECT_EQ(run({"a"}, {good}), "input 'b' is missing: give tensor(float) [2]");
+  EXPECT_EQ(run({"a", "a"}, {good, good}), "input 'a' is given twice; give it once");
   EXPECT_EQ(run(both, {good, good}, {"z"}), "the model has no output 'z' (outputs: y)");
+  EXPECT_EQ(run(both, {good, good}, {"y", "y"}), "output 'y' is asked for twice; ask once");
   EXPECT_EQ(run(both, {good, Floats({3}, {1, 2, 3})}), "input 'b' has shape [3], but the model expects [2]");
   EXPECT_EQ(run(both, {good, Floats({1, 2}, {1, 2})}), "input 'b' has shape [1,2], but the model expects [2]");
   const std::vector<int32_t> ints = {1, 2};
@@ -127,7 +128,7 @@ TEST(Session, NamesWhatIsWrongWithInputs) {
   EXPECT_EQ(run(both, {good, Value()}), "input 'b' is nothing, but the model expects tensor(float)");
   std::vector<Value> results = {Floats({3}, {0, 0, 0})};
   EXPECT_EQ(ErrorOf([&] { session.Run(std::vector<Value>{good, good}, results); }),
-            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]");
+            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]; give one that fits, or none");
   EXPECT_THAT(ToVector(session.Run(both, std::vector<Value>{good, good})[0]), ElementsAre(2, 4));  // still works
 }
 
@@ -150,17 +151,88 @@ TEST(Session, ListsConfigurationKeys) {
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("is 'maybe', expected true or false"));
 }
 
-TEST(Session, CancelStopsARun) {
+/// y = -slow(x), where slow waits until the run is cancelled.
+ModelBuilder SlowModel() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
   model.Node("Softsign", {"x"}, {"t"}, "slow");
   model.Node("Neg", {"t"}, {"y"}, "after");
+  return model;
+}
+
+void WaitForSlowKernel(int before) {
+  while (testing::Counters().slow_computes == before) std::this_thread::yield();
+}
+
+TEST(Session, CancelStopsARun) {
+  for (const ExecutionMode mode : {ExecutionMode::kSequential, ExecutionMode::kParallel}) {
+    SessionOptions on_toy = OnToy();
+    on_toy.execution_mode = mode;
+    const Session session = SlowModel().Session(on_toy);
+    RunOptions options;
+    const int before = testing::Counters().slow_computes;
+    std::thread canceller([&] {
+      WaitForSlowKernel(before);
+      options.Cancel();
+    });
+    std::vector<Value> results(1);
+    const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+    EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }), HasSubstr("Neg 'after': the run was cancelled"));
+    canceller.join();
+    EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }), HasSubstr("Softsign 'slow': the run was cancelled"));
+    EXPECT_TRUE(results[0].is_none());
+  }
+}
+
+TEST(Session, CancelStopsOnlyItsOwnRuns) {
+  const Session session = SlowModel().Session(OnToy());
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  const int before = testing::Counters().slow_computes;
+  RunOptions first, second;
+  std::atomic<int> cancelled = 0;
+  const auto run = [&](RunOptions& options) {
+    std::vector<Value> results(1);
+    EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }), HasSubstr("cancelled"));
+    ++cancelled;
+  };
+  std::thread one([&] { run(first); });
+  std::thread other([&] { run(second); });
+  while (testing::Counters().slow_computes < before + 2) std::this_thread::yield();
+  first.Cancel();
+  one.join();
+  EXPECT_EQ(cancelled, 1);
+  second.Cancel();
+  other.join();
+}
+
+TEST(Session, CancelStopsALoop) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  const std::vector<int64_t> trips = {std::numeric_limits<int64_t>::max()};
+  model.Constant("trips", {}, std::span<const int64_t>(trips));
+  auto& loop = model.Node("Loop", {"trips", "", "x"}, {"y"}, "loop");
+  auto* attribute = loop.add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(onnx::AttributeProto::GRAPH);
+  auto& body = *attribute->mutable_g();
+  body.set_name("body");
+  ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
+  ModelBuilder::Declare(body.add_input(), "again", ElementType::kBool, {});
+  ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {2});
+  ModelBuilder::AddNode(body, "Neg", {"v"}, {"w"}, "negate");
+  ModelBuilder::AddNode(body, "Identity", {"again"}, {"again_out"});
+  ModelBuilder::Declare(body.add_output(), "again_out", ElementType::kBool, {});
+  ModelBuilder::Declare(body.add_output(), "w", ElementType::kFloat, {2});
   const Session session = model.Session(OnToy());
   RunOptions options;
-  std::thread canceller([&] { options.Cancel(); });
+  const int before = testing::Counters().computes;
+  std::thread canceller([&] {
+    while (testing::Counters().computes < before + 10) std::this_thread::yield();
+    options.Cancel();
+  });
   std::vector<Value> results(1);
-  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
-  EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results, options); }), "Neg 'after': the run was cancelled");
+  EXPECT_THAT(ErrorOf([&] { session.Run(std::vector<Value>{Floats({2}, {1, 2})}, results, options); }),
+              ::testing::AllOf(HasSubstr("Loop 'loop': "), HasSubstr("the run was cancelled")));
   canceller.join();
 }
 
@@ -176,12 +248,17 @@ TEST(Session, WritesATrace) {
   bool node = false, load = false;
   for (const auto& event : trace) {
     node |= event["cat"] == "Node" && event["name"] == "Add 'sum'" && event["args"]["provider"] == "ToyExecutionProvider" &&
-            event["args"]["inputs"] == "float[2], float[2]";
+            event["args"]["inputs"] == "float[2], float[2]" && event["args"]["outputs"] == "float[2]";
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_GT(event["tid"], 0);
+    EXPECT_GE(event["dur"], 0);
     load |= event["cat"] == "Load" && event["name"] == "partition";
   }
   EXPECT_TRUE(node);
   EXPECT_TRUE(load);
   std::filesystem::remove(path);
+  options.profile_prefix = "/nonexistent/trace";
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("the profile cannot be written to /nonexistent/trace"));
 }
 
 TEST(Session, ManyThreadsRunAtOnce) {
