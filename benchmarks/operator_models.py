@@ -4,7 +4,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-F32, I64, BOOL, U8, I8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8, TensorProto.INT8
+F32, F64, F16 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16
+I64, I32, U8, I8, BOOL = TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8, TensorProto.BOOL
 rng = np.random.default_rng(0)
 
 
@@ -43,32 +44,64 @@ def boxes(count):
     return np.concatenate([corner, corner + rng.uniform(0.01, 0.2, (1, count, 2))], -1).astype(np.float32)
 
 
+def as_type(value, kind):
+    return value[0], kind
+
+
 IMAGE = ((1, 64, 112, 112), F32)
 TOKENS = ((8, 128, 768), F32)
+BYTES = ((1, 64, 112, 112), U8)
 SCORES = ((8, 12, 128, 128), F32)
 
 MODELS = {
     # elementwise
-    **{op: model(op, [TOKENS]) for op in ("Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Sqrt", "Abs", "Neg", "Floor", "Softplus",
-                                          "LeakyRelu", "Elu", "HardSwish", "Gelu", "Sin", "Cos", "Round", "Reciprocal", "Sign")},
-    "Log": model("Log", [((8, 128, 768), F32)]),
-    "Add same": model("Add", [TOKENS, TOKENS]),
+    **{op: model(op, [TOKENS]) for op in (
+        "Relu", "Sigmoid", "Tanh", "Exp", "Log", "Erf", "Sqrt", "Abs", "Neg", "Floor", "Ceil", "Round", "Reciprocal", "Sign", "Sin",
+        "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh", "Softplus", "Softsign", "LeakyRelu", "Elu", "Selu",
+        "Celu", "ThresholdedRelu", "HardSigmoid", "HardSwish", "Gelu", "Mish", "IsNaN", "IsInf")},
+    "Gelu tanh": model("Gelu", [TOKENS], approximate="tanh"),
+    **{f"{op} same": model(op, [TOKENS, TOKENS]) for op in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Greater", "Less",
+                                                            "GreaterOrEqual", "LessOrEqual", "Equal")},
+    **{f"{op} i64": model(op, [as_type(TOKENS, I64), as_type(TOKENS, I64)]) for op in ("Add", "Mul", "Equal", "Max", "BitwiseAnd")},
+    **{f"{op} i64 scalar": model(op, [as_type(TOKENS, I64)], [np.int64(7).reshape(())]) for op in ("Div", "Mod")},
+    **{f"{op} f16": model(op, [as_type(TOKENS, F16)] * count, opset=14) for op, count in (("Add", 2), ("Tanh", 1), ("Relu", 1))},
+    "Exp f64": model("Exp", [as_type(TOKENS, F64)]),
+    "Add i32": model("Add", [as_type(TOKENS, I32), as_type(TOKENS, I32)]),
+    "And": model("And", [as_type(TOKENS, BOOL), as_type(TOKENS, BOOL)]),
+    "Not": model("Not", [as_type(TOKENS, BOOL)]),
     "Add row": model("Add", [TOKENS], [weights(768)]),
     "Add channel": model("Add", [IMAGE], [weights(64, 1, 1)]),
+    "Mul column": model("Mul", [TOKENS], [weights(8, 128, 1)]),
+    "Mul outer": model("Mul", [((1024, 1), F32), ((1, 768), F32)]),
+    "Add bias of heads": model("Add", [SCORES], [weights(8, 1, 1, 128)]),
     "Mul scalar": model("Mul", [TOKENS], [np.float32(0.5).reshape(())]),
-    "Div same": model("Div", [TOKENS, TOKENS]),
-    "Pow 2": model("Pow", [TOKENS], [np.float32(2).reshape(())]),
-    "Max": model("Max", [TOKENS, TOKENS]),
+    "Sum 3": model("Sum", [TOKENS, TOKENS, TOKENS]),
+    "Mean 3": model("Mean", [TOKENS, TOKENS, TOKENS]),
+    **{f"Pow {y:g}": model("Pow", [TOKENS], [np.float32(y).reshape(())]) for y in (2, 3, 0.5, 1.7)},
     "Where": model("Where", [((8, 12, 128, 128), BOOL), SCORES], [np.float32(-1e9).reshape(())]),
-    "Greater": model("Greater", [TOKENS, TOKENS]),
+    "Where same": model("Where", [as_type(TOKENS, BOOL), TOKENS, TOKENS]),
     "Clip": model("Clip", [IMAGE], [np.float32(0), np.float32(6)]),
     "PRelu": model("PRelu", [IMAGE], [weights(64, 1, 1)]),
-    "Cast f32 i64": model("Cast", [TOKENS], to=I64),
-    "Cast i64 f32": model("Cast", [((8, 128, 768), I64)], to=F32),
-    "Cast u8 f32": model("Cast", [((8, 128, 768), U8)], to=F32),
-    "Cast f32 f16": model("Cast", [TOKENS], to=TensorProto.FLOAT16),
+    # conversions
+    **{f"Cast {names[a]} {names[b]}": model("Cast", [as_type(TOKENS, a)], to=b) for names in [
+        {F32: "f32", F64: "f64", F16: "f16", I64: "i64", I32: "i32", U8: "u8", I8: "i8", BOOL: "bool"}] for a, b in (
+        (F32, I64), (F32, I32), (F32, U8), (F32, BOOL), (F32, F16), (F32, F64), (I64, F32), (I64, I32), (I64, BOOL), (I32, F32),
+        (I32, I64), (U8, F32), (BOOL, F32), (BOOL, I64), (F16, F32), (F64, F32))},
     "QuantizeLinear": model("QuantizeLinear", [IMAGE], [np.float32(0.02), np.uint8(128)], opset=19),
-    "DequantizeLinear": model("DequantizeLinear", [((1, 64, 112, 112), U8)], [np.float32(0.02), np.uint8(128)], opset=19),
+    "QuantizeLinear i8": model("QuantizeLinear", [IMAGE], [np.float32(0.02), np.int8(0)], opset=19),
+    "QuantizeLinear channel": model("QuantizeLinear", [IMAGE], [np.abs(weights(64)) + 0.01, np.zeros(64, np.int8)], opset=19, axis=1),
+    "QuantizeLinear last": model("QuantizeLinear", [TOKENS], [np.abs(weights(768)) + 0.01, np.zeros(768, np.int8)], opset=19, axis=-1),
+    "QuantizeLinear blocks": model("QuantizeLinear", [((4096, 256), F32)], [np.abs(weights(4096, 8)) + 0.01], opset=21, axis=1,
+                                   block_size=32, output_dtype=TensorProto.INT4),
+    "QuantizeLinear f8": model("QuantizeLinear", [TOKENS], [np.float32(0.02)], opset=21, output_dtype=TensorProto.FLOAT8E4M3FN),
+    "DequantizeLinear": model("DequantizeLinear", [BYTES], [np.float32(0.02), np.uint8(128)], opset=19),
+    "DequantizeLinear i8": model("DequantizeLinear", [as_type(BYTES, I8)], [np.float32(0.02), np.int8(0)], opset=19),
+    "DequantizeLinear i32": model("DequantizeLinear", [as_type(BYTES, I32)], [np.float32(0.02)], opset=19),
+    "DequantizeLinear channel": model("DequantizeLinear", [BYTES], [np.abs(weights(64)), np.zeros(64, np.uint8)], opset=19, axis=1),
+    "DequantizeLinear last": model("DequantizeLinear", [as_type(TOKENS, U8)], [np.abs(weights(768)), np.zeros(768, np.uint8)],
+                                   opset=19, axis=-1),
+    "DequantizeLinear blocks": model("DequantizeLinear", [((4096, 256), I8)], [np.abs(weights(4096, 8))], opset=21, axis=1,
+                                     block_size=32),
     "DynamicQuantizeLinear": model("DynamicQuantizeLinear", [TOKENS], outputs=3),
     # reductions and normalizations
     "ReduceMean last": model("ReduceMean", [TOKENS], [ints(-1)]),

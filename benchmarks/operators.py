@@ -33,11 +33,12 @@ def time_ort(path, threads):
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(0)
     binding = session.io_binding()
-    kinds = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_, "tensor(uint8)": np.uint8}
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
+             "tensor(int32)": np.int32, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_}
     held = []
     for value in session.get_inputs():
         dtype = kinds[value.type]
-        array = random.uniform(-1, 1, value.shape).astype(dtype) if dtype == np.float32 else random.integers(0, 2, value.shape).astype(dtype)
+        array = random.uniform(-1, 1, value.shape).astype(dtype) if np.issubdtype(dtype, np.floating) else random.integers(0, 2, value.shape).astype(dtype)
         held.append(onnxruntime.OrtValue.ortvalue_from_numpy(array))
         binding.bind_ortvalue_input(value.name, held[-1])
     for value in session.get_outputs():

@@ -78,13 +78,17 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+/// Takes the plus sign that from_chars refuses; false where another sign follows it.
+bool SkipPlus(std::string_view& text) {
+  if (text.empty() || text.front() != '+') return true;
+  text.remove_prefix(1);
+  return text.empty() || (text.front() != '-' && text.front() != '+');
+}
+
 /// Decimal, or a word that from_chars knows in any case ("inf", "infinity", "nan").
 template <class F>
 bool ParseFloat(std::string_view text, F& value) {
-  if (!text.empty() && text.front() == '+') {
-    text.remove_prefix(1);
-    if (!text.empty() && (text.front() == '-' || text.front() == '+')) return false;
-  }
+  if (!SkipPlus(text)) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return false;
   if (error == std::errc::result_out_of_range) {
@@ -99,7 +103,7 @@ bool ParseFloat(std::string_view text, F& value) {
 template <class I>
 bool ParseInteger(std::string_view text, I& value) {
   std::string_view digits = text;
-  if (!digits.empty() && digits.front() == '+') digits.remove_prefix(1);
+  if (!SkipPlus(digits)) return false;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc{} && end == digits.data() + digits.size()) return true;
   double decimal;

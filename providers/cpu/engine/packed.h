@@ -2,6 +2,7 @@
 
 // Elements of 4 and 2 bits, as tensors hold them: packed, the first element in the low bits of its byte.
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -39,6 +40,21 @@ inline void StorePacked(uint8_t* bytes, int64_t i, uint8_t code) noexcept {
   byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((code & kMask) << shift));
 }
 
+/// The low kBits of each of eight bytes, next to each other in the low 8 * kBits bits, and back.
+template <int kBits>
+constexpr uint64_t Gather8(uint64_t codes) noexcept {
+  codes &= 0x0101010101010101u * ((1u << kBits) - 1);
+  codes = (codes | codes >> (8 - kBits)) & 0x0001000100010001u * ((1u << 2 * kBits) - 1);
+  codes = (codes | codes >> (16 - 2 * kBits)) & 0x0000000100000001u * ((1u << 4 * kBits) - 1);
+  return codes | codes >> (32 - 4 * kBits);
+}
+template <int kBits>
+constexpr uint64_t Spread8(uint64_t bits) noexcept {
+  bits = (bits | bits << (32 - 4 * kBits)) & 0x0000000100000001u * ((1u << 4 * kBits) - 1);
+  bits = (bits | bits << (16 - 2 * kBits)) & 0x0001000100010001u * ((1u << 2 * kBits) - 1);
+  return (bits | bits << (8 - kBits)) & 0x0101010101010101u * ((1u << kBits) - 1);
+}
+
 /// Elements [begin, begin + count) to one byte each; `sign_extend` for the signed integers.
 template <int kBits>
 void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend, uint8_t* out) noexcept {
@@ -48,6 +64,17 @@ void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend
   int64_t i = 0;
   for (; i < count && (begin + i) % kPerByte != 0; ++i) out[i] = extend(LoadPacked<kBits>(bytes, begin + i));
   const uint8_t* source = bytes + (begin + i) / kPerByte;
+  if constexpr (std::endian::native == std::endian::little) {
+    // Sign extension by ^ and -: no byte borrows from its neighbour, since the minuend's top bit is set meanwhile.
+    constexpr uint64_t kOnes = 0x0101010101010101u;
+    for (; i + 8 <= count; i += 8, source += kBits) {
+      uint64_t packed = 0;
+      std::memcpy(&packed, source, kBits);
+      const uint64_t codes = Spread8<kBits>(packed) ^ kOnes * sign;
+      const uint64_t extended = sign == 0 ? codes : ((codes | kOnes * 0x80u) - kOnes * sign) ^ kOnes * 0x80u;
+      std::memcpy(out + i, &extended, 8);
+    }
+  }
   for (; i + kPerByte <= count; i += kPerByte, ++source) {
     for (int k = 0; k < kPerByte; ++k) {
       out[i + k] = extend(static_cast<uint8_t>(*source >> (k * kBits)) & ((1 << kBits) - 1));
@@ -65,6 +92,14 @@ void Pack(const uint8_t* codes, int64_t begin, int64_t count, uint8_t* bytes) no
   int64_t i = 0;
   for (; i < count && (begin + i) % kPerByte != 0; ++i) StorePacked<kBits>(bytes, begin + i, codes[i]);
   uint8_t* target = bytes + (begin + i) / kPerByte;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; i + 8 <= count; i += 8, target += kBits) {
+      uint64_t word;
+      std::memcpy(&word, codes + i, 8);
+      const uint64_t packed = Gather8<kBits>(word);
+      std::memcpy(target, &packed, kBits);
+    }
+  }
   for (; i + kPerByte <= count; i += kPerByte, ++target) {
     int byte = 0;
     for (int k = 0; k < kPerByte; ++k) byte |= (codes[i + k] & kMask) << (k * kBits);

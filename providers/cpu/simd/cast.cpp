@@ -1,5 +1,6 @@
 #include "simd/cast.h"
 
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -20,7 +21,7 @@ namespace {
 template <class I, class F>
 inline I Truncate(F x) {
   constexpr F kLimit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
-  return x >= -kLimit && x < kLimit ? static_cast<I>(x) : std::numeric_limits<I>::min();
+  return std::abs(x) < kLimit ? static_cast<I>(x) : std::numeric_limits<I>::min();
 }
 
 template <class To, class From>

@@ -110,6 +110,23 @@ DequantizeLoop DequantizeLoopOf(ElementType type) {
   }
 }
 
+void Dequantize32(const int32_t* HWY_RESTRICT x, const float* HWY_RESTRICT scales, const int32_t* HWY_RESTRICT zeros,
+                  int64_t step, float* HWY_RESTRICT y, int64_t count) {
+  if (step != 0) {
+    for (int64_t i = 0; i < count; ++i) {
+      y[i] = static_cast<float>(static_cast<double>(x[i]) - static_cast<double>(zeros[i])) * scales[i];
+    }
+    return;
+  }
+  const float scale = *scales;
+  if (*zeros == 0) {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(x[i]) * scale;
+    return;
+  }
+  const double zero = *zeros;
+  for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) - zero) * scale;
+}
+
 void Divide(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
   if (step != 0) {
 #pragma GCC ivdep
@@ -151,11 +168,15 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 HWY_EXPORT(QuantizeLoopOf);
 HWY_EXPORT(DequantizeLoopOf);
+HWY_EXPORT(Dequantize32);
 HWY_EXPORT(Divide);
 HWY_EXPORT(MinMax);
 
 QuantizeLoop FindQuantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(QuantizeLoopOf)(type); }
 DequantizeLoop FindDequantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(DequantizeLoopOf)(type); }
+void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros, int64_t step, float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Dequantize32)(x, scales, zeros, step, y, count);
+}
 void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Divide)(x, scales, step, y, count);
 }

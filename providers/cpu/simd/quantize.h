@@ -23,6 +23,9 @@ QuantizeLoop FindQuantizeLoop(ElementType type);
 /// For float, int8, uint8, int16 and uint16; null for other types.
 DequantizeLoop FindDequantizeLoop(ElementType type);
 
+/// The same of int32, which float does not hold: the difference is exact.
+void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros, int64_t step, float* y, int64_t count);
+
 /// y = x / scale.
 void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count);
 

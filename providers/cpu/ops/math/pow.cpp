@@ -40,6 +40,26 @@ namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+/// ln(x) of x >= 0 that was a float: never subnormal.
+template <class D, class V>
+HWY_INLINE V LogOfFloat(D d, V x) {
+  const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  const V y = hn::IfThenElse(hn::Lt(x, infinity), vmath::LogOfNormal(d, x), x);  // infinity and NaN
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), y);
+}
+
+/// e^x with float's accuracy; beyond float's range anything that rounds to its infinity or zero.
+template <class D, class V>
+HWY_INLINE V ExpToFloat(D d, V x) {
+  constexpr double kC[] = {1.0,      1.0,       1.0 / 2,    1.0 / 6,    1.0 / 24,
+                           1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
+  // The operand order keeps NaN.
+  x = hn::Min(hn::Set(d, 130.0), hn::Max(hn::Set(d, -160.0), x));
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.4426950408889634074)));
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.69314718055994530942), x);
+  return hn::Mul(vmath::Polynomial(d, r, kC), vmath::Pow2(d, n));
+}
+
 /// x^y on doubles with float's accuracy, all special cases included.
 template <class D, class V>
 HWY_INLINE V PowDouble(D d, V x, V y) {
@@ -47,7 +67,7 @@ HWY_INLINE V PowDouble(D d, V x, V y) {
   const V one = hn::Set(d, 1.0);
   const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const V magnitude = hn::Abs(x);
-  V power = vmath::Exp(d, hn::Mul(y, vmath::Log(d, magnitude)));
+  V power = ExpToFloat(d, hn::Mul(y, LogOfFloat(d, magnitude)));
   const V half = hn::Mul(y, hn::Set(d, 0.5));
   const auto integral = hn::Eq(hn::Floor(y), y);  // infinities too
   const auto odd = hn::AndNot(hn::Eq(hn::Floor(half), half), integral);

@@ -29,11 +29,17 @@ class Variadic final : public Kernel {
               ElementTypeName(type_));
       if (i > 0 && !(input.shape() == shape)) shape = BroadcastShape(shape, input.shape());
     }
+    bool uniform = count == 2 && !kMean && !IsHalf(type_);
+    for (size_t i = 0; i < count; ++i) uniform = uniform && context.required_input(i).shape() == shape;
     Tensor* y = context.output(0, type_, shape);
     if (y == nullptr) return;
     const int64_t total = y->num_elements();
     if (total == 0) return;
     char* output = static_cast<char*>(y->mutable_raw());
+    if (uniform) {
+      const Operand operands[] = {{context.required_input(0).raw(), &shape, size_}, {context.required_input(1).raw(), &shape, size_}};
+      return BroadcastFlat(operands, 3, total, output, size_, loop_, nullptr, cost_ns_, context.threads());
+    }
     const double cost_ns = cost_ns_ * static_cast<double>(count) + (IsHalf(type_) ? 0.3 * static_cast<double>(count) : 0);
     context.threads().ParallelFor(total, cost_ns, [&](int64_t begin, int64_t end) {
       for (; begin < end; begin += kChunk) {

@@ -25,14 +25,6 @@ ElementType OutputType(const KernelInfo& info) {
   return info.input_type(1) == ElementType::kFloat8E8M0 ? ElementType::kFloat : info.input_type(1);
 }
 
-/// int32 does not fit float: the difference is exact, and rounded once.
-void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros, int64_t step, float* y, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t difference = static_cast<int64_t>(x[i]) - zeros[i * step];
-    y[i] = static_cast<float>(difference) * scales[i * step];
-  }
-}
-
 class DequantizeLinear final : public Kernel {
  public:
   explicit DequantizeLinear(const KernelInfo& info)
@@ -61,7 +53,8 @@ class DequantizeLinear final : public Kernel {
     } else {
       job.zeros = ReadZeroPoints(context, zero, x.type(), scale.num_elements());
     }
-    if (loop_ != nullptr && output_type_ == ElementType::kFloat) {
+    const bool direct = loop_ != nullptr || x.type() == ElementType::kInt32;
+    if (direct && output_type_ == ElementType::kFloat) {
       context.threads().ParallelFor(x.num_elements(), 0.25,
                                     [&](int64_t begin, int64_t end) { DequantizeBlock(job, begin, end); });
       return;
@@ -99,16 +92,15 @@ class DequantizeLinear final : public Kernel {
     const bool plain = output_type_ == ElementType::kFloat;
     const bool is_int32 = load_.from() == ElementType::kInt32;
     float* y = plain ? static_cast<float*>(job.y) + begin : results;
-    const char* x = static_cast<const char*>(job.x);
+    const char* x = reinterpret_cast<const char*>(loaded);
     DequantizeLoop loop = loop_;
-    int64_t size = BitWidth(load_.from()) / 8;
+    int64_t size = sizeof(float);
     if (loop == nullptr && !is_int32) {
       load_.Run(job.x, begin, loaded, 0, end - begin);
       loop = float_loop_;
-      size = sizeof(float);
-      x = reinterpret_cast<const char*>(loaded);
     } else {
-      x += begin * size;
+      size = BitWidth(load_.from()) / 8;
+      x = static_cast<const char*>(job.x) + begin * size;
     }
     for (int64_t i = begin; i < end;) {
       const ScaleRun run = job.layout.Run(i, end);
