@@ -331,14 +331,25 @@ void CheckIndexAttributes(const Node& node) {
   }
 }
 
+/// Before version 22 pools infer windows that start in the padding after the data, which no version computes.
+onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& schema) {
+  const bool is_pool = node.domain.empty() && (node.op_type == "MaxPool" || node.op_type == "AveragePool");
+  if (is_pool && node.FindAttribute("ceil_mode") != nullptr) {
+    return onnx::OpSchemaRegistry::Schema(node.op_type)->GetTypeAndShapeInferenceFunction();
+  }
+  return schema.GetTypeAndShapeInferenceFunction();
+}
+
 void GraphInference::InferNode(const Node& node) {
   CheckIndexAttributes(node);
   const onnx::OpSchema* schema = FindSchema(node);
   std::set<const Graph*> done;
   if (schema != nullptr) {
     NodeInference context(*this, node, *schema);
+    bool failed = true;
     try {
-      schema->GetTypeAndShapeInferenceFunction()(context);
+      InferenceOf(node, *schema)(context);
+      failed = false;
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
@@ -351,6 +362,7 @@ void GraphInference::InferNode(const Node& node) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       TypeInfo inferred = FromProto(*context.getOutputType(i));
+      if (failed) inferred.shape.reset();  // it may be half of one
       if (!IsComplete(inferred)) inferred = Merge(TypeByParameter(graph_, node, *schema, i), inferred);
       SetType(node.outputs[i], inferred);
     }

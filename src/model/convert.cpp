@@ -1,5 +1,6 @@
 #include "model/convert.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -258,10 +259,23 @@ void GraphConversion::AddNode(const NodeProto& proto, Scope& scope) {
       AttributeValue value = ConvertAttribute(attribute, scope);
       if (value.index() != 0) node.attributes.push_back({attribute.name(), std::move(value)});
     }
+    if (node.op_type == "Gradient" && node.domain == "ai.onnx.preview.training") NameTensors(node, scope);
     const NodeIndex index = graph.AddNode(std::move(node), scope.place);
     if (!graph.Subgraphs(index).empty()) graph.RefreshImplicitInputs(index);
   } catch (const Error& error) {
     throw error.At(Label(proto));
+  }
+}
+
+void GraphConversion::NameTensors(Node& node, Scope& scope) {
+  const auto rename = [&](std::string& name) {
+    const ValueIndex index = Resolve(name, scope);
+    if (index == kNone) Fail(ErrorCode::kInvalidGraph, "an attribute names '{}', which graph '{}' does not have", name, scope.graph.name());
+    name = scope.graph.value(index).name;
+  };
+  for (Attribute& attribute : node.attributes) {
+    if (auto* names = std::get_if<std::vector<std::string>>(&attribute.value)) std::for_each(names->begin(), names->end(), rename);
+    if (auto* name = std::get_if<std::string>(&attribute.value)) rename(*name);
   }
 }
 

@@ -72,6 +72,8 @@ class GraphConversion {
                      const std::unordered_map<std::string_view, const onnx::TypeProto*>& types);
   Tensor ConstantOf(const onnx::NodeProto& proto, Scope& scope);
   void AddNode(const onnx::NodeProto& proto, Scope& scope);
+  /// The names in a Gradient's attributes become those that the tensors have in the graph.
+  void NameTensors(Node& node, Scope& scope);
   void CheckAgainstSchema(const onnx::NodeProto& proto, Node& node, const Graph& graph) const;
   AttributeValue Bound(const onnx::AttributeProto& attribute, Scope& scope);
   std::shared_ptr<Graph> ConvertNested(const onnx::GraphProto& proto, Scope& scope);

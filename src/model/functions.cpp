@@ -7,6 +7,7 @@
 #include "graph/infer_types.h"
 #include "graph/schema.h"
 #include "model/convert.h"
+#include "model/gradient/differentiate.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -327,6 +328,7 @@ void ResolveGraph(Graph& graph, const KeepFunction& keep) {
   }
   graph.TopologicalOrder();
   InferTypes(graph);
+  DifferentiateGraph(graph);
   for (int round = 0; InlineRound(graph, keep, /*local=*/false); ++round) {
     if (round == kMostRounds) Fail(ErrorCode::kInvalidGraph, "operators' function bodies nest without end");
     InferTypes(graph);

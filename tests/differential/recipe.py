@@ -28,7 +28,7 @@ class Case:
     constants: dict = dataclasses.field(default_factory=dict)
     rtol: float = 1e-3
     atol: float = 1e-5
-    peer: str = "reference"  # or "ort": what computes the expected outputs
+    peer: object = "reference"  # or "ort", or a function of the inputs: what computes the expected outputs
     domains: dict = dataclasses.field(default_factory=dict)
     types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know: element type or TypeProto
     input_types: dict = dataclasses.field(default_factory=dict)  # TypeProto of inputs that are no tensors

@@ -1,0 +1,80 @@
+// Reductions, CumSum and TopK.
+
+#include "model/gradient/rules.h"
+
+namespace tessera::gradient {
+namespace {
+
+/// `t`, which has the output's shape, so that it broadcasts to the input.
+Term Spread(Step& s, Term t) {
+  if (s.attribute<int64_t>("keepdims", 1) != 0) return t;
+  Term axes;
+  if (s.has_attribute("axes")) {
+    axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
+  } else if (s.has_x(1)) {
+    axes = s.x(1);
+  }
+  return axes ? s.build.Call("Unsqueeze", {t, axes}) : t;  // without axes a scalar remains, or all stays as it is
+}
+
+void GiveExpanded(Step& s, Term gradient) { s.Give(0, s.build.Call("Expand", {gradient, s.build.ShapeOf(s.x())})); }
+
+/// How many elements one element of the output stands for.
+Term Count(Step& s) { return s.build.SizeOf(s.x(), s.dy().element) / s.build.SizeOf(s.y(), s.dy().element); }
+
+/// The same node for other data.
+Term ReduceLike(Step& s, Term x) {
+  const std::vector<Term> inputs = {x, s.x(1)};
+  return s.build.CopyOf(s.node(), inputs, 1, x.element)[0];
+}
+
+}  // namespace
+
+void ReduceSumRule(Step& s) { GiveExpanded(s, Spread(s, s.dy())); }
+void ReduceMeanRule(Step& s) { GiveExpanded(s, Spread(s, s.dy()) / Count(s)); }
+
+void ReduceExtremeRule(Step& s) {
+  const Term chosen = s.build.Cast(Equal(s.x(), Spread(s, s.y())), s.dy().element);
+  // Where several elements are the extreme one, they share.
+  Term axes = s.x(1);
+  if (s.has_attribute("axes")) axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
+  const Term count = s.build.Call("ReduceSum", {chosen, axes},
+                                  {Int("keepdims", s.attribute<int64_t>("keepdims", 1)),
+                                   Int("noop_with_empty_axes", s.attribute<int64_t>("noop_with_empty_axes", 0))});
+  s.Give(0, chosen * Spread(s, s.dy() / count));
+}
+
+void ReduceProdRule(Step& s) {
+  const Term x = s.x(), zero = s.build.Number(0, x.element), one = s.build.Number(1, x.element);
+  const Term is_zero = Equal(x, zero);
+  // The slope at an element is the product of the others: with one 0 among them all that product is not 0 only there, and
+  // with two nowhere. A factor of 2 for each 0 counts them.
+  const Term two = s.build.Number(2, x.element), others = s.build.Where(is_zero, one, x);
+  const Term zeros = ReduceLike(s, s.build.Where(is_zero, two, one));
+  const Term at_zero = s.build.Where(Equal(zeros, two), ReduceLike(s, others), zero);
+  s.Give(0, Spread(s, s.dy()) * s.build.Where(is_zero, Spread(s, at_zero), Spread(s, s.y()) / others));
+}
+
+void ReduceL1Rule(Step& s) { s.Give(0, Spread(s, s.dy()) * Apply("Sign", s.x())); }
+
+void ReduceL2Rule(Step& s) {
+  const Term zero = s.build.Number(0, s.dy().element);
+  s.Give(0, s.x() * Spread(s, s.build.Where(Equal(s.y(), zero), zero, s.dy() / s.y())));
+}
+
+void ReduceSumSquareRule(Step& s) { s.Give(0, s.x() * Spread(s, s.dy() * 2)); }
+void ReduceLogSumRule(Step& s) { GiveExpanded(s, Spread(s, s.dy() * Apply("Exp", -s.y()))); }
+void ReduceLogSumExpRule(Step& s) { s.Give(0, Spread(s, s.dy()) * Apply("Exp", s.x() - Spread(s, s.y()))); }
+
+void CumSumRule(Step& s) {
+  s.Give(0, s.build.Call("CumSum", {s.dy(), s.x(1)},
+                         {Int("exclusive", s.attribute<int64_t>("exclusive", 0)),
+                          Int("reverse", s.attribute<int64_t>("reverse", 0) == 0 ? 1 : 0)}));
+}
+
+void TopKRule(Step& s) {
+  s.Give(0, s.build.Call("ScatterElements", {s.build.ZerosLike(s.x()), s.y(1), s.dy()},
+                         {Int("axis", s.attribute<int64_t>("axis", -1))}));
+}
+
+}  // namespace tessera::gradient
