@@ -56,7 +56,7 @@ def forward_model(nodes, inputs, constants, result, opset):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
-def differences(nodes, inputs, constants, xs, opset, width=STEP):
+def differences(nodes, constants, xs, opset, width=STEP):
     """The peer: the slope of sum(y) along every element of every x."""
 
     def expected(inputs):
@@ -87,7 +87,7 @@ def gradient_case(rng, nodes, inputs, xs, result="f", constants=None, opset=21, 
     outputs = [f"d_{x}" for x in xs]
     node = helper.make_node("Gradient", xs, outputs, domain=DOMAIN, xs=xs, y="y")
     return Case(nodes + weighted + [node], inputs, outputs, opset, constants, rtol=rtol, atol=1e-5 if width == STEP else 1e-3, domains={DOMAIN: 1},
-                peer=differences(written + weighted, inputs, constants, xs, opset, width), types={o: onnx.TensorProto.DOUBLE for o in outputs})
+                peer=differences(written + weighted, constants, xs, opset, width), types={o: onnx.TensorProto.DOUBLE for o in outputs})
 
 
 def one(rng, op, inputs, xs=None, outputs=("f",), opset=21, **attributes):
@@ -344,7 +344,7 @@ def second(rng):
     nodes = first + [helper.make_node("Gradient", ["x"], ["dx"], domain=DOMAIN, xs=["x"], y="f")] + weighted
     nodes.append(helper.make_node("Gradient", ["x", "w"], ["ddx", "ddw"], domain=DOMAIN, xs=["x", "w"], y="y"))
     return Case(nodes, inputs, ["ddx", "ddw"], 21, constants, rtol=1e-4, atol=1e-5, domains={DOMAIN: 1},
-                peer=differences(written + weighted, inputs, constants, ["x", "w"], 21), types={o: onnx.TensorProto.DOUBLE for o in ("ddx", "ddw")})
+                peer=differences(written + weighted, constants, ["x", "w"], 21), types={o: onnx.TensorProto.DOUBLE for o in ("ddx", "ddw")})
 
 
 @recipe("GradientElsewhere")
@@ -354,5 +354,5 @@ def elsewhere(rng):
     nodes = [helper.make_node("Mul", ["x", "z"], ["h"]), helper.make_node("Sin", ["h"], ["y"]), helper.make_node("Neg", ["y"], ["unused"]),
              helper.make_node("Gradient", ["v", "z"], ["dv", "dz"], domain=DOMAIN, xs=["x", "z"], y="y")]
     forward = [helper.make_node("Mul", ["v", "z"], ["h"]), helper.make_node("Sin", ["h"], ["y"])]
-    return Case(nodes, inputs, ["dv", "dz"], 21, rtol=1e-4, atol=1e-5, domains={DOMAIN: 1}, peer=differences(forward, inputs, {}, ["v", "z"], 21),
+    return Case(nodes, inputs, ["dv", "dz"], 21, rtol=1e-4, atol=1e-5, domains={DOMAIN: 1}, peer=differences(forward, {}, ["v", "z"], 21),
                 types={o: onnx.TensorProto.DOUBLE for o in ("dv", "dz")})

@@ -23,6 +23,9 @@ constexpr Defect kDefects[] = {
     {"test_castlike_BFLOAT16_to_FLOAT_expanded", 0xb23408d2c521988f, kLikeShape},
     {"test_castlike_FLOAT_to_BFLOAT16", 0x41c9c8055240b91a, kLikeShape},
     {"test_castlike_FLOAT_to_BFLOAT16_expanded", 0xf872f002712f03e7, kLikeShape},
+    {"test_dft_inverse", 0x6d0f02778d667dc5,
+     "onnx 1.12 (Debian 12) computed the expected values in double, later releases in float: they differ by twice the "
+     "tolerance where terms cancel, and a float transform leaves what the later ones have"},
 };
 
 uint64_t Fnv1a(const std::filesystem::path& path) {
