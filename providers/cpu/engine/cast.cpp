@@ -90,9 +90,13 @@ void Store(ElementType type, const CastOptions& options, const void* in, void* t
       PackElements(type, &codes[0].bits, begin, count, to);
     } else {
       T* target = static_cast<T*>(to) + begin;
-      if constexpr (sizeof(T) == 2) ConvertFromFloat(values, target, count);
-      else if constexpr (std::is_same_v<T, Float8E8M0>) ConvertFromFloat(values, target, count, options.saturate, options.rounding);
-      else ConvertFromFloat(values, target, count, options.saturate);
+      if constexpr (sizeof(T) == 2) {
+        ConvertFromFloat(values, target, count);
+      } else if constexpr (std::is_same_v<T, Float8E8M0>) {
+        ConvertFromFloat(values, target, count, options.saturate, options.rounding);
+      } else {
+        ConvertFromFloat(values, target, count, options.saturate);
+      }
     }
   });
 }
@@ -146,7 +150,9 @@ void ElementCast::Run(const void* from, int64_t from_begin, void* to, int64_t to
     std::copy_n(static_cast<const std::string*>(from) + from_begin, count, static_cast<std::string*>(to) + to_begin);
     return;
   }
-  if (IsText(from_)) return ParseNumbers(static_cast<const std::string*>(from) + from_begin, count, to_, options_, to, to_begin);
+  if (IsText(from_)) {
+    return ParseNumbers(static_cast<const std::string*>(from) + from_begin, count, to_, options_, to, to_begin);
+  }
   if (IsText(to_)) return FormatNumbers(from_, from, from_begin, count, static_cast<std::string*>(to) + to_begin);
   const int64_t from_size = BitWidth(from_) / 8;  // 0: packed
   const int64_t to_size = BitWidth(to_) / 8;

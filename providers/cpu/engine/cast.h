@@ -17,7 +17,8 @@ struct CastOptions {
 };
 
 /// A conversion between two element types, chosen once. Source type, then a type of the language that holds its values
-/// exactly (float for the narrower floats, int8 and uint8 for the packed integers), the same for the target, then the target.
+/// exactly (float for the narrower floats, int8 and uint8 for the packed integers), the same for the target, then the
+/// target.
 class ElementCast {
  public:
   /// Throws Error for complex types.
@@ -29,8 +30,8 @@ class ElementCast {
   /// Time of one element on one core.
   double cost_ns() const noexcept { return cost_ns_; }
 
-  /// Elements [from_begin, from_begin + count) of the tensor at `from` to those from `to_begin` on of the tensor at `to`. Of a
-  /// packed target, `to_begin` is a multiple of 8. Both may be the same elements of one buffer where their sizes agree.
+  /// Elements [from_begin, from_begin + count) of the tensor at `from` to those from `to_begin` on of the tensor at `to`.
+  /// Of a packed target, `to_begin` is a multiple of 8. Both may be the same elements of one buffer where their sizes agree.
   void Run(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const;
 
  private:

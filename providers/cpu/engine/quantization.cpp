@@ -14,8 +14,8 @@ QuantizationLayout::QuantizationLayout(const Shape& x, const Shape& scales, int6
   count_ = view.count;
   inner_ = view.inner;
   if (block_size == 0) {
-    Require(scales.rank() == 1 && scales[0] == count_, "scale of shape {} for an input of shape {} along axis {}, expected [{}]",
-            scales.ToString(), x.ToString(), normalized, count_);
+    Require(scales.rank() == 1 && scales[0] == count_,
+            "scale of shape {} for an input of shape {} along axis {}, expected [{}]", scales.ToString(), x.ToString(), normalized, count_);
     return;
   }
   block_ = block_size;
@@ -42,7 +42,8 @@ const float* ReadZeroPoints(KernelContext& context, const Tensor* zeros, Element
   Require(zeros->type() == type, "zero point is tensor({}), expected tensor({})", ElementTypeName(zeros->type()),
           ElementTypeName(type));
   const int64_t count = zeros->num_elements();
-  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape().ToString(), scale_count);
+  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape().ToString(),
+          scale_count);
   ElementCast(type, ElementType::kFloat).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
   if (count < scale_count) std::fill(values.begin() + 1, values.end(), values[0]);
   return values.data();

@@ -51,7 +51,8 @@ void Loop(const void* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = Convert<To>(x[i]);
 }
 
-// AVX2 has no conversion between floats and int64. Within 2^51, adding 1.5 * 2^52 to a double leaves the integer in its bits.
+// AVX2 has no conversion between floats and int64. Within 2^51, adding 1.5 * 2^52 to a double leaves the integer in its
+// bits.
 #if HWY_TARGET == HWY_AVX2
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr double kMagic = 0x1.8p52;

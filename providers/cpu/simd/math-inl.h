@@ -221,7 +221,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
   const V one = hn::Set(d, T(1));
   if constexpr (kIsFloat<D>) {
     // As ExpNormal, a little shorter: 3 ulp are enough here.
-    constexpr float kC[] = {1.0f, 1.0f, 0.499992311000824f, 0.16667114198207855f, 0.041890114545822144f, 0.008312525227665901f};
+    constexpr float kC[] = {1.0f, 1.0f, 0.499992311000824f, 0.16667114198207855f, 0.041890114545822144f,
+                            0.008312525227665901f};
     const hn::RebindToUnsigned<D> du;
     const V magic = hn::Set(d, 12582912.0f);
     const V bounded = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 40.0f), x));

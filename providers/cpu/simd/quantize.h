@@ -8,8 +8,8 @@
 
 namespace tessera::cpu {
 
-/// y = clamp(round(x / scale) + zero), NaN as `low`; one byte or two for each y. A null `scales` stands for 1. Both advance by
-/// `step` (0 or 1) for each element.
+/// y = clamp(round(x / scale) + zero), NaN as `low`; one byte or two for each y. A null `scales` stands for 1. Both advance
+/// by `step` (0 or 1) for each element.
 using QuantizeLoop = void (*)(const float* x, const float* scales, const float* zeros, int64_t step, float low, float high,
                               void* y, int64_t count);
 

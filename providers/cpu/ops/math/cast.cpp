@@ -28,8 +28,8 @@ CastOptions ReadOptions(const KernelInfo& info) {
   CastOptions options;
   options.saturate = info.attribute<int64_t>("saturate", 1) != 0;
   const std::string mode = info.attribute<std::string>("round_mode", "up");
-  Require(mode == "up" || mode == "down" || mode == "nearest", "attribute 'round_mode' is '{}', expected up, down or nearest",
-          mode);
+  Require(mode == "up" || mode == "down" || mode == "nearest",
+          "attribute 'round_mode' is '{}', expected up, down or nearest", mode);
   options.rounding = mode == "up" ? ScaleRounding::kUp : mode == "down" ? ScaleRounding::kDown : ScaleRounding::kNearest;
   return options;
 }
@@ -94,7 +94,9 @@ class BitCast final : public Kernel {
 }  // namespace
 
 void RegisterCast(KernelRegistry& registry) { registry.Add(Op("Cast").Versions(1).InPlace(0, 0).Make<Cast>()); }
-void RegisterCastLike(KernelRegistry& registry) { registry.Add(Op("CastLike").Versions(15).InPlace(0, 0).Make<CastLike>()); }
+void RegisterCastLike(KernelRegistry& registry) {
+  registry.Add(Op("CastLike").Versions(15).InPlace(0, 0).Make<CastLike>());
+}
 void RegisterBitCast(KernelRegistry& registry) { registry.Add(Op("BitCast").Versions(26).Alias(0, 0).Make<BitCast>()); }
 
 }  // namespace tessera::cpu

@@ -84,7 +84,8 @@ struct PowOf {
   HWY_INLINE V operator()(D d, V x, V y) const {
     const hn::Half<D> half;
     const hn::RepartitionToWide<D> wide;
-    const auto low = PowDouble(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x)), hn::PromoteTo(wide, hn::LowerHalf(half, y)));
+    const auto low =
+        PowDouble(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x)), hn::PromoteTo(wide, hn::LowerHalf(half, y)));
     const auto high =
         PowDouble(wide, hn::PromoteTo(wide, hn::UpperHalf(half, x)), hn::PromoteTo(wide, hn::UpperHalf(half, y)));
     return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));

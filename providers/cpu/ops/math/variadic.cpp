@@ -37,7 +37,8 @@ class Variadic final : public Kernel {
     if (total == 0) return;
     char* output = static_cast<char*>(y->mutable_raw());
     if (uniform) {
-      const Operand operands[] = {{context.required_input(0).raw(), &shape, size_}, {context.required_input(1).raw(), &shape, size_}};
+      const Operand operands[] = {{context.required_input(0).raw(), &shape, size_},
+                                  {context.required_input(1).raw(), &shape, size_}};
       return BroadcastFlat(operands, 3, total, output, size_, loop_, nullptr, cost_ns_, context.threads());
     }
     const double cost_ns = cost_ns_ * static_cast<double>(count) + (IsHalf(type_) ? 0.3 * static_cast<double>(count) : 0);

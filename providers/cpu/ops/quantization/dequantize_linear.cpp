@@ -35,7 +35,8 @@ class DequantizeLinear final : public Kernel {
         loop_(FindDequantizeLoop(info.input_type(0))),
         float_loop_(FindDequantizeLoop(ElementType::kFloat)),
         store_(ElementType::kFloat, output_type_) {
-    Require(kFloats.contains(output_type_), "output is tensor({}), expected a type of float", ElementTypeName(output_type_));
+    Require(kFloats.contains(output_type_), "output is tensor({}), expected a type of float",
+            ElementTypeName(output_type_));
   }
 
   void Compute(KernelContext& context) override {

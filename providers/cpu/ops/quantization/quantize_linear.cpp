@@ -1,5 +1,5 @@
-// QuantizeLinear (10: one scale; 13: and one for each index of an axis; 19: float8; 21: blocks, output_dtype; 23: precision;
-// 24, 25, 28: more types).
+// QuantizeLinear (10: one scale; 13: and one for each index of an axis; 19: float8; 21: blocks, output_dtype; 23:
+// precision; 24, 25, 28: more types).
 
 #include <algorithm>
 

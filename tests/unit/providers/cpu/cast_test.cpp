@@ -69,13 +69,14 @@ TEST(ElementCast, PackedTypesStartAnywhere) {
 }
 
 TEST(ElementCast, TextIsShortestAndReadsBack) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ((Cast<float, std::string>({0.1f, 3.0f, -0.0f, 123456.79f, 1e-7f, 1e20f, 314.25f})),
             (std::vector<std::string>{"0.1", "3.0", "-0.0", "123456.79", "1e-07", "1e+20", "314.25"}));
   EXPECT_EQ((Cast<double, std::string>({1e15, -0.25, 1e16})),
             (std::vector<std::string>{"1000000000000000.0", "-0.25", "1e+16"}));
   EXPECT_EQ((Cast<Float16, std::string>({Float16(0.1f), Float16(65504.0f)})), (std::vector<std::string>{"0.1", "65500.0"}));
   EXPECT_EQ((Cast<std::string, float>({" 1e-5 ", "+INF", "-inf", "3.14"})),
-            (std::vector<float>{1e-5f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), 3.14f}));
+            (std::vector<float>{1e-5f, kInfinity, -kInfinity, 3.14f}));
   EXPECT_TRUE(std::isnan(Cast<std::string, double>({"NaN"})[0]));
   EXPECT_EQ((Cast<std::string, int32_t>({"100.5", "-7", "1e3"})), (std::vector<int32_t>{100, -7, 1000}));
   EXPECT_EQ((Cast<std::string, uint64_t>({"18446744073709551615"})), (std::vector<uint64_t>{~uint64_t{0}}));
