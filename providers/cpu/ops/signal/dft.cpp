@@ -21,8 +21,7 @@ struct Layout {
 
 template <class T>
 class Dft final : public Kernel {
-  // Bins that cancel out are wanted to be zero, as by the reference, which computes in double; float would leave 1e-7.
-  using F = double;
+  using F = SignalNumber<T>;
 
  public:
   explicit Dft(const KernelInfo& info)
