@@ -1,20 +1,15 @@
 #include "device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <iterator>
 
 #include "base/check.h"
 #include "sources.h"
 
 namespace tessera::opencl {
 namespace {
+
+constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 
 template <class Get>
 std::string InfoString(Get get) {
@@ -46,6 +41,7 @@ bool HasExtension(const std::string& extensions, std::string_view name) {
 
 Capabilities Probe(cl_device_id id) {
   Capabilities c;
+  c.platform = PlatformString(DeviceValue<cl_platform_id>(id, CL_DEVICE_PLATFORM), CL_PLATFORM_VERSION);
   c.name = DeviceString(id, CL_DEVICE_NAME);
   c.vendor = DeviceString(id, CL_DEVICE_VENDOR);
   c.version = DeviceString(id, CL_DEVICE_VERSION);
@@ -79,11 +75,28 @@ std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type t
   return found;
 }
 
+std::string WhyNoDevice() {
+  cl_uint count = 0;
+  const cl_int status = clGetPlatformIDs(0, nullptr, &count);
+  if (status == CL_SUCCESS && count > 0) return fmt::format("none of the {} installed platforms has one", count);
+  return fmt::format("no platform is installed (clGetPlatformIDs gives {})", status);
+}
+
 cl_device_type TypeFromName(std::string_view name) {
   if (name == "gpu") return CL_DEVICE_TYPE_GPU;
   if (name == "cpu") return CL_DEVICE_TYPE_CPU;
   if (name == "accelerator") return CL_DEVICE_TYPE_ACCELERATOR;
   return CL_DEVICE_TYPE_ALL;
+}
+
+/// Nothing where the driver has none to give.
+std::vector<std::byte> BinaryOf(cl_program program) {
+  size_t size = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS) return {};
+  std::vector<std::byte> bytes(size);
+  auto* data = reinterpret_cast<unsigned char*>(bytes.data());
+  if (size == 0 || clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return {};
+  return bytes;
 }
 
 std::string Option(const ProviderOptions& options, std::string_view name) {
@@ -108,8 +121,10 @@ std::vector<std::string> DescribeDevices() {
 }
 
 std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
-  static std::mutex mutex;
-  static std::map<std::pair<cl_device_id, std::string>, std::weak_ptr<Device>> open;
+  // Devices stay open: the programs that they hold are worth more than their contexts. Never destroyed, because drivers may
+  // have been unloaded by then.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& open = *new std::map<std::pair<cl_device_id, std::string>, std::shared_ptr<Device>>;
   const std::string type = Option(options, "device_type"), platform = Option(options, "platform");
   const std::string number = Option(options, "device_id"), cache = Option(options, "program_cache_path");
   size_t index = 0;
@@ -119,19 +134,19 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   std::stable_partition(devices.begin(), devices.end(),
                         [](const auto& d) { return (DeviceValue<cl_device_type>(d.second, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0; });
   if (index >= devices.size()) {
+    const std::vector<std::string> known = DescribeDevices();
+    if (known.empty()) Fail(ErrorCode::kEpFail, "there is no OpenCL device: {}", WhyNoDevice());
     Fail(ErrorCode::kEpFail, "there is no OpenCL device {} of type '{}' on platform '{}'; found: {}", index, type, platform,
-         fmt::join(DescribeDevices(), "; "));
+         fmt::join(known, "; "));
   }
   const std::lock_guard lock(mutex);
   auto& held = open[{devices[index].second, cache}];
-  if (auto device = held.lock()) return device;
-  std::shared_ptr<Device> device(new Device(devices[index].first, devices[index].second, cache));
-  held = device;
-  return device;
+  if (held == nullptr) held.reset(new Device(devices[index].first, devices[index].second, cache));
+  return held;
 }
 
-Device::Device(cl_platform_id platform, cl_device_id id, std::filesystem::path cache)
-    : id_(id), cache_(std::move(cache)), capabilities_(Probe(id)) {
+Device::Device(cl_platform_id platform, cl_device_id id, const std::string& cache_folder)
+    : id_(id), cache_(cache_folder), capabilities_(Probe(id)) {
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform), 0};
   cl_int status = CL_SUCCESS;
   context_ = Context(clCreateContext(properties, 1, &id_, nullptr, nullptr, &status));
@@ -145,8 +160,16 @@ Queue Device::CreateQueue(bool profiling) const {
   return queue;
 }
 
+Buffer Device::BufferOf(const void* data, size_t bytes) const {
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(data), &status));
+  Check(status, "clCreateBuffer");
+  return buffer;
+}
+
 ClKernel Device::CreateKernel(std::string_view source, const std::string& defines, const char* name) {
-  const std::string text = defines + std::string(KernelSource(source));
+  const std::string text =
+      fmt::format("{}{}#define KERNEL_{}\n{}", KernelSource("prelude"), defines, name, KernelSource(source));
   const std::lock_guard lock(mutex_);
   auto program = programs_.find(text);
   if (program == programs_.end()) program = programs_.emplace(text, Build(text)).first;
@@ -157,62 +180,37 @@ ClKernel Device::CreateKernel(std::string_view source, const std::string& define
 }
 
 Program Device::Build(const std::string& source) {
-  const std::filesystem::path path = CachePath(source);
-  if (!path.empty()) {
-    Program cached = LoadBinary(path);
+  const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version,
+                                      capabilities_.driver, kBuildOptions, source);
+  if (const auto binary = cache_.Load(key)) {
+    Program cached = FromBinary(*binary);
     if (cached.get() != nullptr) return cached;
   }
   cl_int status = CL_SUCCESS;
   const char* text = source.c_str();
   Program program(clCreateProgramWithSource(context(), 1, &text, nullptr, &status));
   Check(status, "clCreateProgramWithSource");
-  if (clBuildProgram(program.get(), 1, &id_, "-cl-std=CL1.2", nullptr, nullptr) != CL_SUCCESS) {
+  if (clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr) != CL_SUCCESS) {
     const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
       return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
     });
     Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: {}", capabilities_.name, log);
   }
-  if (!path.empty()) StoreBinary(program.get(), path);
+  if (cache_.enabled()) {
+    if (const std::vector<std::byte> binary = BinaryOf(program.get()); !binary.empty()) cache_.Store(key, binary);
+  }
   return program;
 }
 
-std::filesystem::path Device::CachePath(const std::string& source) const {
-  if (cache_.empty()) return {};
-  const size_t key = std::hash<std::string>{}(capabilities_.name + '\n' + capabilities_.version + '\n' + capabilities_.driver + '\n' + source);
-  return cache_ / fmt::format("{:016x}.clbin", key);
-}
-
-Program Device::LoadBinary(const std::filesystem::path& path) const {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t size = bytes.size();
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+Program Device::FromBinary(std::span<const std::byte> binary) const {
+  const size_t size = binary.size();
+  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   cl_int binary_status = CL_SUCCESS, status = CL_SUCCESS;
   Program program(clCreateProgramWithBinary(context(), 1, &id_, &size, &data, &binary_status, &status));
-  // A damaged or foreign file is simply built anew.
+  // What the driver does not accept any more is simply built anew.
   if (status != CL_SUCCESS || binary_status != CL_SUCCESS) return {};
-  if (clBuildProgram(program.get(), 1, &id_, "", nullptr, nullptr) != CL_SUCCESS) return {};
+  if (clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr) != CL_SUCCESS) return {};
   return program;
-}
-
-void Device::StoreBinary(cl_program program, const std::filesystem::path& path) const {
-  size_t size = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || size == 0) return;
-  std::vector<unsigned char> bytes(size);
-  unsigned char* data = bytes.data();
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
-  // Another process must see the whole file or none: written aside, then renamed.
-  static std::atomic<int> count = 0;
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path aside = path.string() + fmt::format(".{}.{}", getpid(), count++);
-  {
-    std::ofstream file(aside, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(size));
-    if (!file) return;
-  }
-  std::filesystem::rename(aside, path, error);
 }
 
 }  // namespace tessera::opencl

@@ -2,14 +2,16 @@
 
 #include <CL/cl.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "program_cache.h"
 #include "tessera/execution_provider.h"
 
 namespace tessera::opencl {
@@ -41,9 +43,19 @@ using Queue = Owned<cl_command_queue, clReleaseCommandQueue>;
 using Program = Owned<cl_program, clReleaseProgram>;
 using ClKernel = Owned<cl_kernel, clReleaseKernel>;
 
+class Buffer : public Owned<cl_mem, clReleaseMemObject> {
+ public:
+  using Owned::Owned;
+  /// One more reference of the same buffer.
+  Buffer Retained() const {
+    clRetainMemObject(get());
+    return Buffer(get());
+  }
+};
+
 /// What the device can do beyond OpenCL 1.2's core.
 struct Capabilities {
-  std::string name, vendor, version, driver;
+  std::string platform, name, vendor, version, driver;
   bool is_gpu = false;
   bool fp64 = false;
   bool fp16 = false;
@@ -54,7 +66,7 @@ struct Capabilities {
   cl_ulong local_bytes = 0;
 };
 
-/// A device with its context and its compiled programs. Shared by every session that picks the same device.
+/// A device with its context and its compiled programs. Shared by every session that picks the same device, and never closed.
 class Device {
  public:
   /// The device that the options name: by platform (part of its name), type ("gpu", "cpu", "accelerator", "any") and number.
@@ -66,19 +78,20 @@ class Device {
   cl_device_id id() const noexcept { return id_; }
   Queue CreateQueue(bool profiling) const;
 
-  /// A kernel of ops/`source`.cl compiled with `defines` ("#define T float\n...") before it. Programs are kept in memory and,
-  /// with a cache folder, as binaries on disk.
+  /// A new buffer with a copy of `bytes` bytes at `data`, made without waiting for any queue.
+  Buffer BufferOf(const void* data, size_t bytes) const;
+
+  /// Kernel `name` of ops/`source`.cl, compiled after ops/prelude.cl and `defines`, which end in KERNEL_name. Programs are kept
+  /// in memory and, with a cache folder, as binaries on disk.
   ClKernel CreateKernel(std::string_view source, const std::string& defines, const char* name);
 
  private:
-  Device(cl_platform_id platform, cl_device_id id, std::filesystem::path cache);
+  Device(cl_platform_id platform, cl_device_id id, const std::string& cache_folder);
   Program Build(const std::string& source);
-  std::filesystem::path CachePath(const std::string& source) const;
-  Program LoadBinary(const std::filesystem::path& path) const;
-  void StoreBinary(cl_program program, const std::filesystem::path& path) const;
+  Program FromBinary(std::span<const std::byte> binary) const;
 
   cl_device_id id_;
-  std::filesystem::path cache_;
+  ProgramCache cache_;
   Capabilities capabilities_;
   Context context_;
   std::mutex mutex_;

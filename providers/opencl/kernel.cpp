@@ -1,11 +1,19 @@
 #include "kernel.h"
 
-namespace tessera::opencl {
+#include <algorithm>
 
-const char* TypeName(ElementType type) {
+namespace tessera::opencl {
+namespace {
+
+constexpr size_t kGroup = 256;
+
+/// OpenCL C's name of the type that an element is stored as.
+const char* StoredName(ElementType type) {
   switch (type) {
     case ElementType::kFloat:
       return "float";
+    case ElementType::kDouble:
+      return "double";
     case ElementType::kInt8:
       return "char";
     case ElementType::kUInt8:
@@ -14,8 +22,6 @@ const char* TypeName(ElementType type) {
     case ElementType::kInt16:
       return "short";
     case ElementType::kUInt16:
-    case ElementType::kFloat16:
-    case ElementType::kBFloat16:
       return "ushort";
     case ElementType::kInt32:
       return "int";
@@ -24,14 +30,102 @@ const char* TypeName(ElementType type) {
     case ElementType::kInt64:
       return "long";
     case ElementType::kUInt64:
-    case ElementType::kDouble:
       return "ulong";
     default:
-      Fail(ErrorCode::kNotImplemented, "OpenCL kernels have no element type {}", ElementTypeName(type));
+      Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not compute in {}", ElementTypeName(type));
   }
 }
 
+std::string Plain(char name, const char* type, const char* stored_value) {
+  return fmt::format(
+      "#define T{0} {1}\n#define GET_{0}(p, i) (((__global const {1}*)(p))[i])\n"
+      "#define PUT_{0}(p, i, v) (((__global {1}*)(p))[i] = ({1})({2}))\n",
+      name, type, stored_value);
+}
+
+}  // namespace
+
+std::string Computed(char name, ElementType type) {
+  std::string text;
+  if (type == ElementType::kFloat16) {
+    text = fmt::format(
+        "#define T{0} float\n#define GET_{0}(p, i) vload_half((i), (__global const half*)(p))\n"
+        "#define PUT_{0}(p, i, v) vstore_half_rte((float)(v), (i), (__global half*)(p))\n",
+        name);
+  } else if (type == ElementType::kBFloat16) {
+    text = fmt::format(
+        "#define T{0} float\n#define GET_{0}(p, i) load_bfloat16((__global const ushort*)(p), (i))\n"
+        "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n",
+        name);
+  } else {
+    text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v");
+  }
+  if (kReals.contains(type)) {
+    text += fmt::format("#define REAL_{}\n", name);
+    if (name == 'A' || name == 'X') text += type == ElementType::kDouble ? "#define R(x) x\n" : "#define R(x) x##f\n";
+  }
+  return text + fmt::format("#define W{} {}\n", name, BitWidth(type) == 64 ? "ulong" : "uint");
+}
+
+std::string Moved(char name, ElementType type) {
+  switch (BitWidth(type)) {
+    case 8:
+      return Plain(name, "uchar", "v");
+    case 16:
+      return Plain(name, "ushort", "v");
+    case 32:
+      return Plain(name, "uint", "v");
+    case 64:
+      return Plain(name, "ulong", "v");
+    case 128:
+      return Plain(name, "ulong2", "v");
+    default:
+      Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not move {}", ElementTypeName(type));
+  }
+}
+
+void Strided::Coalesce() {
+  size_t kept = 0;
+  for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
+    if (dims[i] == 1) continue;
+    const bool merges = kept > 0 && a[kept - 1] == a[i] * dims[i] && b[kept - 1] == b[i] * dims[i] && c[kept - 1] == c[i] * dims[i];
+    const size_t to = merges ? kept - 1 : kept;
+    dims[to] = merges ? dims[to] * dims[i] : dims[i];
+    a[to] = a[i];
+    b[to] = b[i];
+    c[to] = c[i];
+    if (!merges) ++kept;
+  }
+  if (kept == 0) {
+    dims[0] = 1;
+    a[0] = b[0] = c[0] = 0;
+    kept = 1;
+  }
+  rank = static_cast<cl_int>(kept);
+}
+
+Strided Block(const Shape& shape) {
+  Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
+  Strided block;
+  block.rank = static_cast<cl_int>(shape.rank());
+  std::copy(shape.begin(), shape.end(), block.dims.begin());
+  return block;
+}
+
+std::array<cl_long, kMostDims> RowMajor(const Shape& shape) {
+  Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
+  std::array<cl_long, kMostDims> strides{};
+  cl_long stride = 1;
+  for (size_t i = shape.rank(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
 std::array<cl_long, kMostDims> BroadcastStrides(const Shape& shape, const Shape& result) {
+  Require(shape.rank() <= result.rank() && result.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}",
+          std::max(shape.rank(), result.rank()), kMostDims);
   std::array<cl_long, kMostDims> strides{};
   cl_long stride = 1;
   for (size_t i = shape.rank(); i-- > 0;) {
@@ -41,27 +135,47 @@ std::array<cl_long, kMostDims> BroadcastStrides(const Shape& shape, const Shape&
   return strides;
 }
 
+size_t Axis(int64_t axis, size_t rank) {
+  const auto r = static_cast<int64_t>(rank);
+  Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
+  return static_cast<size_t>(axis < 0 ? axis + r : axis);
+}
+
+Shape HostIntegers(const Tensor& tensor) {
+  Require(tensor.shape().rank() <= 1, "sizes or axes are {}; one dimension is expected", tensor.shape().ToString());
+  if (tensor.is(ElementType::kInt64)) return Shape(tensor.values<int64_t>());
+  Require(tensor.is(ElementType::kInt32), "sizes or axes are tensor({})", ElementTypeName(tensor.type()));
+  Shape integers;
+  for (const int32_t value : tensor.values<int32_t>()) integers.Append(value);
+  return integers;
+}
+
+Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name)
+    : kernel_(device.CreateKernel(source, defines, name)) {
+  size_t most = kGroup;
+  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr),
+        "clGetKernelWorkGroupInfo");
+  group_ = std::clamp<size_t>(most, 1, kGroup);
+}
+
 void Launchable::Set(cl_uint& index, const Tensor& tensor) {
-  const BufferRange range = DeviceAllocator::Find(tensor.raw());
-  const cl_ulong offset = range.offset;
-  Check(clSetKernelArg(kernel_.get(), index++, sizeof(cl_mem), &range.buffer), "clSetKernelArg");
-  Check(clSetKernelArg(kernel_.get(), index++, sizeof offset, &offset), "clSetKernelArg");
+  Set(index, tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()));
 }
 
 void Launchable::Set(cl_uint& index, const Tensor* tensor) {
   if (tensor != nullptr) return Set(index, *tensor);
-  const cl_ulong offset = 0;
-  Check(clSetKernelArg(kernel_.get(), index++, sizeof(cl_mem), nullptr), "clSetKernelArg");
+  Set(index, BufferRange{});
+}
+
+void Launchable::Set(cl_uint& index, const BufferRange& range) {
+  const cl_ulong offset = range.offset;
+  Check(clSetKernelArg(kernel_.get(), index++, sizeof(cl_mem), range.buffer == nullptr ? nullptr : &range.buffer), "clSetKernelArg");
   Check(clSetKernelArg(kernel_.get(), index++, sizeof offset, &offset), "clSetKernelArg");
 }
 
 void Launchable::Enqueue(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local) {
-  const bool sized = local[0] != 0;
-  if (sized) {
-    for (size_t i = 0; i < 3; ++i) global[i] = (global[i] + local[i] - 1) / local[i] * local[i];
-  }
   auto* queue = static_cast<cl_command_queue>(context.stream()->native_handle());
-  Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), sized ? local.data() : nullptr, 0, nullptr, nullptr),
+  Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr),
         "clEnqueueNDRangeKernel");
 }
 

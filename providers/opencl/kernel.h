@@ -16,20 +16,29 @@ namespace tessera::opencl {
 /// The device of the provider that a kernel is made for.
 Device& DeviceOf(const KernelInfo& info);
 
-/// OpenCL C's name of an element type that kernels compute in: "float", "long"; bool is stored as uchar.
-const char* TypeName(ElementType type);
-
-inline constexpr TypeSet kFloat32 = {ElementType::kFloat};
-inline constexpr TypeSet kDeviceNumbers = {ElementType::kFloat, ElementType::kInt32, ElementType::kInt64, ElementType::kUInt8,
-                                           ElementType::kInt8,  ElementType::kUInt32, ElementType::kUInt64, ElementType::kInt16,
-                                           ElementType::kUInt16};
+/// Floating point types; halves are computed in float, double needs a device with fp64.
+inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kDouble};
+inline constexpr TypeSet kSigned = {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64};
+inline constexpr TypeSet kUnsigned = {ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32, ElementType::kUInt64};
+inline constexpr TypeSet kIntegers = kSigned | kUnsigned;
+inline constexpr TypeSet kNumbers = kReals | kIntegers;
 /// Types that are only moved: by their width.
-inline constexpr TypeSet kMovable = kDeviceNumbers | TypeSet{ElementType::kBool, ElementType::kDouble, ElementType::kFloat16,
-                                                             ElementType::kBFloat16};
+inline constexpr TypeSet kMovable =
+    kNumbers | TypeSet{ElementType::kBool,         ElementType::kComplex64,    ElementType::kComplex128,
+                       ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2,   ElementType::kFloat8E4M3FNUZ,
+                       ElementType::kFloat8E8M0,   ElementType::kFloat8E5M2FNUZ, ElementType::kFloat6E2M3,
+                       ElementType::kFloat6E3M2};
+
+/// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the unsigned
+/// type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), REAL_ for floating point. Of A and X also
+/// R(number), a literal of T_.
+std::string Computed(char name, ElementType type);
+/// T_, GET_ and PUT_ for elements that are moved by their width.
+std::string Moved(char name, ElementType type);
 
 inline constexpr size_t kMostDims = 8;
 
-/// Up to kMostDims sizes and strides, passed by value; the same struct stands in ops/strided.cl and ops/elementwise.cl.
+/// Up to kMostDims sizes and strides, passed by value; the same struct stands in ops/prelude.cl.
 struct Strided {
   cl_int rank = 0;
   cl_int padding = 0;
@@ -37,20 +46,31 @@ struct Strided {
   std::array<cl_long, kMostDims> a{};
   std::array<cl_long, kMostDims> b{};
   std::array<cl_long, kMostDims> c{};
+
+  /// Merges neighbouring dimensions that every stride crosses evenly. At least one dimension remains.
+  void Coalesce();
 };
 
-/// Row-major strides; 0 where a dimension of `shape`, aligned to the right of `rank` dimensions, is broadcast.
+/// The sizes of a shape. Throws Error where it has more than kMostDims dimensions.
+Strided Block(const Shape& shape);
+std::array<cl_long, kMostDims> RowMajor(const Shape& shape);
+/// Row-major strides; 0 where a dimension of `shape`, aligned to the right of `result`, is broadcast.
 std::array<cl_long, kMostDims> BroadcastStrides(const Shape& shape, const Shape& result);
+
+/// `axis` counted from the front. Throws Error where it is outside.
+size_t Axis(int64_t axis, size_t rank);
+
+/// The elements of an integer tensor in host memory: sizes, axes.
+Shape HostIntegers(const Tensor& tensor);
 
 /// A cl_kernel that several threads may launch: arguments are set and the launch is enqueued under one lock, because OpenCL
 /// keeps arguments in the kernel object.
 class Launchable {
  public:
-  Launchable(Device& device, std::string_view source, const std::string& defines, const char* name)
-      : kernel_(device.CreateKernel(source, defines, name)) {}
+  Launchable(Device& device, std::string_view source, const std::string& defines, const char* name);
 
-  /// Enqueues over `global` work items (rounded up to `local` where that is given). Tensors pass as a buffer and a byte
-  /// offset, null as no buffer; numbers and structs by value.
+  /// Enqueues over `global` work items in groups of `local`, which divides it. Tensors pass as a buffer and a byte offset, null
+  /// as no buffer; numbers and structs by value.
   template <class... Args>
   void operator()(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
     if (global[0] * global[1] * global[2] == 0) return;
@@ -59,34 +79,49 @@ class Launchable {
     (Set(index, args), ...);
     Enqueue(context, global, local);
   }
+  /// Over items x rows x planes, in groups of one size: drivers that compile for each size do so once. The kernel's first
+  /// argument is the number of items, because the last group of a row reaches past it.
+  template <class... Args>
+  void Grid(KernelContext& context, int64_t items, int64_t rows, int64_t planes, const Args&... args) {
+    const auto count = static_cast<size_t>(items);
+    (*this)(context, {(count + group_ - 1) / group_ * group_, static_cast<size_t>(rows), static_cast<size_t>(planes)}, {group_, 1, 1},
+            static_cast<cl_ulong>(items), args...);
+  }
   template <class... Args>
   void Linear(KernelContext& context, int64_t items, const Args&... args) {
-    (*this)(context, {static_cast<size_t>(items), 1, 1}, {0, 0, 0}, args...);
+    Grid(context, items, 1, 1, args...);
   }
 
  private:
   void Set(cl_uint& index, const Tensor& tensor);
   void Set(cl_uint& index, const Tensor* tensor);
+  void Set(cl_uint& index, const BufferRange& range);
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+    requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>)
   void Set(cl_uint& index, const T& value) {
     Check(clSetKernelArg(kernel_.get(), index++, sizeof value, &value), "clSetKernelArg");
   }
   void Enqueue(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local);
 
   ClKernel kernel_;
+  size_t group_;
   std::mutex mutex_;
 };
 
 /// The lists of ops/: each file registers its operators.
+void RegisterBinary(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
-void RegisterElementwise(KernelRegistry& registry);
+void RegisterFill(KernelRegistry& registry);
 void RegisterGather(KernelRegistry& registry);
+void RegisterLines(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterNormalization(KernelRegistry& registry);
+void RegisterPad(KernelRegistry& registry);
 void RegisterPooling(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
+void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);
+void RegisterUnary(KernelRegistry& registry);
 
 }  // namespace tessera::opencl

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <map>
 #include <shared_mutex>
 
@@ -22,6 +23,7 @@ std::map<const std::byte*, Allocation, std::greater<>> allocations;  // by addre
 
 void* DeviceAllocator::Allocate(size_t bytes) {
   cl_int status = CL_SUCCESS;
+  bytes = std::max<size_t>(bytes, 1);
   if (bytes > device_->capabilities().largest_buffer_bytes) {
     Fail(ErrorCode::kEpFail, "{} bytes were asked for; {} allocates at most {} at a time", bytes, device_->capabilities().name,
          device_->capabilities().largest_buffer_bytes);
@@ -71,7 +73,7 @@ bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const
 void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
   const size_t bytes = from.byte_size();
   if (bytes == 0) return;
-  auto* queue = stream != nullptr ? static_cast<cl_command_queue>(stream->native_handle()) : queue_.get();
+  cl_command_queue queue = stream != nullptr ? static_cast<cl_command_queue>(stream->native_handle()) : queue_->get();
   const bool from_device = from.memory().name == kMemoryName, to_device = to.memory().name == kMemoryName;
   // Writes block: the host's buffer may be reused as soon as this returns.
   if (from_device && to_device) {

@@ -38,23 +38,24 @@ class DeviceAllocator final : public Allocator {
 
 class DeviceTransfer final : public DataTransfer {
  public:
-  explicit DeviceTransfer(std::shared_ptr<Device> device) : device_(std::move(device)), queue_(device_->CreateQueue(false)) {}
+  explicit DeviceTransfer(std::shared_ptr<const Queue> queue) : queue_(std::move(queue)) {}
   bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override;
   void Copy(const Tensor& from, Tensor& to, Stream* stream) override;
 
  private:
-  std::shared_ptr<Device> device_;
-  Queue queue_;
+  std::shared_ptr<const Queue> queue_;
 };
 
+/// Every stream of a session is the same in-order queue: memory that one run gives back to the arena may go to another run at
+/// once, because what is enqueued later also runs later.
 class DeviceStream final : public Stream {
  public:
-  explicit DeviceStream(Queue queue) : queue_(std::move(queue)) {}
-  void Synchronize() override { Check(clFinish(queue_.get()), "clFinish"); }
-  void* native_handle() const noexcept override { return queue_.get(); }
+  explicit DeviceStream(std::shared_ptr<const Queue> queue) : queue_(std::move(queue)) {}
+  void Synchronize() override { Check(clFinish(queue_->get()), "clFinish"); }
+  void* native_handle() const noexcept override { return queue_->get(); }
 
  private:
-  Queue queue_;
+  std::shared_ptr<const Queue> queue_;
 };
 
 }  // namespace tessera::opencl

@@ -1,6 +1,7 @@
 #include "tessera/providers/opencl.h"
 
 #include "base/check.h"
+#include "claim.h"
 #include "kernel.h"
 
 namespace tessera {
@@ -20,82 +21,46 @@ const OptionSchema kOptions[] = {
 const KernelRegistry& Kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
+    RegisterBinary(kernels);
     RegisterConvolution(kernels);
-    RegisterElementwise(kernels);
+    RegisterFill(kernels);
     RegisterGather(kernels);
+    RegisterLines(kernels);
     RegisterMatMul(kernels);
     RegisterNormalization(kernels);
+    RegisterPad(kernels);
     RegisterPooling(kernels);
     RegisterReduce(kernels);
+    RegisterSelect(kernels);
     RegisterShape(kernels);
     RegisterStrided(kernels);
+    RegisterUnary(kernels);
     return kernels;
   }();
   return registry;
 }
 
-/// What kernels would refuse at creation or cannot do at all; empty when they can.
-std::string RefusalReason(const GraphViewer& graph, const Node& node) {
-  for (const auto* list : {&node.inputs, &node.outputs}) {
-    for (ValueIndex index : *list) {
-      if (index == kNone) continue;
-      const TypeInfo& type = graph.value(index).type;
-      if (!type.is_tensor()) return "a value is " + type.ToString() + ", not a tensor";
-      if (type.shape && type.shape->size() > kMostDims) return fmt::format("a value has more than {} dimensions", kMostDims);
-    }
-  }
-  const auto attribute = [&](std::string_view name) {
-    const AttributeValue* value = node.FindAttribute(name);
-    const int64_t* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
-    return number == nullptr ? int64_t{0} : *number;
-  };
-  const bool second_output = node.outputs.size() > 1 && node.outputs[1] != kNone;
-  if (second_output && node.op_type != "Split") return "only the first output is computed on the device";
-  if (node.op_type == "BatchNormalization" && (attribute("training_mode") != 0)) return "training mode is left to the CPU provider";
-  if (node.op_type == "AveragePool" && attribute("ceil_mode") != 0) return "ceil_mode of an average is left to the CPU provider";
-  const bool spatial = node.op_type == "Conv" || node.op_type.ends_with("Pool");
-  if (spatial) {
-    const auto& shape = graph.value(node.inputs[0]).type.shape;
-    if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
-  }
-  if (node.op_type == "Gather" && graph.constant(node.inputs[1]) == nullptr) {
-    return "indices that only the device sees could not be checked";
-  }
-  return {};
-}
-
 class OpenclProvider final : public ExecutionProvider {
  public:
-  explicit OpenclProvider(const ProviderOptions& options) : device_(Device::Open(options)), profiling_(options.at("profiling") == "1") {}
+  explicit OpenclProvider(const ProviderOptions& options)
+      : device_(Device::Open(options)), queue_(std::make_shared<const Queue>(device_->CreateQueue(options.at("profiling") == "1"))) {}
 
   std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_); }
-  std::unique_ptr<DataTransfer> CreateDataTransfer() override { return std::make_unique<DeviceTransfer>(device_); }
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(device_->CreateQueue(profiling_)); }
+  std::unique_ptr<DataTransfer> CreateDataTransfer() override { return std::make_unique<DeviceTransfer>(queue_); }
+  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_); }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
-    std::vector<ComputeCapability> claims;
-    for (NodeIndex index : graph.nodes()) {
-      const Node& node = graph.node(index);
-      if (!node.provider.empty()) continue;
-      std::string reason;
-      if (kernels.Find(node, &reason) != nullptr) reason = RefusalReason(graph, node);
-      if (reason.empty()) {
-        claims.push_back({{index}, false, {}});
-      } else {
-        refusals.Refuse(index, std::move(reason));
-      }
-    }
-    return claims;
+    return ClaimNodes(graph, kernels, device_->capabilities(), refusals);
   }
 
   Device& device() const noexcept { return *device_; }
 
  private:
   std::shared_ptr<Device> device_;
-  bool profiling_;
+  std::shared_ptr<const Queue> queue_;
 };
 
 }  // namespace

@@ -34,17 +34,19 @@ void PrintFailures(std::span<const CaseResult> results) {
 }
 
 void PrintPlacement(std::span<const CaseResult> results) {
-  std::map<std::string, size_t> nodes, cases;
+  std::map<std::string, size_t> nodes, cases, whole;
   for (const CaseResult& result : results) {
     for (const auto& [provider, count] : result.nodes_per_provider) {
       nodes[provider] += count;
       ++cases[provider];
+      whole[provider] += result.nodes_per_provider.size() == 1 ? 1 : 0;
     }
   }
   if (nodes.empty()) return;
   fmt::print("\nPlacement:\n");
   for (const auto& [provider, count] : nodes) {
-    fmt::print("  {:<28} {:>6} nodes in {} of {} cases\n", provider, count, cases[provider], results.size());
+    fmt::print("  {:<28} {:>6} nodes in {} of {} cases, {} of them whole\n", provider, count, cases[provider], results.size(),
+               whole[provider]);
   }
 }
 

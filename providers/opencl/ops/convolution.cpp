@@ -16,7 +16,7 @@ struct Geometry {
 class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "convolution", fmt::format("#define PER {}\n", kPer), "convolve"),
+      : kernel_(DeviceOf(info), "convolution", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kPer), "convolve"),
         window_(info),
         group_(info.attribute<int64_t>("group", 1)) {}
 
@@ -41,9 +41,9 @@ class Conv final : public Kernel {
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);
     g.group_out = static_cast<cl_int>(ws[0] / group_);
-    const auto positions = static_cast<size_t>(ys.SizeOfRange(2, ys.rank()));
-    const auto blocks = static_cast<size_t>(group_) * static_cast<size_t>((g.group_out + kPer - 1) / kPer);
-    kernel_(context, {positions, blocks, static_cast<size_t>(xs[0])}, {0, 0, 0}, x, w, bias, y, g);
+    const int64_t positions = ys.SizeOfRange(2, ys.rank());
+    const int64_t blocks = group_ * ((g.group_out + kPer - 1) / kPer);
+    kernel_.Grid(context, positions, blocks, xs[0], x, w, bias, y, g);
   }
 
  private:
@@ -55,7 +55,7 @@ class Conv final : public Kernel {
 }  // namespace
 
 void RegisterConvolution(KernelRegistry& registry) {
-  registry.Add(Op("Conv").Versions(1).Types(0, kFloat32).Make<Conv>());
+  registry.Add(Op("Conv").Versions(1).Types(0, kReals).Make<Conv>());
 }
 
 }  // namespace tessera::opencl

@@ -1,37 +1,61 @@
-// y = OP(a[, b[, c]]) with broadcasting. The host defines TA, TB, TC, TY and OP(a, b, c).
-typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
-#define AT(type, buffer, offset) ((__global type*)((__global uchar*)(buffer) + (offset)))
+// y = OP(a[, b[, c]]) with broadcasting. The host defines OP over a, b, c, alpha and beta, and the types (see Computed).
 
-float erf_(float x) { return erf(x); }
-float gelu_(float x) { return 0.5f * x * (1.0f + erf(x * 0.70710678f)); }
-float gelu_tanh_(float x) { return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x))); }
-float sigmoid_(float x) { return 1.0f / (1.0f + exp(-x)); }
+// Integer division by 0 gives 0; the smallest number divided by -1 wraps.
+#define IS_MINUS_ONE(x) ((TA)(-1) < 0 ? (x) == (TA)(-1) : 0)
+#define DIVIDE(a, b) ((b) == 0 ? (TA)0 : IS_MINUS_ONE(b) ? (TA)((WA)0 - (WA)(a)) : (TA)((a) / (b)))
+#define REMAINDER(a, b) ((b) == 0 || IS_MINUS_ONE(b) ? (TA)0 : (TA)((a) % (b)))
 
-__kernel void flat(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* c_, ulong co, __global uchar* y_,
-                   ulong yo, int step_a, int step_b, int step_c, float alpha, float beta) {
-  const size_t i = get_global_id(0);
-  __global const TA* pa = AT(TA, a_, ao);
-  __global const TB* pb = AT(TB, b_, bo);
-  __global const TC* pc = AT(TC, c_, co);
-  const TA a = pa[i * step_a];
-  const TB b = pb[i * step_b];
-  const TC c = pc[i * step_c];
-  AT(TY, y_, yo)[i] = (TY)(OP);
+#ifdef REAL_A
+inline TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + erf(x * R(0.7071067811865476))); }
+inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
+inline TA sigmoid(TA x) { return R(1.0) / (R(1.0) + exp(-x)); }
+inline TA softplus(TA x) { return (x > 0 ? x : (TA)0) + log1p(exp(-fabs(x))); }
+inline TA modulo(TA a, TA b) {
+  const TA r = fmod(a, b);
+  return r == 0 ? copysign((TA)0, b) : (r < 0) != (b < 0) ? r + b : r;
 }
-
-__kernel void broadcast(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* c_, ulong co, __global uchar* y_,
-                        ulong yo, Strided s, float alpha, float beta) {
-  const size_t i = get_global_id(0);
-  long rest = (long)i, ia = 0, ib = 0, ic = 0;
-  for (int d = s.rank - 1; d >= 0; --d) {
-    const long at = rest % s.dims[d];
-    rest /= s.dims[d];
-    ia += at * s.a[d];
-    ib += at * s.b[d];
-    ic += at * s.c[d];
+// What does not fit is the smallest integer.
+inline int to_int(TA x) { return x >= R(-2147483648.0) && x < R(2147483648.0) ? (int)x : INT_MIN; }
+inline long to_long(TA x) { return x >= R(-9223372036854775808.0) && x < R(9223372036854775808.0) ? (long)x : LONG_MIN; }
+#else
+inline TA modulo(TA a, TA b) {
+  const TA r = REMAINDER(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? (TA)(r + b) : r;
+}
+// The power of an integer, which wraps; a negative exponent gives the reciprocal, truncated.
+inline TA power(TA base, long exponent) {
+  if (exponent < 0) return base == 1 ? (TA)1 : IS_MINUS_ONE(base) ? (TA)(exponent & 1 ? -1 : 1) : (TA)0;
+  WA result = 1, factor = (WA)base;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result *= factor;
+    factor *= factor;
   }
-  const TA a = AT(TA, a_, ao)[ia];
-  const TB b = AT(TB, b_, bo)[ib];
-  const TC c = AT(TC, c_, co)[ic];
-  AT(TY, y_, yo)[i] = (TY)(OP);
+  return (TA)result;
+}
+#endif
+
+__kernel void elementwise(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* c_, ulong co,
+                          __global uchar* y_, ulong yo, Strided s, float alpha, float beta) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  long ia, ib, ic;
+  if (s.rank == 1) {
+    ia = (long)i * s.a[0];
+    ib = (long)i * s.b[0];
+    ic = (long)i * s.c[0];
+  } else {
+    long rest = (long)i;
+    ia = ib = ic = 0;
+    for (int d = s.rank - 1; d >= 0; --d) {
+      const long at = rest % s.dims[d];
+      rest /= s.dims[d];
+      ia += at * s.a[d];
+      ib += at * s.b[d];
+      ic += at * s.c[d];
+    }
+  }
+  const TA a = GET_A(a_ + ao, ia);
+  const TB b = GET_B(b_ + bo, ib);
+  const TC c = GET_C(c_ + co, ic);
+  PUT_Y(y_ + yo, i, OP);
 }

@@ -1,12 +1,29 @@
-// y[outer, i, inner] = x[outer, indices[i], inner]
-#define AT(type, buffer, offset) ((__global type*)((__global uchar*)(buffer) + (offset)))
+// Indices were checked on the host.
+inline long wrapped(long index, long size) { return index < 0 ? index + size : index; }
 
-__kernel void gather(__global uchar* x_, ulong xo, __global uchar* indices_, ulong io, __global uchar* y_, ulong yo, long axis, long count,
-                     long inner) {
-  const long i = get_global_id(0), column = i % inner, which = i / inner % count, row = i / inner / count;
-  long index = AT(INDEX, indices_, io)[which];
-  if (index < 0) index += axis;
-  // The host cannot see device indices: one outside is clamped, never read past the data.
-  index = clamp(index, 0L, axis - 1);
-  AT(T, y_, yo)[i] = AT(T, x_, xo)[(row * axis + index) * inner + column];
+#ifdef KERNEL_gather
+// y[outer, i, inner] = x[outer, indices[i], inner]
+__kernel void gather(ulong total, __global uchar* x_, ulong xo, __global uchar* indices_, ulong io, __global uchar* y_, ulong yo,
+                     long axis, long count, long inner) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long column = (long)i % inner, which = (long)i / inner % count, row = (long)i / inner / count;
+  const long index = wrapped(GET_I(indices_ + io, which), axis);
+  PUT_X(y_ + yo, i, GET_X(x_ + xo, (row * axis + index) * inner + column));
 }
+#endif
+
+#ifdef KERNEL_gather_elements
+// y[i] = x[i with the index in place of its coordinate along the axis]. s.dims: sizes of the indices, s.a: strides of x.
+__kernel void gather_elements(ulong total, __global uchar* x_, ulong xo, __global uchar* indices_, ulong io, __global uchar* y_,
+                              ulong yo, Strided s, int axis, long size) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  long rest = (long)i, from = wrapped(GET_I(indices_ + io, i), size) * s.a[axis];
+  for (int d = s.rank - 1; d >= 0; --d) {
+    if (d != axis) from += rest % s.dims[d] * s.a[d];
+    rest /= s.dims[d];
+  }
+  PUT_X(y_ + yo, i, GET_X(x_ + xo, from));
+}
+#endif

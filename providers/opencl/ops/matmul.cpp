@@ -8,7 +8,9 @@ namespace {
 constexpr size_t kTile = 16;
 constexpr size_t kPer = 4;  // rows that one work item computes
 
-std::string Defines() { return fmt::format("#define TILE {}\n#define PER {}\n", kTile, kPer); }
+std::string Defines(const KernelInfo& info) {
+  return Computed('X', info.input_type(0)) + fmt::format("#define TILE {}\n#define PER {}\n", kTile, kPer);
+}
 
 struct Operand {
   const Tensor* tensor;
@@ -26,7 +28,7 @@ void Launch(Launchable& kernel, KernelContext& context, int64_t m, int64_t n, in
 
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const KernelInfo& info) : kernel_(DeviceOf(info), "matmul", Defines(), "product") {}
+  explicit MatMul(const KernelInfo& info) : kernel_(DeviceOf(info), "matmul", Defines(info), "product") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
@@ -39,7 +41,6 @@ class MatMul final : public Kernel {
     Require(sb[sb.rank() - 2] == k, "K is {} in A and {} in B", k, sb[sb.rank() - 2]);
     const Shape batch_a(sa.dims().first(sa.rank() - 2)), batch_b(sb.dims().first(sb.rank() - 2));
     Shape batch(std::max(batch_a.rank(), batch_b.rank()), 1);
-    Require(batch.rank() <= kMostDims, "{} stacked dimensions; OpenCL kernels take at most {}", batch.rank(), kMostDims);
     for (const Shape* s : {&batch_a, &batch_b}) {
       for (size_t i = 0; i < s->rank(); ++i) {
         int64_t& dim = batch[batch.rank() - s->rank() + i];
@@ -47,9 +48,7 @@ class MatMul final : public Kernel {
         if ((*s)[i] != 1) dim = (*s)[i];
       }
     }
-    Strided stack;
-    stack.rank = static_cast<cl_int>(batch.rank());
-    std::copy(batch.begin(), batch.end(), stack.dims.begin());
+    Strided stack = Block(batch);
     stack.a = BroadcastStrides(batch_a, batch);
     stack.b = BroadcastStrides(batch_b, batch);
     for (size_t i = 0; i < batch.rank(); ++i) {
@@ -71,7 +70,7 @@ class MatMul final : public Kernel {
 class Gemm final : public Kernel {
  public:
   explicit Gemm(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "matmul", Defines(), "product"),
+      : kernel_(DeviceOf(info), "matmul", Defines(info), "product"),
         trans_a_(info.attribute<int64_t>("transA", 0) != 0),
         trans_b_(info.attribute<int64_t>("transB", 0) != 0),
         alpha_(info.attribute<float>("alpha", 1.0f)),
@@ -109,8 +108,9 @@ class Gemm final : public Kernel {
 }  // namespace
 
 void RegisterMatMul(KernelRegistry& registry) {
-  registry.Add(Op("MatMul").Versions(1).Types(0, kFloat32).Make<MatMul>());
-  registry.Add(Op("Gemm").Versions(7).Types(0, kFloat32).Make<Gemm>());
+  constexpr TypeSet kProducts = kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+  registry.Add(Op("MatMul").Versions(1).Types(0, kProducts).Make<MatMul>());
+  registry.Add(Op("Gemm").Versions(7).Types(0, kReals).Make<Gemm>());
 }
 
 }  // namespace tessera::opencl

@@ -1,4 +1,7 @@
-// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17), BatchNormalization (9-15, inference).
+// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17), RMSNormalization (23), InstanceNormalization
+// (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference), LRN (1, 13).
+
+#include <algorithm>
 
 #include "kernel.h"
 
@@ -6,18 +9,12 @@ namespace tessera::opencl {
 namespace {
 
 constexpr size_t kLanes = 64;
-std::string Defines() { return fmt::format("#define LANES {}\n", kLanes); }
-
-size_t Axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  Require(axis >= -r && axis < std::max<int64_t>(r, 1), "axis {} is outside [-{}, {})", axis, r, r);
-  return static_cast<size_t>(axis < 0 ? axis + r : axis);
-}
+std::string Lanes() { return fmt::format("#define LANES {}\n", kLanes); }
 
 class Softmax final : public Kernel {
  public:
   explicit Softmax(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Defines(), "softmax"),
+      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + Lanes(), "softmax"),
         flattens_(info.since_version() < 13),
         axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)),
         logarithm_(info.node().op_type == "LogSoftmax") {}
@@ -26,54 +23,107 @@ class Softmax final : public Kernel {
     const Tensor& x = context.required_input(0);
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    const size_t rank = x.shape().rank(), axis = Axis(axis_, rank);
-    const int64_t n = rank == 0 ? 1 : flattens_ ? x.shape().SizeOfRange(axis, rank) : x.shape()[axis];
-    const int64_t stride = flattens_ || rank == 0 ? 1 : x.shape().SizeOfRange(axis + 1, rank);
-    kernel_(context, {kLanes, static_cast<size_t>(x.num_elements() / n), 1}, {kLanes, 1, 1}, x, y, static_cast<cl_int>(n),
-            static_cast<cl_int>(stride), static_cast<cl_int>(logarithm_));
+    const size_t rank = x.shape().rank();
+    // A vector may be flattened past its end; a scalar is a line of one.
+    const bool past = flattens_ && axis_ == static_cast<int64_t>(rank);
+    const size_t axis = rank == 0 || past ? rank : Axis(axis_, rank);
+    const int64_t rest = x.shape().SizeOfRange(std::min(axis + 1, rank), rank), size = axis < rank ? x.shape()[axis] : 1;
+    const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
+    kernel_(context, {kLanes, static_cast<size_t>(x.num_elements() / n), 1}, {kLanes, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_);
   }
 
  private:
   Launchable kernel_;
   bool flattens_;
   int64_t axis_;
-  bool logarithm_;
+  cl_int logarithm_;
 };
 
-class LayerNormalization final : public Kernel {
+/// The kernel that rows are standardized by; see ops/normalization.cl.
+class Standardize : public Kernel {
  public:
-  explicit LayerNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Defines(), "layer_norm"),
-        axis_(info.attribute<int64_t>("axis", -1)),
-        epsilon_(info.attribute<float>("epsilon", 1e-5f)) {
-    if (info.has_output(1) || info.has_output(2)) Fail(ErrorCode::kNotImplemented, "mean and deviation as outputs are left to the CPU provider");
-  }
+  Standardize(const KernelInfo& info, bool center)
+      : kernel_(DeviceOf(info), "normalization",
+                Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0)) +
+                    Computed('M', info.has_output(1)   ? info.output_type(1)
+                                  : info.has_output(2) ? info.output_type(2)
+                                                       : ElementType::kFloat) +
+                    Lanes(),
+                "standardize"),
+        epsilon_(info.attribute<float>("epsilon", 1e-5f)),
+        center_(center) {}
 
-  void Compute(KernelContext& context) override {
+ protected:
+  struct Rows {
+    int64_t size, period, step, inner;
+  };
+  void Launch(KernelContext& context, const Rows& rows, const Tensor& y, const Tensor* mean = nullptr, const Tensor* inverse = nullptr) {
     const Tensor& x = context.required_input(0);
-    const Tensor& scale = context.required_input(1);
-    const Tensor* bias = context.input(2);
-    const int64_t n = x.shape().SizeOfRange(Axis(axis_, x.shape().rank()), x.shape().rank());
-    Require(scale.num_elements() == n && (bias == nullptr || bias->num_elements() == n), "scale and bias need {} elements", n);
-    Tensor& y = *context.output(0, x.shape());
+    const Tensor* bias = center_ ? context.input(2) : nullptr;
     if (x.num_elements() == 0) return;
-    kernel_(context, {kLanes, static_cast<size_t>(x.num_elements() / n), 1}, {kLanes, 1, 1}, x, scale, bias, y, static_cast<cl_int>(n), epsilon_);
+    const int64_t last = (rows.period - 1) * rows.step + (rows.size - 1) / rows.inner;
+    Require(context.required_input(1).num_elements() == last + 1 && (bias == nullptr || bias->num_elements() == last + 1),
+            "scale and bias need {} elements", last + 1);
+    kernel_(context, {kLanes, static_cast<size_t>(x.num_elements() / rows.size), 1}, {kLanes, 1, 1}, x, context.required_input(1), bias, y,
+            mean, inverse, cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_);
   }
 
  private:
   Launchable kernel_;
-  int64_t axis_;
   float epsilon_;
+  cl_int center_;
+};
+
+/// LayerNormalization, RMSNormalization: the dimensions from an axis on are a row.
+class TrailingNormalization final : public Standardize {
+ public:
+  explicit TrailingNormalization(const KernelInfo& info)
+      : Standardize(info, info.node().op_type == "LayerNormalization"), axis_(info.attribute<int64_t>("axis", -1)) {}
+
+  void Compute(KernelContext& context) override {
+    const Shape& shape = context.required_input(0).shape();
+    const size_t axis = Axis(axis_, shape.rank());
+    Shape reduced = shape;
+    std::fill(reduced.begin() + axis, reduced.end(), 1);
+    const Tensor& y = *context.output(0, shape);
+    const Tensor *mean = context.output(1, reduced), *inverse = context.output(2, reduced);
+    Launch(context, {shape.SizeOfRange(axis, shape.rank()), 1, 0, 1}, y, mean, inverse);
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class GroupNormalization final : public Standardize {
+ public:
+  explicit GroupNormalization(const KernelInfo& info)
+      : Standardize(info, true),
+        groups_(info.attribute<int64_t>("num_groups", 0)),
+        scales_groups_(info.node().op_type == "GroupNormalization" && info.since_version() < 21) {}
+
+  void Compute(KernelContext& context) override {
+    const Shape& shape = context.required_input(0).shape();
+    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape.ToString());
+    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_, spatial = shape.SizeOfRange(2, shape.rank());
+    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
+    const Tensor& y = *context.output(0, shape);
+    if (y.num_elements() == 0) return;
+    const int64_t size = channels / groups * spatial;
+    if (scales_groups_) return Launch(context, {size, groups, 1, size}, y);
+    Launch(context, {size, groups, channels / groups, spatial}, y);
+  }
+
+ private:
+  int64_t groups_;  // 0: every channel is one
+  bool scales_groups_;
 };
 
 class BatchNormalization final : public Kernel {
  public:
   explicit BatchNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Defines(), "batch_norm"), epsilon_(info.attribute<float>("epsilon", 1e-5f)) {
-    if (info.attribute<int64_t>("training_mode", 0) != 0 || info.has_output(1)) {
-      Fail(ErrorCode::kNotImplemented, "training mode is left to the CPU provider");
-    }
-  }
+      : kernel_(DeviceOf(info), "normalization",
+                Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('M', info.input_type(3)), "batch_norm"),
+        epsilon_(info.attribute<float>("epsilon", 1e-5f)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -84,7 +134,7 @@ class BatchNormalization final : public Kernel {
     }
     Tensor& y = *context.output(0, shape);
     kernel_.Linear(context, x.num_elements(), x, context.required_input(1), context.required_input(2), context.required_input(3),
-                   context.required_input(4), y, static_cast<cl_long>(shape.SizeOfRange(2, shape.rank())), static_cast<cl_long>(shape[1]), epsilon_);
+                   context.required_input(4), y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]}, epsilon_);
   }
 
  private:
@@ -92,13 +142,44 @@ class BatchNormalization final : public Kernel {
   float epsilon_;
 };
 
+class Lrn final : public Kernel {
+ public:
+  explicit Lrn(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)), "lrn"),
+        size_(info.attribute<int64_t>("size")),
+        alpha_(info.attribute<float>("alpha", 1e-4f) / static_cast<float>(size_)),
+        beta_(info.attribute<float>("beta", 0.75f)),
+        bias_(info.attribute<float>("bias", 1.0f)) {
+    Require(size_ > 0, "size is {}, a positive number is expected", size_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape.ToString());
+    const int64_t before = std::min((size_ - 1) / 2, shape[1]), after = std::min(size_ / 2, shape[1]);
+    Tensor& y = *context.output(0, shape);
+    kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]}, cl_long{before},
+                   cl_long{after}, alpha_, beta_, bias_);
+  }
+
+ private:
+  Launchable kernel_;
+  int64_t size_;
+  float alpha_, beta_, bias_;
+};
+
 }  // namespace
 
 void RegisterNormalization(KernelRegistry& registry) {
-  registry.Add(Op("Softmax").Versions(1).Types(0, kFloat32).Make<Softmax>());
-  registry.Add(Op("LogSoftmax").Versions(1).Types(0, kFloat32).Make<Softmax>());
-  registry.Add(Op("LayerNormalization").Versions(17).Types(0, kFloat32).Make<LayerNormalization>());
-  registry.Add(Op("BatchNormalization").Versions(9).Types(0, kFloat32).InPlace(0, 0).Make<BatchNormalization>());
+  registry.Add(Op("Softmax").Versions(1).Types(0, kReals).Make<Softmax>());
+  registry.Add(Op("LogSoftmax").Versions(1).Types(0, kReals).Make<Softmax>());
+  registry.Add(Op("LayerNormalization").Versions(17).Types(0, kReals).Make<TrailingNormalization>());
+  registry.Add(Op("RMSNormalization").Versions(23).Types(0, kReals).Types(1, kReals).Make<TrailingNormalization>());
+  registry.Add(Op("InstanceNormalization").Versions(6).Types(0, kReals).Make<GroupNormalization>());
+  registry.Add(Op("GroupNormalization").Versions(18).Types(0, kReals).Make<GroupNormalization>());
+  registry.Add(Op("BatchNormalization").Versions(7).Types(0, kReals).InPlace(0, 0).Make<BatchNormalization>());
+  registry.Add(Op("LRN").Versions(1).Types(0, kReals).Make<Lrn>());
 }
 
 }  // namespace tessera::opencl

@@ -11,10 +11,15 @@ struct Geometry {
   cl_int mean, include_padding;
 };
 
+std::string Defines(ElementType type) {
+  const char* lowest = type == ElementType::kInt8 ? "CHAR_MIN" : type == ElementType::kUInt8 ? "0" : "-INFINITY";
+  return Computed('X', type) + fmt::format("#define LOWEST {}\n", lowest);
+}
+
 class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pooling", "", "pool"),
+      : kernel_(DeviceOf(info), "pooling", Defines(info.input_type(0)), "pool"),
         window_(info),
         global_(info.node().op_type.starts_with("Global")),
         mean_(info.node().op_type.ends_with("AveragePool")),
@@ -47,7 +52,7 @@ class Pool final : public Kernel {
     w.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
     g.mean = mean_;
     g.include_padding = include_padding_;
-    kernel_(context, {static_cast<size_t>(ys.SizeOfRange(2, ys.rank())), static_cast<size_t>(xs[0] * xs[1]), 1}, {0, 0, 0}, x, y, g);
+    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, g);
   }
 
  private:
@@ -59,8 +64,9 @@ class Pool final : public Kernel {
 }  // namespace
 
 void RegisterPooling(KernelRegistry& registry) {
-  for (const char* op : {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"}) {
-    registry.Add(Op(op).Versions(1).Types(0, kFloat32).Make<Pool>());
+  registry.Add(Op("MaxPool").Versions(1).Types(0, kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8}).Make<Pool>());
+  for (const char* op : {"AveragePool", "GlobalAveragePool", "GlobalMaxPool"}) {
+    registry.Add(Op(op).Versions(1).Types(0, kReals).Make<Pool>());
   }
 }
 

@@ -1,26 +1,63 @@
-// Sum, mean, maximum or minimum over some dimensions. One work item computes one result.
-#define AT(type, buffer, offset) ((__global type*)((__global uchar*)(buffer) + (offset)))
-typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
+// A reduction over some dimensions. LANES work items compute one result together, or one does where the rows are short. The
+// host defines INITIAL, STEP over value and element, JOIN over value and other, FINISH over value and count; and SHIFTED where
+// elements are reduced relative to their maximum.
 
-// kept.dims/kept.a: sizes and strides of what stays; reduced.dims/reduced.a: of what goes.
-__kernel void reduce(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Strided kept, Strided reduced, long count) {
-  const size_t i = get_global_id(0);
-  long rest = (long)i, start = 0;
-  for (int d = kept.rank - 1; d >= 0; --d) {
-    start += rest % kept.dims[d] * kept.a[d];
-    rest /= kept.dims[d];
+inline long position(long i, const Strided* s) {
+  long at = 0;
+  for (int d = s->rank - 1; d > 0; --d) {
+    at += i % s->dims[d] * s->a[d];
+    i /= s->dims[d];
   }
-  __global const float* x = AT(float, x_, xo) + start;
-  float value = INITIAL;
-  for (long j = 0; j < count; ++j) {
-    long at = 0;
-    rest = j;
-    for (int d = reduced.rank - 1; d >= 0; --d) {
-      at += rest % reduced.dims[d] * reduced.a[d];
-      rest /= reduced.dims[d];
-    }
-    const float element = x[at];
+  return at + i * s->a[0];
+}
+
+#if LANES > 1
+#define SHARE(value, JOINED)                                                        \
+  lanes[lane] = value;                                                              \
+  barrier(CLK_LOCAL_MEM_FENCE);                                                     \
+  for (int width = LANES / 2; width > 0; width /= 2) {                              \
+    if (lane < width) {                                                             \
+      const TX value = lanes[lane], other = lanes[lane + width];                    \
+      lanes[lane] = JOINED;                                                         \
+    }                                                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                   \
+  }                                                                                 \
+  value = lanes[0];                                                                 \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+#define SHARE(value, JOINED)
+#endif
+
+// kept.dims, kept.a: sizes and strides of what stays; reduced.dims, reduced.a: of what goes.
+#if LANES > 1
+__attribute__((reqd_work_group_size(LANES, 1, 1)))
+#endif
+__kernel void reduce(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Strided kept, Strided reduced, long count) {
+#if LANES > 1
+  __local TX lanes[LANES];
+  const int lane = get_local_id(0);
+  const long i = get_group_id(1);
+#else
+  const int lane = 0;
+  const long i = get_global_id(0);
+  if ((ulong)i >= total) return;
+#endif
+  const long start = position(i, &kept);
+  TX value;
+#ifdef SHIFTED
+  value = -INFINITY;
+  for (long j = lane; j < count; j += LANES) {
+    const TX element = GET_X(x_ + xo, start + position(j, &reduced));
+    value = value != value || value > element ? value : element;
+  }
+  SHARE(value, value != value || value > other ? value : other)
+  const TX shift = isinf(value) ? (TX)0 : value;
+#endif
+  value = INITIAL;
+  for (long j = lane; j < count; j += LANES) {
+    const TX element = GET_X(x_ + xo, start + position(j, &reduced));
     value = STEP;
   }
-  AT(float, y_, yo)[i] = FINISH;
+  SHARE(value, JOIN)
+  if (lane == 0) PUT_X(y_ + yo, i, FINISH);
 }

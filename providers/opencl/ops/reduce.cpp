@@ -1,28 +1,73 @@
-// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceSumSquare, ReduceL2 with axes as an attribute or a host input.
+// ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum, ReduceLogSumExp
+// (1-20); axes are an attribute or a host input.
 
 #include <bitset>
+#include <span>
 
 #include "kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-std::string Defines(const std::string& op) {
-  const auto make = [](const char* initial, const char* step, const char* finish) {
-    return fmt::format("#define INITIAL {}\n#define STEP {}\n#define FINISH {}\n", initial, step, finish);
+constexpr size_t kLanes = 64;
+
+/// Of no elements: what ONNX says for integers, too.
+std::string Lowest(ElementType type) {
+  switch (type) {
+    case ElementType::kInt8: return "CHAR_MIN";
+    case ElementType::kInt32: return "INT_MIN";
+    case ElementType::kInt64: return "LONG_MIN";
+    default: return kReals.contains(type) ? "-INFINITY" : "0";
+  }
+}
+std::string Highest(ElementType type) {
+  switch (type) {
+    case ElementType::kInt8: return "CHAR_MAX";
+    case ElementType::kUInt8: return "UCHAR_MAX";
+    case ElementType::kInt32: return "INT_MAX";
+    case ElementType::kUInt32: return "UINT_MAX";
+    case ElementType::kInt64: return "LONG_MAX";
+    case ElementType::kUInt64: return "ULONG_MAX";
+    default: return kReals.contains(type) ? "INFINITY" : "1";
+  }
+}
+
+std::string Defines(const KernelInfo& info) {
+  const std::string& op = info.node().op_type;
+  const ElementType type = info.input_type(0);
+  const bool real = kReals.contains(type);
+  const auto make = [](std::string_view initial, std::string_view step, std::string_view join, std::string_view finish) {
+    return fmt::format("#define INITIAL {}\n#define STEP {}\n#define JOIN {}\n#define FINISH {}\n", initial, step, join, finish);
   };
-  if (op == "ReduceMean") return make("0.0f", "value + element", "value / count");
-  if (op == "ReduceMax") return make("-INFINITY", "fmax(value, element)", "value");
-  if (op == "ReduceMin") return make("INFINITY", "fmin(value, element)", "value");
-  if (op == "ReduceSumSquare") return make("0.0f", "value + element * element", "value");
-  if (op == "ReduceL2") return make("0.0f", "value + element * element", "sqrt(value)");
-  return make("0.0f", "value + element", "value");
+  const char* add = real ? "value + other" : "(TX)((WX)value + (WX)other)";
+  const char* step = real ? "value + element" : "(TX)((WX)value + (WX)element)";
+  const char* square = real ? "value + element * element" : "(TX)((WX)value + (WX)element * (WX)element)";
+  if (op == "ReduceMean") return make("0", step, add, "value / (TX)count");
+  if (op == "ReduceProd") {
+    return real ? make("1", "value * element", "value * other", "value")
+                : make("1", "(TX)((WX)value * (WX)element)", "(TX)((WX)value * (WX)other)", "value");
+  }
+  // A NaN is the result.
+  if (op == "ReduceMax") {
+    return make(Lowest(type), "value != value || value > element ? value : element", "value != value || value > other ? value : other", "value");
+  }
+  if (op == "ReduceMin") {
+    return make(Highest(type), "value != value || value < element ? value : element", "value != value || value < other ? value : other", "value");
+  }
+  if (op == "ReduceL1") return make("0", real ? "value + fabs(element)" : "(TX)(element < 0 ? (WX)value - (WX)element : (WX)value + (WX)element)", add, "value");
+  if (op == "ReduceL2") return make("0", square, add, "sqrt(value)");
+  if (op == "ReduceSumSquare") return make("0", square, add, "value");
+  if (op == "ReduceLogSum") return make("0", step, add, "log(value)");
+  if (op == "ReduceLogSumExp") return "#define SHIFTED\n" + make("0", "value + exp(element - shift)", add, "log(value) + shift");
+  return make("0", step, add, "value");
 }
 
 class Reduce final : public Kernel {
  public:
   explicit Reduce(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "reduce", Defines(info.node().op_type), "reduce"),
+      : node_defines_(Computed('X', info.input_type(0)) + Defines(info)),
+        alone_(DeviceOf(info), "reduce", node_defines_ + "#define LANES 1\n", "reduce"),
+        together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kLanes), "reduce"),
         axes_(info.attribute<std::vector<int64_t>>("axes", {})),
         keepdims_(info.attribute<int64_t>("keepdims", 1) != 0),
         noop_(info.attribute<int64_t>("noop_with_empty_axes", 0) != 0) {}
@@ -30,35 +75,38 @@ class Reduce final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor* given = context.input(1);
-    const std::span<const int64_t> axes = given != nullptr ? given->values<int64_t>() : std::span<const int64_t>(axes_);
+    const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(axes_);
     const Shape& shape = x.shape();
-    const auto rank = static_cast<int64_t>(shape.rank());
-    Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", rank, kMostDims);
+    Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
     std::bitset<kMostDims> reduces;
-    for (int64_t axis : axes) {
-      Require(axis >= -rank && axis < rank, "axis {} is outside [-{}, {})", axis, rank, rank);
-      reduces.set(static_cast<size_t>(axis < 0 ? axis + rank : axis));
-    }
-    if (axes.empty() && !noop_) reduces.set();
+    for (int64_t axis : axes) reduces.set(Axis(axis, shape.rank()));
+    if (axes.rank() == 0 && !noop_) reduces.set();
     Strided kept, reduced;
     Shape result;
-    cl_long stride = x.num_elements();
+    const auto strides = RowMajor(shape);
     int64_t count = 1;
     for (size_t i = 0; i < shape.rank(); ++i) {
-      stride = shape[i] == 0 ? 0 : stride / shape[i];
       Strided& side = reduces[i] ? reduced : kept;
       side.dims[static_cast<size_t>(side.rank)] = shape[i];
-      side.a[static_cast<size_t>(side.rank++)] = stride;
+      side.a[static_cast<size_t>(side.rank++)] = strides[i];
       if (reduces[i]) count *= shape[i];
       if (!reduces[i]) result.Append(shape[i]);
       if (reduces[i] && keepdims_) result.Append(1);
     }
+    kept.Coalesce();
+    reduced.Coalesce();
     Tensor& y = *context.output(0, result);
-    kernel_.Linear(context, y.num_elements(), x, y, kept, reduced, static_cast<cl_long>(count));
+    const auto total = static_cast<cl_ulong>(y.num_elements());
+    if (count >= 4 * static_cast<int64_t>(kLanes)) {
+      together_(context, {kLanes, total, 1}, {kLanes, 1, 1}, total, x, y, kept, reduced, cl_long{count});
+    } else {
+      alone_.Linear(context, y.num_elements(), x, y, kept, reduced, cl_long{count});
+    }
   }
 
  private:
-  Launchable kernel_;
+  std::string node_defines_;
+  Launchable alone_, together_;
   std::vector<int64_t> axes_;
   bool keepdims_, noop_;
 };
@@ -66,9 +114,15 @@ class Reduce final : public Kernel {
 }  // namespace
 
 void RegisterReduce(KernelRegistry& registry) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2"}) {
-    registry.Add(Op(op).Versions(1).Types(0, kFloat32).HostInput(1).Make<Reduce>());
+  constexpr TypeSet kSums = kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+  for (const char* op : {"ReduceSum", "ReduceProd", "ReduceL1", "ReduceSumSquare"}) {
+    registry.Add(Op(op).Versions(1).Types(0, kSums).HostInput(1).Make<Reduce>());
   }
+  for (const char* op : {"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
+    registry.Add(Op(op).Versions(1).Types(0, kReals).HostInput(1).Make<Reduce>());
+  }
+  constexpr TypeSet kOrdered = kSums | TypeSet{ElementType::kInt8, ElementType::kUInt8, ElementType::kBool};
+  for (const char* op : {"ReduceMax", "ReduceMin"}) registry.Add(Op(op).Versions(1).Types(0, kOrdered).HostInput(1).Make<Reduce>());
 }
 
 }  // namespace tessera::opencl

@@ -1,4 +1,8 @@
-// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity: the same buffer under another shape.
+// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity, Dropout (inference): the same buffer under another shape. Shape, Size.
+
+#include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "kernel.h"
 
@@ -11,8 +15,8 @@ class Reshape final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const auto wanted = context.required_input(1).values<int64_t>();
-    Shape result(wanted);
+    const Shape wanted = HostIntegers(context.required_input(1));
+    Shape result = wanted;
     int64_t known = 1;
     std::optional<size_t> open;
     for (size_t i = 0; i < result.rank(); ++i) {
@@ -20,15 +24,15 @@ class Reshape final : public Kernel {
         Require(i < x.shape().rank(), "dimension {} is copied from an input of {} dimensions", i, x.shape().rank());
         result[i] = x.shape()[i];
       }
-      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", Shape(wanted).ToString());
+      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", wanted.ToString());
       if (result[i] == -1) {
         open = i;
       } else {
-        known *= result[i];
+        Require(!__builtin_mul_overflow(known, result[i], &known), "shape {} cannot be resolved", wanted.ToString());
       }
     }
     if (open) {
-      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), Shape(wanted).ToString());
+      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), wanted.ToString());
       result[*open] = x.num_elements() / known;
     }
     context.set_output(0, x.Reshaped(result));
@@ -69,7 +73,7 @@ class SqueezeBase : public Kernel {
   /// Marks axes of a shape of `rank` dimensions; all false when none is named.
   std::array<bool, 64> Marked(KernelContext& context, size_t rank) const {
     const Tensor* given = context.input(1);
-    const std::span<const int64_t> axes = given != nullptr ? given->values<int64_t>() : std::span<const int64_t>(axes_);
+    const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(axes_);
     std::array<bool, 64> marked{};
     const auto r = static_cast<int64_t>(rank);
     Require(r <= 64, "{} dimensions are too many", r);
@@ -124,14 +128,44 @@ class Unsqueeze final : public SqueezeBase {
   }
 };
 
+/// Only the shape is read: the data stays where it is.
+class ShapeOf final : public Kernel {
+ public:
+  explicit ShapeOf(const KernelInfo& info) : start_(info.attribute<int64_t>("start", 0)), end_(info.attribute<int64_t>("end", kToTheEnd)) {}
+
+  void Compute(KernelContext& context) override {
+    const Shape& shape = context.required_input(0).shape();
+    const auto rank = static_cast<int64_t>(shape.rank());
+    const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+    const int64_t begin = clamp(start_), end = std::max(begin, clamp(end_));
+    Tensor& y = *context.output(0, Shape{end - begin});
+    std::copy(shape.begin() + begin, shape.begin() + end, y.mutable_data<int64_t>());
+  }
+
+ private:
+  static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+  int64_t start_, end_;
+};
+
+class Size final : public Kernel {
+ public:
+  explicit Size(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    *context.output(0, Shape{})->mutable_data<int64_t>() = context.required_input(0).num_elements();
+  }
+};
+
 }  // namespace
 
 void RegisterShape(KernelRegistry& registry) {
-  registry.Add(Op("Reshape").Versions(5).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Reshape>());
-  registry.Add(Op("Flatten").Versions(1).Types(0, kMovable).Alias(0, 0).Make<Flatten>());
-  registry.Add(Op("Identity").Versions(1, 13).Types(0, kMovable).Alias(0, 0).Make<Identity>());
-  registry.Add(Op("Squeeze").Versions(1).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Squeeze>());
-  registry.Add(Op("Unsqueeze").Versions(1).Types(0, kMovable).HostInput(1).Alias(0, 0).Make<Unsqueeze>());
+  registry.Add(Op("Reshape").Versions(5).HostInput(1).Alias(0, 0).Make<Reshape>());
+  registry.Add(Op("Flatten").Versions(1).Alias(0, 0).Make<Flatten>());
+  registry.Add(Op("Identity").Versions(1).Alias(0, 0).Make<Identity>());
+  registry.Add(Op("Dropout").Versions(7).Types(0, kReals).HostInput(1).HostInput(2).Alias(0, 0).Make<Identity>());
+  registry.Add(Op("Squeeze").Versions(1).HostInput(1).Alias(0, 0).Make<Squeeze>());
+  registry.Add(Op("Unsqueeze").Versions(1).HostInput(1).Alias(0, 0).Make<Unsqueeze>());
+  registry.Add(Op("Shape").Versions(1).HostOutput(0).Make<ShapeOf>());
+  registry.Add(Op("Size").Versions(1).HostOutput(0).Make<Size>());
 }
 
 }  // namespace tessera::opencl

@@ -1,54 +1,37 @@
-// Operators that are one strided copy, or one for each input or output: Transpose, Expand, Slice, Concat, Split.
+// Operators that are one strided copy, or one for each input or output: Transpose, DepthToSpace, SpaceToDepth, Expand, Tile,
+// Slice (1-13), Concat (1-13), Split (1-18).
+
+#include <algorithm>
 
 #include "kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// Moves elements by their width.
-std::string Defines(const KernelInfo& info) {
-  switch (BitWidth(info.input_type(0))) {
-    case 8:
-      return "#define T uchar\n";
-    case 16:
-      return "#define T ushort\n";
-    case 32:
-      return "#define T uint\n";
-    default:
-      return "#define T ulong\n";
-  }
-}
-
-std::array<cl_long, kMostDims> RowMajor(const Shape& shape) {
-  Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
-  std::array<cl_long, kMostDims> strides{};
-  cl_long stride = 1;
-  for (size_t i = shape.rank(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
-Strided Block(const Shape& shape) {
-  Strided block;
-  block.rank = static_cast<cl_int>(shape.rank());
-  Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
-  std::copy(shape.begin(), shape.end(), block.dims.begin());
-  return block;
-}
-
-size_t Axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
-  return static_cast<size_t>(axis < 0 ? axis + r : axis);
-}
-
 class StridedKernel : public Kernel {
  public:
-  explicit StridedKernel(const KernelInfo& info) : copy_(DeviceOf(info), "strided", Defines(info), "copy") {}
+  explicit StridedKernel(const KernelInfo& info) : copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)), "copy") {}
 
  protected:
+  /// Elements of `block` from strides a to strides b.
+  void Copy(KernelContext& context, const Tensor& x, const Tensor& y, Strided block, int64_t from = 0, int64_t to = 0) {
+    cl_long count = 1;
+    for (size_t i = 0; i < static_cast<size_t>(block.rank); ++i) count *= block.dims[i];
+    block.Coalesce();
+    copy_.Linear(context, count, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to));
+  }
+  /// y = x, seen as `shape`, with its dimensions in the order of `perm`.
+  void CopyTransposed(KernelContext& context, const Tensor& x, const Shape& shape, std::span<const size_t> perm, const Tensor& y) {
+    const auto strides = RowMajor(shape);
+    Shape result(shape.rank());
+    for (size_t i = 0; i < shape.rank(); ++i) result[i] = shape[perm[i]];
+    Strided block = Block(result);
+    for (size_t i = 0; i < shape.rank(); ++i) block.a[i] = strides[perm[i]];
+    block.b = RowMajor(result);
+    Copy(context, x, y, block);
+  }
+
+ private:
   Launchable copy_;
 };
 
@@ -60,22 +43,73 @@ class Transpose final : public StridedKernel {
     const Tensor& x = context.required_input(0);
     const size_t rank = x.shape().rank();
     Require(perm_.empty() || perm_.size() == rank, "perm has {} entries for {} dimensions", perm_.size(), rank);
-    const auto strides = RowMajor(x.shape());
+    Require(rank <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", rank, kMostDims);
+    std::array<size_t, kMostDims> perm{};
     Shape result(rank);
-    Strided s;
+    unsigned seen = 0;
     for (size_t i = 0; i < rank; ++i) {
-      const size_t from = perm_.empty() ? rank - 1 - i : Axis(perm_[i], rank);
-      result[i] = x.shape()[from];
-      s.a[i] = strides[from];
+      perm[i] = perm_.empty() ? rank - 1 - i : Axis(perm_[i], rank);
+      seen |= 1u << perm[i];
+      result[i] = x.shape()[perm[i]];
     }
-    Strided block = Block(result);
-    block.a = s.a;
-    block.b = RowMajor(result);
-    copy_.Linear(context, x.num_elements(), x, *context.output(0, result), block);
+    Require(seen + 1 == 1u << rank, "perm names a dimension twice");
+    CopyTransposed(context, x, x.shape(), std::span(perm).first(rank), *context.output(0, result));
   }
 
  private:
   std::vector<int64_t> perm_;
+};
+
+class DepthToSpace final : public StridedKernel {
+ public:
+  explicit DepthToSpace(const KernelInfo& info)
+      : StridedKernel(info),
+        size_(info.attribute<int64_t>("blocksize")),
+        columns_first_(info.attribute<std::string>("mode", "DCR") == "CRD") {
+    Require(size_ > 0 && size_ < 65536, "blocksize is {}", size_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& s = x.shape();
+    Require(s.rank() == 4 && s[1] % (size_ * size_) == 0, "input {} does not divide into blocks of {}", s.ToString(), size_);
+    const int64_t channels = s[1] / (size_ * size_);
+    Tensor& y = *context.output(0, Shape{s[0], channels, s[2] * size_, s[3] * size_});
+    if (columns_first_) {
+      static constexpr size_t kPerm[] = {0, 1, 4, 2, 5, 3};
+      CopyTransposed(context, x, Shape{s[0], channels, size_, size_, s[2], s[3]}, kPerm, y);
+    } else {
+      static constexpr size_t kPerm[] = {0, 3, 4, 1, 5, 2};
+      CopyTransposed(context, x, Shape{s[0], size_, size_, channels, s[2], s[3]}, kPerm, y);
+    }
+  }
+
+ private:
+  int64_t size_;
+  bool columns_first_;
+};
+
+class SpaceToDepth final : public StridedKernel {
+ public:
+  explicit SpaceToDepth(const KernelInfo& info)
+      : StridedKernel(info),
+        size_(info.attribute<int64_t>("blocksize")),
+        channels_first_(info.attribute<std::string>("mode", "DCR") == "CRD") {
+    Require(size_ > 0 && size_ < 65536, "blocksize is {}", size_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& s = x.shape();
+    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s.ToString(), size_);
+    Tensor& y = *context.output(0, Shape{s[0], s[1] * size_ * size_, s[2] / size_, s[3] / size_});
+    static constexpr size_t kBlocksFirst[] = {0, 3, 5, 1, 2, 4}, kChannelsFirst[] = {0, 1, 3, 5, 2, 4};
+    CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_}, channels_first_ ? kChannelsFirst : kBlocksFirst, y);
+  }
+
+ private:
+  int64_t size_;
+  bool channels_first_;
 };
 
 class Expand final : public StridedKernel {
@@ -84,10 +118,9 @@ class Expand final : public StridedKernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Tensor& wanted = context.required_input(1);
-    const auto sizes = wanted.values<int64_t>();
-    Shape result(std::max(sizes.size(), x.shape().rank()), 1);
-    for (size_t i = 0; i < sizes.size(); ++i) result[result.rank() - sizes.size() + i] = sizes[i];
+    const Shape sizes = HostIntegers(context.required_input(1));
+    Shape result(std::max(sizes.rank(), x.shape().rank()), 1);
+    for (size_t i = 0; i < sizes.rank(); ++i) result[result.rank() - sizes.rank() + i] = sizes[i];
     for (size_t i = 0; i < x.shape().rank(); ++i) {
       int64_t& dim = result[result.rank() - x.shape().rank() + i];
       Require(dim == 1 || x.shape()[i] == 1 || dim == x.shape()[i], "{} does not expand to {}", x.shape().ToString(), result.ToString());
@@ -97,13 +130,48 @@ class Expand final : public StridedKernel {
     Strided block = Block(result);
     block.a = BroadcastStrides(x.shape(), result);
     block.b = RowMajor(result);
-    copy_.Linear(context, y.num_elements(), x, y, block);
+    Copy(context, x, y, block);
   }
 };
 
-class Slice final : public StridedKernel {
+class Tile final : public StridedKernel {
  public:
   using StridedKernel::StridedKernel;
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    const Shape repeats = HostIntegers(context.required_input(1));
+    Require(repeats.rank() == shape.rank(), "there are {} repeats for {} dimensions", repeats.rank(), shape.rank());
+    const auto strides = RowMajor(shape);
+    Shape result(shape.rank()), parts;  // a repeat, then the dimension, where they are more than one
+    std::array<cl_long, 2 * kMostDims> from{};
+    const auto add = [&](int64_t size, cl_long stride) {
+      if (size == 1) return;
+      from[parts.rank()] = stride;
+      parts.Append(size);
+    };
+    for (size_t i = 0; i < shape.rank(); ++i) {
+      Require(repeats[i] >= 0 && !__builtin_mul_overflow(shape[i], repeats[i], &result[i]), "a repeat is {}", repeats[i]);
+      add(repeats[i], 0);
+      add(shape[i], strides[i]);
+    }
+    Tensor& y = *context.output(0, result);
+    Strided block = Block(parts);
+    std::copy_n(from.begin(), std::min(parts.rank(), kMostDims), block.a.begin());
+    block.b = RowMajor(parts);
+    Copy(context, x, y, block);
+  }
+};
+
+/// Starts, ends and axes are attributes before version 10.
+class Slice final : public StridedKernel {
+ public:
+  explicit Slice(const KernelInfo& info)
+      : StridedKernel(info),
+        starts_(info.attribute<std::vector<int64_t>>("starts", {})),
+        ends_(info.attribute<std::vector<int64_t>>("ends", {})),
+        axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -111,30 +179,39 @@ class Slice final : public StridedKernel {
     Strided block = Block(shape);
     block.a = RowMajor(shape);
     Shape result = shape;
-    const Tensor& starts = context.required_input(1);
-    const Tensor* axes = context.input(3);
-    for (int64_t i = 0; i < starts.num_elements(); ++i) {
-      const size_t axis = Axis(axes != nullptr ? At(*axes, i) : i, shape.rank());
-      const int64_t step = context.input(4) != nullptr ? At(*context.input(4), i) : 1, size = shape[axis];
+    const auto given = [&](size_t input, const std::vector<int64_t>& attribute) {
+      const Tensor* tensor = context.input(input);
+      return tensor != nullptr ? HostIntegers(*tensor) : Shape(attribute);
+    };
+    const Shape starts = given(1, starts_), ends = given(2, ends_), axes = given(3, axes_), steps = given(4, {});
+    const auto fits = [&](const Shape& list) { return list.rank() == 0 || list.rank() == starts.rank(); };
+    Require(ends.rank() == starts.rank() && fits(axes) && fits(steps), "starts, ends, axes and steps differ in length");
+    int64_t from = 0;
+    unsigned seen = 0;
+    for (size_t i = 0; i < starts.rank(); ++i) {
+      const size_t axis = Axis(axes.rank() > 0 ? axes[i] : static_cast<int64_t>(i), shape.rank());
+      Require((seen >> axis & 1u) == 0, "axis {} is named twice", axis);
+      seen |= 1u << axis;
+      const int64_t step = steps.rank() > 0 ? steps[i] : 1, size = shape[axis];
       Require(step != 0, "a step is 0");
-      const auto clamp = [&](int64_t at, int64_t low, int64_t high) { return std::clamp(at < 0 ? at + size : at, low, high); };
-      const int64_t begin = clamp(At(starts, i), 0, step > 0 ? size : size - 1);
-      const int64_t end = clamp(At(context.required_input(2), i), step > 0 ? 0 : -1, size);
-      result[axis] = std::max<int64_t>(0, step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step);
-      block.c[0] += begin * block.a[axis];
-      block.a[axis] *= step;
+      const auto clamp = [&](int64_t at, int64_t low, int64_t high) { return std::clamp(at < 0 ? at + size : at, low, std::max(low, high)); };
+      const int64_t begin = clamp(starts[i], 0, step > 0 ? size : size - 1);
+      const int64_t end = clamp(ends[i], step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+      const int64_t span = step > 0 ? end - begin : begin - end;
+      // A step past the dimension takes its first element only.
+      const int64_t stride = std::clamp<int64_t>(step, -size - 1, size + 1), distance = stride < 0 ? -stride : stride;
+      result[axis] = size == 0 || span <= 0 ? 0 : (span - 1) / distance + 1;
+      from += begin * block.a[axis];
+      block.a[axis] *= stride;
     }
     Tensor& y = *context.output(0, result);
     std::copy(result.begin(), result.end(), block.dims.begin());
     block.b = RowMajor(result);
-    copy_.Linear(context, y.num_elements(), x, y, block);
+    Copy(context, x, y, block, from);
   }
 
  private:
-  static int64_t At(const Tensor& tensor, int64_t i) {
-    Require(i < tensor.num_elements(), "starts, ends, axes and steps differ in length");
-    return tensor.is(ElementType::kInt32) ? tensor.data<int32_t>()[i] : tensor.data<int64_t>()[i];
-  }
+  std::vector<int64_t> starts_, ends_, axes_;
 };
 
 class Concat final : public StridedKernel {
@@ -160,8 +237,7 @@ class Concat final : public StridedKernel {
       Strided block = Block(x.shape());
       block.a = RowMajor(x.shape());
       block.b = strides;
-      block.c[1] = at * strides[axis];
-      copy_.Linear(context, x.num_elements(), x, y, block);
+      Copy(context, x, y, block, 0, at * strides[axis]);
       at += x.shape()[axis];
     }
   }
@@ -179,22 +255,21 @@ class Split final : public StridedKernel {
     const Tensor& x = context.required_input(0);
     const size_t axis = Axis(axis_, x.shape().rank());
     const Tensor* given = context.input(1);
-    const std::span<const int64_t> sizes = given != nullptr ? given->values<int64_t>() : std::span<const int64_t>(sizes_);
+    const Shape sizes = given != nullptr ? HostIntegers(*given) : Shape(sizes_);
     const auto count = static_cast<int64_t>(context.num_outputs());
-    Require(sizes.empty() || static_cast<int64_t>(sizes.size()) == count, "split has {} sizes for {} outputs", sizes.size(), count);
+    Require(sizes.rank() == 0 || static_cast<int64_t>(sizes.rank()) == count, "split has {} sizes for {} outputs", sizes.rank(), count);
     const int64_t even = (x.shape()[axis] + count - 1) / count;
     const auto strides = RowMajor(x.shape());
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i) {
       Shape part = x.shape();
-      part[axis] = sizes.empty() ? std::min(even, x.shape()[axis] - at) : sizes[static_cast<size_t>(i)];
-      Require(part[axis] >= 0 && at + part[axis] <= x.shape()[axis], "the parts of a split exceed dimension {} of {}", axis, x.shape().ToString());
+      part[axis] = sizes.rank() == 0 ? std::min(even, x.shape()[axis] - at) : sizes[static_cast<size_t>(i)];
+      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis, x.shape().ToString());
       Strided block = Block(part);
       block.a = strides;
       block.b = RowMajor(part);
-      block.c[0] = at * strides[axis];
+      if (Tensor* y = context.output(static_cast<size_t>(i), part)) Copy(context, x, *y, block, at * strides[axis]);
       at += part[axis];
-      if (Tensor* y = context.output(static_cast<size_t>(i), part)) copy_.Linear(context, y->num_elements(), x, *y, block);
     }
     Require(at == x.shape()[axis], "the parts of a split add up to {}, not {}", at, x.shape()[axis]);
   }
@@ -208,9 +283,12 @@ class Split final : public StridedKernel {
 
 void RegisterStrided(KernelRegistry& registry) {
   registry.Add(Op("Transpose").Versions(1).Types(0, kMovable).Make<Transpose>());
+  registry.Add(Op("DepthToSpace").Versions(1).Types(0, kMovable).Make<DepthToSpace>());
+  registry.Add(Op("SpaceToDepth").Versions(1).Types(0, kMovable).Make<SpaceToDepth>());
   registry.Add(Op("Expand").Versions(8).Types(0, kMovable).HostInput(1).Make<Expand>());
-  registry.Add(Op("Slice").Versions(10).Types(0, kMovable).HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
-  registry.Add(Op("Concat").Versions(4).Types(0, kMovable).Make<Concat>());
+  registry.Add(Op("Tile").Versions(6).Types(0, kMovable).HostInput(1).Make<Tile>());
+  registry.Add(Op("Slice").Versions(1).Types(0, kMovable).HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
+  registry.Add(Op("Concat").Versions(1).Types(0, kMovable).Make<Concat>());
   registry.Add(Op("Split").Versions(2).Types(0, kMovable).HostInput(1).Make<Split>());
 }
 

@@ -1,0 +1,164 @@
+#include "claim.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "kernel.h"
+
+namespace tessera::opencl {
+namespace {
+
+int64_t IntegerAttribute(const Node& node, std::string_view name, int64_t fallback) {
+  const AttributeValue* value = node.FindAttribute(name);
+  const int64_t* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  return number == nullptr ? fallback : *number;
+}
+
+bool HasInput(const Node& node, size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone; }
+bool HasOutput(const Node& node, size_t i) { return i < node.outputs.size() && node.outputs[i] != kNone; }
+
+/// Number of elements of a value from dimension `first` on, where it is known.
+std::optional<int64_t> KnownSize(const TypeInfo& type, size_t first = 0) {
+  if (!type.shape || first > type.shape->size()) return std::nullopt;
+  int64_t size = 1;
+  for (size_t i = first; i < type.shape->size(); ++i) {
+    if (!(*type.shape)[i].known() || __builtin_mul_overflow(size, (*type.shape)[i].value, &size)) return std::nullopt;
+  }
+  return size;
+}
+
+std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
+  if (!type.is_tensor()) return "a value is " + type.ToString() + ", not a tensor";
+  if (type.element == ElementType::kString) return "strings do not live on a device";
+  if (type.element == ElementType::kDouble && !device.fp64) return device.name + " does not compute in double";
+  if (type.shape && type.shape->size() > kMostDims) return fmt::format("a value has more than {} dimensions", kMostDims);
+  return {};
+}
+
+/// What kernels cannot do of an operator that they do otherwise.
+std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
+  const std::string& op = node.op_type;
+  const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
+  const bool several_outputs = op == "Split" || op == "LayerNormalization";
+  if (HasOutput(node, 1) && !several_outputs) return "only the first output is computed on the device";
+  if (op == "Conv" || op.ends_with("Pool")) {
+    const auto& shape = type(0).shape;
+    if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
+  }
+  if (op == "AveragePool" && IntegerAttribute(node, "ceil_mode", 0) != 0) return "ceil_mode of an average is left to the CPU provider";
+  if (op == "BatchNormalization") {
+    if (IntegerAttribute(node, "training_mode", 0) != 0) return "training is left to the CPU provider";
+    if (IntegerAttribute(node, "spatial", 1) != 1) return "statistics of each element are left to the CPU provider";
+  }
+  if (op == "Dropout" && HasInput(node, 2)) {
+    const Tensor* training = graph.constant(node.inputs[2]);
+    if (training == nullptr || training->num_elements() != 1 || training->data<bool>()[0]) return "training is left to the CPU provider";
+  }
+  if (op == "LayerNormalization" || op == "RMSNormalization") {
+    const auto& shape = type(0).shape;
+    const int64_t axis = IntegerAttribute(node, "axis", -1), rank = shape ? static_cast<int64_t>(shape->size()) : 0;
+    if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";
+    const auto size = KnownSize(type(0), static_cast<size_t>(axis < 0 ? axis + rank : axis));
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      if (HasInput(node, i) && size && KnownSize(type(i)) != size) return "a scale or bias that broadcasts is left to the CPU provider";
+    }
+  }
+  if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr && type(0).element != ElementType::kFloat) {
+    return "this padding value is left to the CPU provider";
+  }
+  if (op == "Tile") {
+    const auto& shape = type(0).shape;
+    if (!shape || 2 * shape->size() > kMostDims) return fmt::format("repeats of more than {} dimensions", kMostDims / 2);
+  }
+  if (op == "Cast" || op == "CastLike") {
+    const TypeInfo& to = graph.value(node.outputs[0]).type;
+    const bool half = to.element == ElementType::kFloat16 || to.element == ElementType::kBFloat16;
+    if (half && type(0).element == ElementType::kDouble) return "double to half is rounded once on the CPU provider only";
+  }
+  return {};
+}
+
+class Claims {
+ public:
+  Claims(const GraphViewer& graph, const KernelLookup& kernels, const Capabilities& device, RefusalSink& refusals)
+      : graph_(graph), kernels_(kernels), device_(device), refusals_(refusals), on_host_(graph.num_values()), on_device_(graph.num_values()) {}
+
+  std::vector<ComputeCapability> Run() {
+    std::vector<NodeIndex> shape_reads;
+    for (const NodeIndex index : graph_.nodes()) {
+      const Node& node = graph_.node(index);
+      if (!node.provider.empty()) continue;
+      std::string reason;
+      const KernelDef* def = kernels_.Find(node, &reason);
+      if (def != nullptr) reason = Refusal(node);
+      if (reason.empty() && IsShapeArithmetic(node)) {
+        for (const ValueIndex output : node.outputs) Mark(on_host_, output);
+        reason = "shape arithmetic stays on the host, where its inputs are";
+      }
+      if (!reason.empty()) {
+        refusals_.Refuse(index, std::move(reason));
+      } else if (node.op_type == "Shape" || node.op_type == "Size") {
+        Mark(on_host_, node.outputs[0]);
+        shape_reads.push_back(index);
+      } else {
+        for (const ValueIndex input : node.inputs) Mark(on_device_, input);
+        for (const ValueIndex output : node.outputs) Mark(on_device_, output);
+        claims_.push_back({{index}, false, {}});
+      }
+    }
+    for (const NodeIndex index : shape_reads) {
+      if (on_device_[static_cast<size_t>(graph_.node(index).inputs[0])]) {
+        claims_.push_back({{index}, false, {}});
+      } else {
+        refusals_.Refuse(index, "the value whose shape is read is not on the device");
+      }
+    }
+    return std::move(claims_);
+  }
+
+ private:
+  static void Mark(std::vector<bool>& set, ValueIndex value) {
+    if (value != kNone) set[static_cast<size_t>(value)] = true;
+  }
+
+  std::string Refusal(const Node& node) const {
+    for (const auto* list : {&node.inputs, &node.outputs}) {
+      for (const ValueIndex index : *list) {
+        if (index == kNone) continue;
+        if (std::string reason = ValueRefusal(graph_.value(index).type, device_); !reason.empty()) return reason;
+      }
+    }
+    return OperatorRefusal(graph_, node);
+  }
+
+  /// Integers made from values that the host has already.
+  bool IsShapeArithmetic(const Node& node) const {
+    bool from_host = false;
+    for (const ValueIndex index : node.inputs) {
+      if (index == kNone || graph_.constant(index) != nullptr) continue;
+      if (!on_host_[static_cast<size_t>(index)]) return false;
+      from_host = true;
+    }
+    const auto integral = [&](ValueIndex index) {
+      return index == kNone || !kReals.contains(graph_.value(index).type.element);
+    };
+    return from_host && std::all_of(node.outputs.begin(), node.outputs.end(), integral);
+  }
+
+  const GraphViewer& graph_;
+  const KernelLookup& kernels_;
+  const Capabilities& device_;
+  RefusalSink& refusals_;
+  std::vector<bool> on_host_, on_device_;  // by value
+  std::vector<ComputeCapability> claims_;
+};
+
+}  // namespace
+
+std::vector<ComputeCapability> ClaimNodes(const GraphViewer& graph, const KernelLookup& kernels, const Capabilities& device,
+                                          RefusalSink& refusals) {
+  return Claims(graph, kernels, device, refusals).Run();
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,27 @@
+#ifdef KERNEL_fill
+// Tensors that are made from a formula.
+__kernel void fill(ulong total, __global uchar* y_, ulong yo, ulong bits) {
+  const ulong i = get_global_id(0);
+  if (i < total) PUT_X(y_ + yo, i, (TX)bits);
+}
+#endif
+
+#ifdef KERNEL_range
+__kernel void range(ulong total, __global uchar* y_, ulong yo, STEP start, STEP delta) {
+  const ulong i = get_global_id(0);
+  if (i < total) PUT_X(y_ + yo, i, start + (STEP)i * delta);
+}
+#endif
+
+#ifdef KERNEL_triangle
+// The upper or lower triangle of rows x columns matrices; element [r, c] is kept by c - r against the diagonal.
+__kernel void triangle(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long rows, long columns, long diagonal,
+                       int upper) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long column = (long)i % columns, row = (long)i / columns % rows;
+  const int kept = upper ? column - row >= diagonal : column - row <= diagonal;
+  const TX x = GET_X(x_ + xo, i);
+  PUT_X(y_ + yo, i, kept ? x : (TX)0);
+}
+#endif

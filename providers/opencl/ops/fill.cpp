@@ -1,0 +1,98 @@
+// ConstantOfShape (9-25), Range (11), Trilu (14).
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernel.h"
+
+namespace tessera::opencl {
+namespace {
+
+class ConstantOfShape final : public Kernel {
+ public:
+  explicit ConstantOfShape(const KernelInfo& info) : kernel_(DeviceOf(info), "fill", Moved('X', info.output_type(0)), "fill") {
+    const Tensor value = info.attribute<Tensor>("value", Tensor());
+    Require(!value.defined() || (value.num_elements() == 1 && value.byte_size() <= sizeof bits_), "the value is not one element");
+    if (value.defined()) std::memcpy(&bits_, value.raw(), value.byte_size());
+  }
+
+  void Compute(KernelContext& context) override {
+    Tensor& y = *context.output(0, HostIntegers(context.required_input(0)));
+    kernel_.Linear(context, y.num_elements(), y, bits_);
+  }
+
+ private:
+  Launchable kernel_;
+  cl_ulong bits_ = 0;
+};
+
+/// Floating point steps in double where the device has it.
+template <class T, class Step>
+class Range final : public Kernel {
+ public:
+  explicit Range(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "fill",
+                Computed('X', info.output_type(0)) +
+                    fmt::format("#define STEP {}\n", std::is_same_v<Step, cl_long> ? "long" : std::is_same_v<Step, float> ? "float" : "double"),
+                "range") {}
+
+  void Compute(KernelContext& context) override {
+    const auto scalar = [&](size_t i) {
+      const Tensor& tensor = context.required_input(i);
+      Require(tensor.num_elements() == 1 && tensor.is(ElementTypeOf<T>), "start, limit and delta must be scalars of one type");
+      return tensor.data<T>()[0];
+    };
+    const T start = scalar(0), limit = scalar(1), delta = scalar(2);
+    Require(delta != 0, "delta is 0");
+    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    Require(count < 9e18, "{} elements are too many", count);
+    Tensor& y = *context.output(0, Shape{count > 0 ? static_cast<int64_t>(count) : 0});
+    kernel_.Linear(context, y.num_elements(), y, static_cast<Step>(start), static_cast<Step>(delta));
+  }
+
+ private:
+  Launchable kernel_;
+};
+
+class Trilu final : public Kernel {
+ public:
+  explicit Trilu(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "triangle"), upper_(info.attribute<int64_t>("upper", 1) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor* offset = context.input(1);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape.ToString());
+    Require(offset == nullptr || (offset->num_elements() == 1 && offset->is(ElementType::kInt64)), "k is not one int64");
+    const int64_t rows = shape[shape.rank() - 2], columns = shape.back();
+    const int64_t k = offset == nullptr ? 0 : std::clamp<int64_t>(offset->data<int64_t>()[0], -rows, columns);
+    Tensor& y = *context.output(0, shape);
+    kernel_.Linear(context, y.num_elements(), x, y, cl_long{rows}, cl_long{columns}, cl_long{k}, static_cast<cl_int>(upper_));
+  }
+
+ private:
+  Launchable kernel_;
+  bool upper_;
+};
+
+template <class T, class Step>
+void AddRange(KernelRegistry& registry) {
+  const TypeSet type = {ElementTypeOf<T>};
+  registry.Add(Op("Range").Versions(11).Types(0, type).HostInput(0).HostInput(1).HostInput(2).Make<Range<T, Step>>());
+}
+
+}  // namespace
+
+void RegisterFill(KernelRegistry& registry) {
+  registry.Add(Op("ConstantOfShape").Versions(9).OutputTypes(0, kMovable).HostInput(0).Make<ConstantOfShape>());
+  AddRange<float, float>(registry);
+  AddRange<double, double>(registry);
+  AddRange<int16_t, cl_long>(registry);
+  AddRange<int32_t, cl_long>(registry);
+  AddRange<int64_t, cl_long>(registry);
+  registry.Add(Op("Trilu").Versions(14).Types(0, kMovable).HostInput(1).Make<Trilu>());
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,71 @@
+// Pad (2-25): constant, edge, reflect, wrap; negative pads cut off.
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel.h"
+
+namespace tessera::opencl {
+namespace {
+
+class Pad final : public Kernel {
+ public:
+  explicit Pad(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)), "pad"), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
+    const std::string mode = info.attribute<std::string>("mode", "constant");
+    mode_ = mode == "edge" ? 1 : mode == "reflect" ? 2 : mode == "wrap" ? 3 : 0;
+    if (info.since_version() < 11) {
+      const float value = info.attribute<float>("value", 0);
+      Require(value == 0 || info.input_type(0) == ElementType::kFloat, "a padding value is left to the CPU provider");
+      std::memcpy(&bits_, &value, sizeof value);
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    const Tensor *given = context.input(1), *value = context.input(2), *axes = context.input(3);
+    const Shape pads = given != nullptr ? HostIntegers(*given) : Shape(pads_);
+    const Shape named = axes != nullptr ? HostIntegers(*axes) : Shape();
+    const size_t count = axes != nullptr ? named.rank() : shape.rank();
+    Require(pads.rank() == 2 * count, "there are {} pads for {} dimensions", pads.rank(), count);
+    cl_ulong bits = bits_;
+    if (value != nullptr) {
+      Require(value->num_elements() == 1 && value->type() == x.type(), "the padding value is not one element of the input's type");
+      bits = 0;
+      std::memcpy(&bits, value->raw(), value->byte_size());
+    }
+    Strided s = Block(shape);
+    Shape result = shape;
+    bool inside = true;  // every dimension that is read has elements
+    for (size_t i = 0; i < count; ++i) {
+      const size_t axis = axes != nullptr ? Axis(named[i], shape.rank()) : i;
+      constexpr int64_t kMost = int64_t{1} << 40;
+      Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost, "a pad is too large");
+      s.c[axis] = pads[i];
+      result[axis] = shape[axis] + pads[i] + pads[count + i];
+      Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape.ToString());
+    }
+    for (int64_t dim : shape) inside &= dim > 0;
+    Tensor& y = *context.output(0, result);
+    Require(inside || mode_ == 0 || y.num_elements() == 0, "an empty tensor has no edge to pad from");
+    std::copy(shape.begin(), shape.end(), s.b.begin());
+    std::copy(result.begin(), result.end(), s.dims.begin());
+    s.a = RowMajor(shape);
+    kernel_.Linear(context, y.num_elements(), x, y, s, mode_, bits);
+  }
+
+ private:
+  Launchable kernel_;
+  std::vector<int64_t> pads_;
+  cl_int mode_ = 0;
+  cl_ulong bits_ = 0;
+};
+
+}  // namespace
+
+void RegisterPad(KernelRegistry& registry) {
+  registry.Add(Op("Pad").Versions(2).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).HostInput(2).HostInput(3).Make<Pad>());
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,97 @@
+// Operators of one tensor, element by element: one expression of OpenCL C each, in the table below; Gelu.
+
+#include "ops/elementwise.h"
+
+namespace tessera::opencl {
+namespace {
+
+struct Unary {
+  const char* op_type;
+  int version;
+  const char* expression;  // over a, alpha, beta
+  TypeSet types = kReals;
+  float alpha = 0, beta = 0;
+  const char* alpha_name = "alpha";
+  const char* beta_name = "beta";
+};
+
+constexpr TypeSet kBool = {ElementType::kBool};
+
+// Of functions that have one, the precision is that of OpenCL's full profile: at most 4 ulp, 16 for erf.
+constexpr Unary kTable[] = {
+    {"Relu", 1, "a < 0 ? (TA)0 : a", kReals | kSigned},
+    {"Sigmoid", 1, "sigmoid(a)"},
+    {"Tanh", 1, "tanh(a)"},
+    {"Exp", 1, "exp(a)"},
+    {"Log", 1, "log(a)"},
+    {"Sqrt", 1, "sqrt(a)"},
+    {"Reciprocal", 1, "R(1.0) / a"},
+    {"Erf", 9, "erf(a)"},
+    {"Floor", 1, "floor(a)"},
+    {"Ceil", 1, "ceil(a)"},
+    {"Round", 11, "rint(a)"},
+    {"Sin", 7, "sin(a)"},
+    {"Cos", 7, "cos(a)"},
+    {"Tan", 7, "tan(a)"},
+    {"Asin", 7, "asin(a)"},
+    {"Acos", 7, "acos(a)"},
+    {"Atan", 7, "atan(a)"},
+    {"Sinh", 9, "sinh(a)"},
+    {"Cosh", 9, "cosh(a)"},
+    {"Asinh", 9, "asinh(a)"},
+    {"Acosh", 9, "acosh(a)"},
+    {"Atanh", 9, "atanh(a)"},
+    {"Abs", 1, "fabs(a)"},
+    {"Abs", 1, "a < 0 ? (TA)((WA)0 - (WA)a) : a", kIntegers},
+    {"Neg", 1, "-a"},
+    {"Neg", 1, "(TA)((WA)0 - (WA)a)", kSigned},
+    {"Sign", 9, "isnan(a) ? a : (TA)((a > 0) - (a < 0))"},
+    {"Sign", 9, "(a > 0) - (a < 0)", kIntegers},
+    {"Softplus", 1, "softplus(a)"},
+    {"Softsign", 1, "a / (R(1.0) + fabs(a))"},
+    {"Mish", 18, "a * tanh(softplus(a))"},
+    {"HardSwish", 14, "a * fmax((TA)0, fmin((TA)1, a / (TA)6 + R(0.5)))"},
+    {"LeakyRelu", 1, "a < 0 ? a * alpha : a", kReals, 0.01f},
+    {"ThresholdedRelu", 10, "a > alpha ? a : (TA)0", kReals, 1.0f},
+    {"Elu", 1, "a < 0 ? alpha * expm1(a) : a", kReals, 1.0f},
+    {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)", kReals, 1.67326319217681884765625f, 1.05070102214813232421875f, "alpha", "gamma"},
+    {"Celu", 12, "(a > 0 ? a : (TA)0) + (a < 0 ? alpha * expm1(a / alpha) : (TA)0)", TypeSet{ElementType::kFloat}, 1.0f},
+    {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta", kReals, 0.2f, 0.5f},
+    {"Swish", 24, "a * sigmoid(alpha * a)", kReals, 1.0f},
+    {"Shrink", 9, "a < -(TA)alpha ? a + beta : a > (TA)alpha ? a - beta : (TA)0", kReals, 0.5f, 0.0f, "lambd", "bias"},
+    {"IsNaN", 9, "isnan(a)"},
+    {"Not", 1, "!a", kBool},
+    {"BitwiseNot", 18, "~a", kIntegers},
+};
+
+template <size_t I>
+std::unique_ptr<Kernel> Make(const KernelInfo& info) {
+  const Unary& op = kTable[I];
+  return std::make_unique<Elementwise>(info, op.expression, info.attribute<float>(op.alpha_name, op.alpha),
+                                       info.attribute<float>(op.beta_name, op.beta));
+}
+
+template <size_t... I>
+void AddTable(KernelRegistry& registry, std::index_sequence<I...>) {
+  (registry.Add(Op(kTable[I].op_type).Versions(kTable[I].version).Types(0, kTable[I].types).InPlace(0, 0).Factory(Make<I>)), ...);
+}
+
+std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
+  const bool tanh = info.attribute<std::string>("approximate", "none") == "tanh";
+  return std::make_unique<Elementwise>(info, tanh ? "tanh_gelu(a)" : "erf_gelu(a)");
+}
+
+std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
+  const bool negative = info.attribute<int64_t>("detect_negative", 1) != 0, positive = info.attribute<int64_t>("detect_positive", 1) != 0;
+  return std::make_unique<Elementwise>(info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", negative, positive));
+}
+
+}  // namespace
+
+void RegisterUnary(KernelRegistry& registry) {
+  AddTable(registry, std::make_index_sequence<std::size(kTable)>());
+  registry.Add(Op("Gelu").Versions(20).Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
+  registry.Add(Op("IsInf").Versions(10).Types(0, kReals).Factory(MakeIsInf));
+}
+
+}  // namespace tessera::opencl
