@@ -13,6 +13,7 @@ struct Binary {
   int version;
   const char* expression;  // over a, b, alpha
   TypeSet types;
+  bool compares = false;
 };
 
 constexpr TypeSet kBool = {ElementType::kBool};
@@ -31,11 +32,11 @@ constexpr Binary kTable[] = {
     {"And", 7, "a && b", kBool},
     {"Or", 7, "a || b", kBool},
     {"Xor", 7, "!a != !b", kBool},
-    {"Equal", 7, "a == b", kNumbers | kBool},
-    {"Greater", 7, "a > b", kNumbers},
-    {"Less", 7, "a < b", kNumbers},
-    {"GreaterOrEqual", 12, "a >= b", kNumbers},
-    {"LessOrEqual", 12, "a <= b", kNumbers},
+    {"Equal", 7, "a == b", kNumbers | kBool, true},
+    {"Greater", 7, "a > b", kNumbers, true},
+    {"Less", 7, "a < b", kNumbers, true},
+    {"GreaterOrEqual", 12, "a >= b", kNumbers, true},
+    {"LessOrEqual", 12, "a <= b", kNumbers, true},
     {"BitwiseAnd", 18, "a & b", kIntegers},
     {"BitwiseOr", 18, "a | b", kIntegers},
     {"BitwiseXor", 18, "a ^ b", kIntegers},
@@ -50,7 +51,10 @@ std::unique_ptr<Kernel> Make(const KernelInfo& info) {
 template <size_t... I>
 void AddTable(KernelRegistry& registry, std::index_sequence<I...>) {
   const auto add = [&](const Binary& op, KernelFactory factory) {
-    registry.Add(Op(op.op_type).Versions(op.version).Types(0, op.types).Types(1, op.types).InPlace(0, 0).InPlace(1, 0).Factory(factory));
+    KernelDef def = Op(op.op_type).Versions(op.version).Types(0, op.types).Types(1, op.types).Factory(factory);
+    // A comparison's input may have the result's size in bytes without having its shape.
+    if (!op.compares) def.InPlace(0, 0).InPlace(1, 0);
+    registry.Add(std::move(def));
   };
   (add(kTable[I], Make<I>), ...);
 }

@@ -43,7 +43,7 @@ TEST_F(ProgramCacheTest, KeepsOneProgramForEachKey) {
 
 TEST_F(ProgramCacheTest, DamagedFilesCountAsAbsent) {
   const ProgramCache cache(folder_);
-  cache.Store("key", Bytes(500, 3));
+  cache.Store("key", Bytes(100, 3));
   std::string whole;
   {
     std::ifstream file(cache.Path("key"), std::ios::binary);
@@ -64,8 +64,8 @@ TEST_F(ProgramCacheTest, DamagedFilesCountAsAbsent) {
   }
   write(whole + "more");
   EXPECT_FALSE(cache.Load("key").has_value());
-  cache.Store("key", Bytes(500, 3));
-  EXPECT_EQ(cache.Load("key"), Bytes(500, 3));
+  cache.Store("key", Bytes(100, 3));
+  EXPECT_EQ(cache.Load("key"), Bytes(100, 3));
 }
 
 TEST_F(ProgramCacheTest, ReadersNeverSeeHalfAFile) {

@@ -100,8 +100,8 @@ class OpenclTest : public ::testing::Test {
     model.Constant("zero", {1}, zero).Constant("tail", {3}, tail).Constant("merged", {2}, merged);
     unsigned seed = 20;
     for (const char* name : {"wq", "wk", "wv", "wo"}) model.Constant(name, {16, 16}, Random(256, seed++, -0.3f, 0.3f));
-    model.Constant("w1", {16, 64}, Random(1024, seed++, -0.3f, 0.3f)).Constant("w2", {64, 16}, Random(1024, seed++, -0.3f, 0.3f));
-    model.Constant("g", {16}, Random(16, seed++)).Constant("b", {16}, Random(16, seed++));
+    for (const char* name : {"g", "b"}) model.Constant(name, {16}, Random(16, seed++));
+    model.Constant("w1", {16, 64}, Random(1024, 30, -0.3f, 0.3f)).Constant("w2", {64, 16}, Random(1024, 31, -0.3f, 0.3f));
     const std::vector<float> root = {std::sqrt(8.0f)};
     model.Constant("root", {}, root);
     model.Node("LayerNormalization", {"x", "g", "b"}, {"n1"});
@@ -208,7 +208,7 @@ TEST_F(OpenclTest, CnnRunsWholeWithOneCopyEachWay) {
 
 TEST_F(OpenclTest, TransformerKeepsShapeArithmeticOnTheHost) {
   const Session session = Transformer().Session(On(kOpencl)), cpu = Transformer().Session(On("cpu"));
-  EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Gather", "Concat", "Concat"));
+  EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Shape", "Gather", "Concat", "Concat"));
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
   for (const int64_t batch : {1, 3}) {
     const std::vector<Value> inputs = {
@@ -252,6 +252,18 @@ TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
       ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
     }
   }
+}
+
+TEST_F(OpenclTest, ComparisonsDoNotOverwriteAnInputOfTheSameSize) {
+  ModelBuilder model;  // sixteen bytes of int64, sixteen of bool
+  model.Input("x", ElementType::kInt64, {2, 1}).Input("z", ElementType::kInt64, {1, 8}).Output("y", ElementType::kBool, {2, 8});
+  model.Node("Add", {"x", "x"}, {"a"});
+  model.Node("Less", {"a", "z"}, {"y"});
+  const Session session = model.Session(On(kOpencl));
+  EXPECT_THAT(Elsewhere(session), IsEmpty());
+  const Value y = Run(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
+                                Value(Tensor::Of<int64_t>(Shape{1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}))})[0];
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(y.tensor().data<bool>()[i], i < 8 ? i > 4 : true) << i;
 }
 
 TEST_F(OpenclTest, ActivationsKeepNan) {
