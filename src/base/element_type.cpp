@@ -45,10 +45,11 @@ int BitWidth(ElementType type) noexcept { return Describe(type).bits; }
 
 size_t ByteSize(ElementType type, int64_t count) {
   const int bits = BitWidth(type);
-  if (bits >= 8) return CheckedMul(static_cast<size_t>(count), static_cast<size_t>(bits / 8));
+  // Signed: kernels count bytes in int64_t.
+  if (bits >= 8) return static_cast<size_t>(CheckedMul(count, static_cast<int64_t>(bits / 8)));
   if (bits == 0) return 0;
-  const size_t per_byte = static_cast<size_t>(8 / bits);
-  return CheckedAdd(static_cast<size_t>(count), per_byte - 1) / per_byte;
+  const int64_t per_byte = 8 / bits;
+  return static_cast<size_t>(CheckedAdd(count, per_byte - 1) / per_byte);
 }
 
 }  // namespace tessera

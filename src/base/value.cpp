@@ -1,5 +1,7 @@
 #include "tessera/value.h"
 
+#include <cstddef>
+#include <limits>
 #include <new>
 
 #include "base/check.h"
@@ -11,7 +13,9 @@ class PlainHostAllocator final : public Allocator {
  public:
   const MemoryInfo& memory() const noexcept override { return memory_; }
   void* Allocate(size_t bytes) override {
-    void* buffer = ::operator new(bytes, std::align_val_t{kHostAlignment}, std::nothrow);
+    // Beyond that, rounding up to the alignment would wrap around.
+    constexpr size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kHostAlignment;
+    void* buffer = bytes > kMost ? nullptr : ::operator new(bytes, std::align_val_t{kHostAlignment}, std::nothrow);
     if (buffer == nullptr) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
     return buffer;
   }

@@ -99,7 +99,7 @@ class Normalizer final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
     Tensor* y = context.output(0, ElementType::kFloat, x.shape());
-    if (y == nullptr) return;
+    if (y == nullptr || x.num_elements() == 0) return;
     const int64_t width = rows.features;
     context.threads().ParallelFor(rows.count, static_cast<double>(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {

@@ -1,5 +1,6 @@
 // TfIdfVectorizer (9): counts n-grams of a pool in each row, skipping up to max_skip_count items between their elements.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -61,8 +62,9 @@ class TfIdfVectorizer final : public Kernel {
     Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{width_} : Shape{rows, width_});
     float* out = y.mutable_data<float>();
     std::fill_n(out, y.num_elements(), 0.0f);
+    if (x.num_elements() == 0) return;
     constexpr double kCostNs = 50;
-    context.threads().ParallelFor(rows, kCostNs * static_cast<double>(length * longest_ * (skips_ + 1)), [&](int64_t begin, int64_t end) {
+    context.threads().ParallelFor(rows, kCostNs * static_cast<double>(length * Distances(length)), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* counts = out + row * width_;
         if (x.is(ElementType::kString)) {
@@ -78,7 +80,7 @@ class TfIdfVectorizer final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kMostColumns = int64_t{1} << 31;
+  static constexpr int64_t kMostColumns = int64_t{1} << 26;
 
   template <class Item>
   void Fill(const std::vector<Item>& pool, const std::vector<int64_t>& counts, Trie<Item>& trie) {
@@ -103,9 +105,12 @@ class TfIdfVectorizer final : public Kernel {
     }
   }
 
+  /// Items further apart than the row is long do not meet.
+  int64_t Distances(int64_t length) const { return std::min(skips_, std::max<int64_t>(length - 1, 0)) + 1; }
+
   template <class Source, class Item>
   void Count(const Source* row, int64_t length, const Trie<Item>& trie, float* counts) const {
-    for (int64_t distance = 1; distance <= skips_ + 1; ++distance) {
+    for (int64_t distance = 1; distance <= Distances(length); ++distance) {
       for (int64_t start = 0; start < length; ++start) {
         const Trie<Item>* node = &trie;
         for (int64_t n = 1, at = start; n <= longest_ && at < length; ++n, at += distance) {
