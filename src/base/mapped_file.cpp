@@ -7,10 +7,30 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace tessera {
+namespace {
+
+/// Tells a file and what was in it.
+using FileKey = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+
+/// Mappings that someone holds: sessions of one model share its weights, and what is made from them.
+struct Mappings {
+  std::mutex mutex;
+  std::map<FileKey, std::weak_ptr<const void>> live;
+};
+
+Mappings& ProcessMappings() {
+  static Mappings& mappings = *new Mappings;  // outlives every session, also static ones
+  return mappings;
+}
+
+}  // namespace
 
 MappedFile MapFile(const std::filesystem::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -25,12 +45,23 @@ MappedFile MapFile(const std::filesystem::path& path) {
     close(file);
     return {};
   }
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  const int error = errno;
+  Mappings& mappings = ProcessMappings();
+  const std::lock_guard lock(mappings.mutex);
+  std::erase_if(mappings.live, [](const auto& entry) { return entry.second.expired(); });
+  auto& held = mappings.live[{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec}];
+  std::shared_ptr<const void> owner = held.lock();
+  if (owner == nullptr) {
+    void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (address == MAP_FAILED) {
+      const int error = errno;
+      close(file);
+      Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(error));
+    }
+    owner = std::shared_ptr<const void>(address, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
+    held = owner;
+  }
   close(file);
-  if (address == MAP_FAILED) Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(error));
-  return {{static_cast<const std::byte*>(address), size},
-          std::shared_ptr<const void>(address, [size](const void* held) { munmap(const_cast<void*>(held), size); })};
+  return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
 }
 
 }  // namespace tessera

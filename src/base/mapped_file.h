@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// A read-only mapping of a whole file, shared and kept by whoever holds `owner`.
+/// A read-only mapping of a whole file, kept by whoever holds `owner`. Whoever maps the same unchanged file meanwhile shares it.
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;

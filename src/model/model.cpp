@@ -65,18 +65,18 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
 }
 
 /// Finds data that is not in the parsed message: stripped raw_data and external files. Copies share the state.
-TensorDataSource MakeSource(StrippedModel stripped, std::shared_ptr<const void> owner, const std::filesystem::path& folder) {
+TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, const std::filesystem::path& folder) {
   struct State {
     std::unordered_map<std::string, std::span<const std::byte>> raw_data;
-    std::shared_ptr<const void> owner;
+    SharedBytes model;
     ExternalData external;
   };
-  const auto state = std::make_shared<State>(std::move(stripped.raw_data), std::move(owner), ExternalData(folder));
+  const auto state = std::make_shared<State>(std::move(stripped.raw_data), model, ExternalData(folder));
   return [state](const onnx::TensorProto& tensor) -> std::optional<SharedBytes> {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external.Find(tensor);
     const auto raw = state->raw_data.find(tensor.raw_data());
     if (raw == state->raw_data.end()) return std::nullopt;
-    return SharedBytes{raw->second, state->owner};
+    return SharedBytes{raw->second, state->model.owner, state->model.is_file};
   };
 }
 
@@ -88,7 +88,7 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  const TensorDataSource source = MakeSource(std::move(stripped), file.owner, folder);
+  const TensorDataSource source = MakeSource(std::move(stripped), file, folder);
   model.graph = std::make_unique<Graph>();
   model.graph->set_opsets(ImportsOf(proto));
   model.graph->set_functions(MakeFunctionLibrary(proto, source));
@@ -129,7 +129,7 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   const MappedFile file = MapFile(path);
   try {
     const auto folder = path.parent_path();
-    return LoadChecked({file.bytes, file.owner}, folder.empty() ? std::filesystem::path(".") : folder, options);
+    return LoadChecked({file.bytes, file.owner, true}, folder.empty() ? std::filesystem::path(".") : folder, options);
   } catch (const Error& error) {
     throw error.At(path.string());
   }

@@ -21,7 +21,8 @@ struct LoadOptions {
 };
 
 /// A loaded and resolved model: names are indices, functions are inlined, types and shapes are inferred as far as the model
-/// tells them. Large constants point into the file's mapping.
+/// tells them. Large constants point into the file's mapping where their bytes are aligned there (external data, as a rule),
+/// and are copied where they are not.
 struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;

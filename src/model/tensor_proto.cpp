@@ -1,3 +1,7 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <complex>
 #include <cstring>
 
@@ -34,6 +38,19 @@ size_t RequiredAlignment(ElementType type) {
   return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
 }
 
+/// The copy takes the place of the mapped pages, one part after the other.
+void CopyOutOfFile(std::span<const std::byte> from, std::byte* to) {
+  constexpr size_t kPart = size_t{16} << 20;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (size_t begin = 0; begin < from.size(); begin += kPart) {
+    const auto part = from.subspan(begin, std::min(kPart, from.size() - begin));
+    std::memcpy(to + begin, part.data(), part.size());
+    const auto first = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
+    const auto last = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
+    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  }
+}
+
 Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
@@ -46,6 +63,8 @@ Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, con
   Tensor tensor(type, shape);
   if (IsSixBit(type)) {
     UnpackSixBit(raw.bytes, tensor);
+  } else if (expected > 0 && raw.is_file) {
+    CopyOutOfFile(raw.bytes, static_cast<std::byte*>(tensor.mutable_raw()));
   } else if (expected > 0) {
     std::memcpy(tensor.mutable_raw(), raw.bytes.data(), expected);
   }

@@ -17,7 +17,7 @@ namespace {
 
 class PlanBuilder {
  public:
-  PlanBuilder(const Graph& graph, GraphPartition partition, const SessionResources& resources, PlacementReport& report,
+  PlanBuilder(Graph& graph, GraphPartition partition, const SessionResources& resources, PlacementReport& report,
               const Node* holder, const std::string& path)
       : graph_(graph),
         viewer_(graph),
@@ -316,11 +316,15 @@ class PlanBuilder {
     std::erase_if(plan.constants, [&](const auto& constant) {
       const auto found = released.find(constant.first);
       if (found == released.end() || found->second != plan.readers[static_cast<size_t>(constant.first)]) return false;
-      return !plan.slots[static_cast<size_t>(constant.first)].is_output;
+      const Slot& slot = plan.slots[static_cast<size_t>(constant.first)];
+      if (slot.is_output) return false;
+      // Copies of it in other memories are told by its place, which must not be another's meanwhile.
+      if (resources_.memories.size() == 1) graph_.DropConstant(slot.value);
+      return true;
     });
   }
 
-  const Graph& graph_;
+  Graph& graph_;
   const GraphViewer viewer_;
   GraphPartition partition_;
   const SessionResources& resources_;
@@ -337,7 +341,7 @@ class PlanBuilder {
 
 }  // namespace
 
-std::unique_ptr<Plan> BuildPlan(const Graph& graph, GraphPartition partition, const SessionResources& resources,
+std::unique_ptr<Plan> BuildPlan(Graph& graph, GraphPartition partition, const SessionResources& resources,
                                 PlacementReport& report, const Node* holder, const std::string& path) {
   return PlanBuilder(graph, std::move(partition), resources, report, holder, path).Build();
 }

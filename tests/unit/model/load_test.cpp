@@ -1,0 +1,455 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "model/model.h"
+#include "model_builder.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+/// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "tessera_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  const fs::path& path() const noexcept { return path_; }
+  fs::path Write(const std::string& name, std::string_view bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path_ / name;
+  }
+
+ private:
+  fs::path path_;
+};
+
+SessionOptions OnCpu() {
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.intra_op_threads = 1;
+  return options;
+}
+
+std::string ErrorOf(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string LoadError(const ModelBuilder& model) {
+  return ErrorOf([&] { model.Session(OnCpu()); });
+}
+
+std::vector<float> RunOnce(const Session& session, std::vector<Value> inputs) {
+  std::vector<Value> results(session.outputs().size());
+  session.Run(inputs, results);
+  return ToVector(results[0]);
+}
+
+/// y = x + w, w = {1, 2}.
+ModelBuilder Sum(bool w_is_input = false) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  if (w_is_input) model.Input("w", ElementType::kFloat, {2});
+  model.Floats("w", {2}, {1, 2});
+  model.Node("Add", {"x", "w"}, {"y"}, "sum");
+  return model;
+}
+
+int64_t StatusKib(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key + ":")) return std::stoll(line.substr(key.size() + 1));
+  }
+  return -1;
+}
+
+/// Starts the peak of the resident memory anew.
+bool ResetPeak() {
+  std::ofstream refs("/proc/self/clear_refs");
+  refs << 5;
+  refs.flush();
+  return refs.good();
+}
+
+std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+/// y = w[i], with a w of 1 GiB of zeros: in the file itself, or beside it.
+ModelBuilder GatherModel() {
+  ModelBuilder model;
+  model.Input("i", ElementType::kInt64, {1}).Output("y", ElementType::kFloat, {1});
+  model.Node("Gather", {"w", "i"}, {"y"});
+  return model;
+}
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+
+fs::path WriteLargeModel(const fs::path& folder, bool aligned) {
+  ModelBuilder model = GatherModel();
+  onnx::TensorProto tensor;
+  tensor.set_name("w");
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.add_dims(kGibibyte / 4);
+  // The data at the end of each message, so that the end of the file need not be written.
+  const std::string w = tensor.SerializeAsString() + "\x4a" + Varint(kGibibyte);
+  std::string graph = model.proto().graph().SerializeAsString();
+  graph += "\x2a" + Varint(w.size() + kGibibyte) + w;
+  model.proto().clear_graph();
+  std::string bytes;
+  do {
+    model.proto().set_doc_string(model.proto().doc_string() + "-");
+    bytes = model.bytes() + "\x3a" + Varint(graph.size() + kGibibyte) + graph;
+  } while ((bytes.size() % 4 == 0) != aligned);
+  const fs::path path = folder / (aligned ? "aligned.onnx" : "unaligned.onnx");
+  std::ofstream(path, std::ios::binary) << bytes;
+  fs::resize_file(path, bytes.size() + kGibibyte);
+  return path;
+}
+
+fs::path WriteModelWithLargeData(const fs::path& folder) {
+  ModelBuilder model = GatherModel();
+  auto* tensor = model.proto().mutable_graph()->add_initializer();
+  tensor->set_name("w");
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  tensor->add_dims(kGibibyte / 4);
+  tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* entry = tensor->add_external_data();
+  entry->set_key("location");
+  entry->set_value("large.bin");
+  std::ofstream(folder / "large.bin").close();
+  fs::resize_file(folder / "large.bin", kGibibyte);
+  std::ofstream(folder / "external.onnx", std::ios::binary) << model.bytes();
+  return folder / "external.onnx";
+}
+
+TEST(Load, LargeWeightsStayInTheFile) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's own memory counts too";
+#endif
+  const TemporaryFolder folder;
+  const auto peak_mib = [&](const fs::path& path) -> int64_t {
+    if (!ResetPeak()) return -1;
+    const int64_t before = StatusKib("VmRSS");
+    const Session session(path, OnCpu());
+    const std::vector<int64_t> index = {12345};
+    EXPECT_THAT(RunOnce(session, {Tensor::Of<int64_t>({1}, index)}), ElementsAre(0));
+    return (StatusKib("VmHWM") - before) >> 10;
+  };
+  EXPECT_LT(peak_mib(WriteLargeModel(folder.path(), true)), 100);
+  EXPECT_LT(peak_mib(WriteModelWithLargeData(folder.path())), 100);
+  EXPECT_LT(peak_mib(WriteLargeModel(folder.path(), false)), 1200);  // the copy, and not the file's pages as well
+}
+
+TEST(Load, SessionsShareTheMapping) {
+  const TemporaryFolder folder;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {512}).Output("y", ElementType::kFloat, {512});
+  model.Node("Add", {"x", "w"}, {"y"});
+  auto* tensor = model.proto().mutable_graph()->add_initializer();
+  tensor->set_name("w");
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  tensor->add_dims(512);
+  tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* entry = tensor->add_external_data();
+  entry->set_key("location");
+  entry->set_value("w.bin");
+  folder.Write("w.bin", std::string(2048, 'w'));
+  const fs::path path = folder.Write("model.onnx", model.bytes());
+  const Model first = LoadModel(path), second = LoadModel(path);
+  const auto data = [](const Model& loaded) { return loaded.graph->constant(loaded.graph->FindValue("w"))->raw(); };
+  EXPECT_EQ(data(first), data(second));
+  folder.Write("new.bin", std::string(2048, 'v'));
+  fs::rename(folder.path() / "new.bin", folder.path() / "w.bin");  // another file of that name
+  EXPECT_NE(data(first), data(LoadModel(path)));
+}
+
+TEST(Load, EveryIrVersion) {
+  for (int64_t version = 3; version <= 14; ++version) {
+    ModelBuilder model = Sum(/*w_is_input=*/true);
+    model.proto().set_ir_version(version);
+    const Session session = model.Session(OnCpu());
+    EXPECT_THAT(RunOnce(session, {Floats({2}, {10, 20})}), ElementsAre(11, 22)) << version;
+    // Initializers that are inputs too can be overridden since version 4.
+    EXPECT_EQ(session.overridable_initializers().size(), version < 4 ? 0u : 1u) << version;
+    if (version < 4) continue;
+    model = Sum();
+    model.proto().set_ir_version(version);
+    EXPECT_TRUE(model.Session(OnCpu()).overridable_initializers().empty());
+  }
+  ModelBuilder model = Sum();
+  model.proto().set_ir_version(15);
+  EXPECT_THAT(LoadError(model), HasSubstr("IR version 15 is not supported"));
+  model.proto().set_ir_version(-1);
+  EXPECT_THAT(LoadError(model), HasSubstr("IR version -1 is not supported"));
+}
+
+TEST(Load, SparseInitializersBecomeDense) {
+  for (const bool by_coordinates : {false, true}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+    model.Node("Add", {"x", "w"}, {"y"});
+    auto* sparse = model.proto().mutable_graph()->add_sparse_initializer();
+    for (const int64_t dim : {2, 3}) sparse->add_dims(dim);
+    sparse->mutable_values()->set_name("w");
+    sparse->mutable_values()->set_data_type(onnx::TensorProto::FLOAT);
+    sparse->mutable_values()->add_dims(2);
+    for (const float value : {5.0f, 7.0f}) sparse->mutable_values()->add_float_data(value);
+    sparse->mutable_indices()->set_data_type(onnx::TensorProto::INT64);
+    sparse->mutable_indices()->add_dims(2);
+    if (by_coordinates) sparse->mutable_indices()->add_dims(2);
+    for (const int64_t index : by_coordinates ? std::vector<int64_t>{0, 1, 1, 2} : std::vector<int64_t>{1, 5}) {
+      sparse->mutable_indices()->add_int64_data(index);
+    }
+    EXPECT_THAT(RunOnce(model.Session(OnCpu()), {Floats({2, 3}, {1, 1, 1, 1, 1, 1})}), ElementsAre(1, 6, 1, 1, 1, 8));
+    sparse->mutable_indices()->set_int64_data(by_coordinates ? 3 : 1, 6);
+    EXPECT_NE(LoadError(model), "no error");
+    sparse->mutable_indices()->set_int64_data(by_coordinates ? 3 : 1, -1);
+    EXPECT_NE(LoadError(model), "no error");
+    sparse->set_dims(0, int64_t{1} << 62);
+    EXPECT_NE(LoadError(model), "no error");
+  }
+}
+
+struct ExternalCase {
+  std::string location, offset, length, error;
+};
+
+TEST(Load, ExternalDataStaysInTheFolder) {
+  const TemporaryFolder outside, folder;
+  const float numbers[] = {9, 9, 1, 2};
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  outside.Write("w.bin", bytes);
+  folder.Write("w.bin", bytes);
+  fs::create_directory(folder.path() / "sub");
+  folder.Write("sub/w.bin", bytes);
+  fs::create_symlink(outside.path() / "w.bin", folder.path() / "link.bin");
+  fs::create_directory_symlink(outside.path(), folder.path() / "elsewhere");
+  fs::create_symlink(folder.path() / "w.bin", folder.path() / "near.bin");
+  const ExternalCase cases[] = {
+      {"w.bin", "8", "8", ""},
+      {"sub/w.bin", "8", "8", ""},
+      {"sub/../w.bin", "8", "8", ""},
+      {"near.bin", "8", "8", ""},
+      {"../" + outside.path().filename().string() + "/w.bin", "8", "8", "outside the model's folder"},
+      {"sub/../../w.bin", "8", "8", "outside the model's folder"},
+      {(outside.path() / "w.bin").string(), "8", "8", "outside the model's folder"},
+      {"link.bin", "8", "8", "outside the model's folder through a link"},
+      {"elsewhere/w.bin", "8", "8", "outside the model's folder through a link"},
+      {"missing.bin", "8", "8", "does not exist"},
+      {"sub", "0", "8", "not a regular file"},
+      {"", "8", "8", "outside the model's folder"},
+      {"w.bin", "12", "8", "do not fit"},
+      {"w.bin", "18446744073709551608", "16", "do not fit"},
+      {"w.bin", "-8", "8", "not a size"},
+      {"w.bin", "8", "4", "w"},
+  };
+  for (const ExternalCase& test : cases) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+    model.Node("Add", {"x", "w"}, {"y"});
+    auto* tensor = model.proto().mutable_graph()->add_initializer();
+    tensor->set_name("w");
+    tensor->set_data_type(onnx::TensorProto::FLOAT);
+    tensor->add_dims(2);
+    tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const auto& [key, value] : {std::pair("location", test.location), {"offset", test.offset}, {"length", test.length}}) {
+      auto* entry = tensor->add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+    const fs::path path = folder.Write("model.onnx", model.bytes());
+    if (test.error.empty()) {
+      EXPECT_THAT(RunOnce(Session(path, OnCpu()), {Floats({2}, {10, 20})}), ElementsAre(11, 22)) << test.location;
+      EXPECT_THAT(LoadError(model), HasSubstr("a model from memory has no folder"));
+    } else {
+      EXPECT_THAT(ErrorOf([&] { Session(path, OnCpu()); }), HasSubstr(test.error)) << test.location;
+    }
+  }
+}
+
+onnx::FunctionProto* AddFunction(ModelBuilder& model, const std::string& name, const std::string& overload = "") {
+  if (model.proto().opset_import_size() == 1) {
+    auto* import = model.proto().add_opset_import();
+    import->set_domain("mine");
+    import->set_version(1);
+  }
+  auto* function = model.proto().add_functions();
+  function->set_domain("mine");
+  function->set_name(name);
+  function->set_overload(overload);
+  function->add_input("p");
+  function->add_output("q");
+  for (const auto& [domain, version] : {std::pair("", 21), {"mine", 1}}) {
+    auto* import = function->add_opset_import();
+    import->set_domain(domain);
+    import->set_version(version);
+  }
+  return function;
+}
+
+void AddCall(google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes, const std::string& op, const std::string& from,
+             const std::string& to, const std::string& domain = "") {
+  auto* node = nodes->Add();
+  node->set_op_type(op);
+  node->set_domain(domain);
+  node->add_input(from);
+  node->add_output(to);
+}
+
+TEST(Load, FunctionsOfTheModel) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  auto* leaky = AddFunction(model, "Leaky");
+  leaky->add_attribute("slope");
+  AddCall(leaky->mutable_node(), "LeakyRelu", "p", "q");
+  auto* alpha = leaky->mutable_node(0)->add_attribute();
+  alpha->set_name("alpha");
+  alpha->set_ref_attr_name("slope");
+  alpha->set_type(onnx::AttributeProto::FLOAT);
+  auto* twice = AddFunction(model, "Twice");
+  AddCall(twice->mutable_node(), "Neg", "p", "x");  // names inside are of no concern outside
+  AddCall(twice->mutable_node(), "Leaky", "x", "q", "mine");
+  auto* slope = twice->mutable_node(1)->add_attribute();
+  slope->set_name("slope");
+  slope->set_type(onnx::AttributeProto::FLOAT);
+  slope->set_f(0.5f);
+  auto* other = AddFunction(model, "Twice", "other");
+  AddCall(other->mutable_node(), "Exp", "p", "q");
+  AddCall(model.proto().mutable_graph()->mutable_node(), "Twice", "x", "y", "mine");
+  EXPECT_THAT(RunOnce(model.Session(OnCpu()), {Floats({2}, {1, -2})}), ElementsAre(-0.5f, 2));
+  model.proto().mutable_graph()->mutable_node(0)->set_overload("other");
+  EXPECT_THAT(RunOnce(model.Session(OnCpu()), {Floats({2}, {0, 0})}), ElementsAre(1, 1));
+}
+
+TEST(Load, FunctionsThatCallThemselves) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  AddCall(AddFunction(model, "A")->mutable_node(), "B", "p", "q", "mine");
+  AddCall(AddFunction(model, "B")->mutable_node(), "A", "p", "q", "mine");
+  AddCall(model.proto().mutable_graph()->mutable_node(), "A", "x", "y", "mine");
+  EXPECT_THAT(LoadError(model), HasSubstr("calls itself"));
+}
+
+TEST(Load, FunctionsThatMultiply) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  for (int i = 0; i < 40; ++i) {  // each calls the next one twice
+    auto* function = AddFunction(model, "F" + std::to_string(i));
+    const std::string next = "F" + std::to_string(i + 1);
+    AddCall(function->mutable_node(), next, "p", "r", "mine");
+    AddCall(function->mutable_node(), next, "r", "q", "mine");
+  }
+  AddCall(AddFunction(model, "F40")->mutable_node(), "Neg", "p", "q");
+  AddCall(model.proto().mutable_graph()->mutable_node(), "F0", "x", "y", "mine");
+  EXPECT_THAT(LoadError(model), HasSubstr("grows to more than"));
+}
+
+TEST(Load, HugeDimensions) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{int64_t{1} << 62, 4}, {int64_t{1} << 40}, {-3}, {1 << 20, 1 << 20, 1 << 20, 1 << 20}}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {});
+    auto* tensor = model.proto().mutable_graph()->add_initializer();
+    tensor->set_name("w");
+    tensor->set_data_type(onnx::TensorProto::FLOAT);
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    tensor->set_raw_data("abcd");
+    model.Node("Add", {"x", "w"}, {"y"});
+    EXPECT_THAT(LoadError(model), HasSubstr("w")) << dims[0];
+  }
+  // What is only declared takes no memory.
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {int64_t{1} << 62, 4}).Output("y", ElementType::kFloat, {int64_t{1} << 62, 4});
+  model.Node("Neg", {"x"}, {"y"});
+  const Session session = model.Session(OnCpu());
+  std::vector<Value> results(1);
+  EXPECT_THAT(ErrorOf([&] { session.Run(std::vector<Value>{Floats({1}, {1})}, results); }), HasSubstr("x"));
+}
+
+struct BrokenCase {
+  std::string name, error;
+  std::function<void(ModelBuilder&)> break_it;
+};
+
+const BrokenCase kBroken[] = {
+    {"Cycle", "cycle through Add 'a'",
+     [](ModelBuilder& m) {
+       m.Node("Add", {"x", "q"}, {"p"}, "a");
+       m.Node("Neg", {"p"}, {"q"}, "b");
+     }},
+    {"SelfCycle", "cycle", [](ModelBuilder& m) { m.Node("Add", {"x", "p"}, {"p"}); }},
+    {"ValueTwice", "value 'p' is defined twice",
+     [](ModelBuilder& m) {
+       m.Node("Neg", {"x"}, {"p"});
+       m.Node("Exp", {"x"}, {"p"});
+     }},
+    {"OutputTwice", "defined twice", [](ModelBuilder& m) { m.Node("Split", {"x"}, {"p", "p"}); }},
+    {"InputComputed", "value 'x' is defined twice", [](ModelBuilder& m) { m.Node("Neg", {"w"}, {"x"}); }},
+    {"InitializerComputed", "value 'w' is defined twice", [](ModelBuilder& m) { m.Node("Neg", {"x"}, {"w"}); }},
+    {"InitializerTwice", "initializer 'w' is defined twice", [](ModelBuilder& m) { m.Floats("w", {1}, {1}); }},
+    {"InputTwice", "value 'x' is defined twice", [](ModelBuilder& m) { m.Input("x", ElementType::kFloat, {2}); }},
+    {"NoSuchValue", "input 'nowhere' is not defined", [](ModelBuilder& m) { m.Node("Neg", {"nowhere"}, {"p"}); }},
+    {"NoSuchOutput", "output 'nowhere' of graph 'test' is never computed",
+     [](ModelBuilder& m) { m.Output("nowhere", ElementType::kFloat, {}); }},
+    {"NoSuchOperator", "has no operator Nonsense", [](ModelBuilder& m) { m.Node("Nonsense", {"x"}, {"p"}); }},
+    {"TooManyInputs", "it has 3 inputs", [](ModelBuilder& m) { m.Node("Neg", {"x", "x", "x"}, {"p"}); }},
+    {"WrongTypes", "is tensor(int64)",
+     [](ModelBuilder& m) {
+       m.Ints("i", {1});
+       m.Node("Add", {"x", "i"}, {"p"});
+     }},
+    {"AttributeTwice", "attribute 'axis' is given twice",
+     [](ModelBuilder& m) {
+       auto& node = m.Node("Softmax", {"x"}, {"p"});
+       for (int i = 0; i < 2; ++i) {
+         auto* axis = node.add_attribute();
+         axis->set_name("axis");
+         axis->set_type(onnx::AttributeProto::INT);
+       }
+     }},
+    {"NoImports", "imports no operator set", [](ModelBuilder& m) { m.proto().clear_opset_import(); }},
+    {"FutureOpset", "is not supported", [](ModelBuilder& m) { m.proto().mutable_opset_import(0)->set_version(1000); }},
+};
+
+class BrokenModel : public ::testing::TestWithParam<BrokenCase> {};
+
+TEST_P(BrokenModel, SaysWhatIsWrong) {
+  ModelBuilder model = Sum();
+  GetParam().break_it(model);
+  EXPECT_THAT(LoadError(model), HasSubstr(GetParam().error));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, BrokenModel, ::testing::ValuesIn(kBroken), [](const auto& info) { return info.param.name; });
+
+TEST(Load, DamagedBytes) {
+  const std::string bytes = Sum().bytes();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const auto part = std::as_bytes(std::span(bytes)).first(size);
+    EXPECT_NE(ErrorOf([&] { Session(part, OnCpu()); }), "no error") << size;
+  }
+  EXPECT_THAT(ErrorOf([] { Session(std::as_bytes(std::span("no model at all", 15)), OnCpu()); }), HasSubstr("not a valid protobuf"));
+  EXPECT_THAT(ErrorOf([] { Session(fs::path("/nowhere/model.onnx"), OnCpu()); }), HasSubstr("/nowhere/model.onnx"));
+  EXPECT_THAT(ErrorOf([] { Session(fs::path("/"), OnCpu()); }), HasSubstr("not a regular file"));
+}
+
+}  // namespace
+}  // namespace tessera
