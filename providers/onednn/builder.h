@@ -36,6 +36,8 @@ class ProgramBuilder {
   RegionValue input(const Node& node, size_t i);
   const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
 
+  void CountOperations(double count) { program_->operations += count; }
+
   /// The same elements in layout `desc`; a reorder is added when they are in another. Constants are reordered once, now, and
   /// shared by every program of the process that asks for the same.
   MemoryIndex InLayout(MemoryIndex memory, const Desc& desc);

@@ -56,7 +56,7 @@ class RegionKernel final : public Kernel {
     auto outputs = context.scratch<void*>(program->output_shapes.size());
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context.output(i, program->output_shapes[i])->mutable_raw();
     auto block = context.scratch<std::byte>(program->block_bytes());
-    omp_set_num_threads(threads_);
+    omp_set_num_threads(program->threads);
     program->Run(inputs, outputs, block.data());
   }
 
@@ -85,17 +85,23 @@ class RegionKernel final : public Kernel {
   }
 
   std::shared_ptr<Program> Find(const std::vector<Shape>& shapes) {
-    omp_set_num_threads(threads_);  // implementations are chosen for a number of threads
-    std::shared_ptr<Program> program;
-    try {
-      program = ProgramBuilder(region_, shapes).Build();
-    } catch (const dnnl::error& error) {
-      Fail(ErrorCode::kEpFail, "oneDNN: {} (status {})", error.what(), static_cast<int>(error.status));
-    }
+    std::shared_ptr<Program> program = Make(shapes, threads_);
+    if (threads_ > 1 && program->is_small()) program = Make(shapes, 1);
     const std::lock_guard lock(mutex_);
     programs_.push_front({shapes, program});
     if (programs_.size() > kMostPrograms) programs_.pop_back();
     return program;
+  }
+
+  std::shared_ptr<Program> Make(const std::vector<Shape>& shapes, int threads) const {
+    omp_set_num_threads(threads);  // implementations are chosen for a number of threads
+    try {
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes).Build();
+      program->threads = threads;
+      return program;
+    } catch (const dnnl::error& error) {
+      Fail(ErrorCode::kEpFail, "oneDNN: {} (status {})", error.what(), static_cast<int>(error.status));
+    }
   }
 
   GraphViewer region_;

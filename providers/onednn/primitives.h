@@ -17,6 +17,12 @@ struct Window {
   Dims kernel, strides, dilations, pad_begin, pad_end;
 };
 
+inline int64_t Elements(const Dims& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
 inline Desc AnyLayout(const Dims& dims) { return Desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any); }
 
 /// Row-major strides: the layout of tensors outside a region.

@@ -68,6 +68,15 @@ void Program::PlanTemporaries() {
   }
 }
 
+bool Program::is_small() const {
+  constexpr double kOperationsPerNs = 40, kBytesPerNs = 8, kTeamNs = 5000;
+  double bytes = 0;
+  for (const Command& command : commands) {
+    for (const auto& [argument, memory] : command.arguments) bytes += static_cast<double>(memories[static_cast<size_t>(memory)].desc.get_size());
+  }
+  return operations / kOperationsPerNs + bytes / kBytesPerNs < kTeamNs * static_cast<double>(commands.size());
+}
+
 std::unique_ptr<Program::Execution> Program::NewExecution() const {
   auto execution = std::make_unique<Execution>();
   for (const MemorySlot& slot : memories) {

@@ -41,6 +41,12 @@ class Program {
   std::vector<Command> commands;
   std::vector<Shape> output_shapes;
 
+  double operations = 0;  // multiplications and additions of convolutions and products
+  int threads = 1;        // that its primitives were made for
+
+  /// Whether one thread takes less time than starting a team for each command.
+  bool is_small() const;
+
   /// Gives temporaries whose lives do not meet the same bytes. Call once, when all commands stand.
   void PlanTemporaries();
 

@@ -1,5 +1,7 @@
 #include "shared_weights.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -47,8 +49,13 @@ Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
   dnnl::memory target(desc, CpuEngine());
   dnnl::stream stream(CpuEngine());
   dnnl::memory from = *source;
+  // Starting a team takes longer than a small weight.
+  constexpr size_t kParallelBytes = 1 << 20;
+  const int threads = omp_get_max_threads();
+  if (desc.get_size() < kParallelBytes) omp_set_num_threads(1);
   dnnl::reorder(from, target).execute(stream, from, target);
   stream.wait();
+  omp_set_num_threads(threads);
   Weights made = Keep(std::move(target), source);
   cache[key] = made;
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });

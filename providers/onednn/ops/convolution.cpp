@@ -73,6 +73,7 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     weights.insert(weights.begin(), group);
   }
 
+  builder.CountOperations(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel)));
   ChannelAffine affine;
   ValueIndex value = node.outputs[0];
   bool has_bias = builder.has_input(node, 2);

@@ -65,6 +65,7 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
     const Dims dims = builder.input(node, 2).dims;
     Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
   }
+  builder.CountOperations(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1]) * static_cast<double>(Elements(window.kernel)));
   auto fusion = builder.FuseFollowers(node.outputs[0], out);
   const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst ? *dst : AnyLayout(out),

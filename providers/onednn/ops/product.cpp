@@ -15,8 +15,8 @@ struct Product {
 };
 
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
-  int64_t count = 1;
-  for (int64_t dim : p.out) count *= dim;
+  const int64_t count = Elements(p.out);
+  builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));
   if (count == 0) return builder.SetOutput(node, {result, builder.Temporary(Plain(result))});
   if (p.a_dims.back() == 0) {  // a sum of nothing: oneDNN would leave the output as it is
     const std::vector<float> zeros(static_cast<size_t>(count), 0);
