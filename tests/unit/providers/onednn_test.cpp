@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -127,12 +128,13 @@ TEST(Onednn, ClaimsANetworkAsOneRegion) {
 TEST(Onednn, CompilesForEachBatchSize) {
   const Session session = Cnn(-1).Session(On("dnnl")), reference = Cnn(-1).Session(On("cpu"));
   for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
-  for (int round = 0; round < 2; ++round) {
-    for (int64_t batch = 0; batch < 20; ++batch) {  // more than are kept
-      const Tensor x = RandomTensor({batch, 3, 16, 16}, static_cast<unsigned>(batch));
-      SCOPED_TRACE(batch);
-      ExpectNear(RunOne(session, x), RunOne(reference, x));
-    }
+  std::vector<int64_t> batches(20);  // more than are kept
+  std::iota(batches.begin(), batches.end(), 0);
+  for (const int64_t again : {0, 3, 19}) batches.push_back(again);
+  for (const int64_t batch : batches) {
+    const Tensor x = RandomTensor({batch, 3, 16, 16}, static_cast<unsigned>(batch));
+    SCOPED_TRACE(batch);
+    ExpectNear(RunOne(session, x), RunOne(reference, x));
   }
 }
 
