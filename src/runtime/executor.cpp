@@ -12,21 +12,42 @@
 #include "runtime/subgraph.h"
 
 namespace tessera {
+namespace {
 
-void RethrowAt(const Node& node, const Graph& graph) {
+constexpr std::string_view kInputs = "; inputs:";
+
+}  // namespace
+
+void RethrowAt(const Node& node, const Graph& graph, std::string_view details) {
   const GraphViewer viewer(graph);
   const std::string label = node.Label(&viewer);
   try {
     throw;
   } catch (const Error& error) {
-    throw error.At(label);
+    const std::string_view text = error.what();
+    const bool told = text.find(kInputs) != std::string_view::npos;  // by a node of a nested graph
+    throw Error(error.code(), fmt::format("{}: {}{}", label, text, told ? "" : details));
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kRuntimeException, label + ": out of memory; use smaller inputs, or fewer runs at once");
+    throw Error(ErrorCode::kRuntimeException, label + ": out of memory; use smaller inputs, or fewer runs at once" + std::string(details));
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kRuntimeException, label + ": " + error.what());
+    throw Error(ErrorCode::kRuntimeException, fmt::format("{}: {}{}", label, error.what(), details));
   } catch (...) {
     throw Error(ErrorCode::kRuntimeException, label + ": unknown exception");
   }
+}
+
+std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
+  constexpr size_t kMost = 8;
+  std::string text;
+  const std::span<const SlotIndex> inputs = frame.plan().inputs_of(step);
+  for (size_t i = 0; i < inputs.size() && i < kMost; ++i) {
+    if (inputs[i] == kNone) continue;
+    text += fmt::format("{} {} {}", text.empty() ? kInputs : ",", frame.plan().slots[static_cast<size_t>(inputs[i])].name,
+                        Profiler::Describe(&frame.value(inputs[i])));
+  }
+  return inputs.size() > kMost ? text + ", ..." : text;
+} catch (...) {
+  return {};  // out of memory: the error goes without
 }
 
 void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled through its RunOptions (ResetCancel lets them run again)"); }
@@ -136,8 +157,9 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
     for (const SlotIndex slot : plan_->held_slots) frame.Release(slot);
   } catch (...) {
     scratch.End();
+    const std::string details = step == end || state.cancelled() ? "" : DescribeInputs(*step, frame);
     CleanUp(frame);
-    RethrowAt(step != end ? *step->node : *(step - 1)->node, *plan_->graph);
+    RethrowAt(step != end ? *step->node : *(step - 1)->node, *plan_->graph, details);
   }
 }
 

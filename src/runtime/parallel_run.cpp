@@ -80,7 +80,7 @@ class ParallelRun {
         executor_.ComputeProfiled(step, context, state_);
       }
     } catch (...) {
-      RethrowAt(*step.node, *plan_.graph);
+      RethrowAt(*step.node, *plan_.graph, state_.cancelled() ? "" : DescribeInputs(step, frame_));
     }
     for (const SlotIndex slot : plan_.inputs_of(step)) ReleaseUse(slot);
     for (const SlotIndex slot : plan_.outputs_of(step)) {

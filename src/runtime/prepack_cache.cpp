@@ -17,6 +17,12 @@ struct Entry {
   std::weak_ptr<void> owner;
 };
 
+/// False also while the value is being made: that may take long.
+bool IsLive(Entry& entry) {
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  return lock.owns_lock() && !entry.value.expired();
+}
+
 }  // namespace
 
 struct PrepackCache::Entries {
@@ -38,8 +44,7 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(entries_->mutex);
-    std::erase_if(entries_->by_key,
-                  [](const auto& item) { return item.second.use_count() == 1 && item.second->value.expired(); });
+    std::erase_if(entries_->by_key, [](const auto& item) { return item.second.use_count() == 1 && !IsLive(*item.second); });
     auto& slot = entries_->by_key[Key(constant.raw(), constant.byte_size(), static_cast<int32_t>(constant.type()), key)];
     if (slot == nullptr) slot = std::make_shared<Entry>();
     entry = slot;
@@ -58,7 +63,7 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
 size_t PrepackCache::size() const {
   const std::lock_guard lock(entries_->mutex);
   size_t live = 0;
-  for (const auto& [key, entry] : entries_->by_key) live += entry->value.expired() ? 0 : 1;
+  for (const auto& [key, entry] : entries_->by_key) live += IsLive(*entry) ? 1 : 0;
   return live;
 }
 

@@ -62,8 +62,11 @@ class StepContext final : public KernelContext {
   const SlotIndex* outputs_ = nullptr;
 };
 
-/// The error under way, as tessera::Error with the node's name before it.
-[[noreturn]] void RethrowAt(const Node& node, const Graph& graph);
+/// The error under way, as tessera::Error with the node's name before it and `details` after it.
+[[noreturn]] void RethrowAt(const Node& node, const Graph& graph, std::string_view details = {});
+
+/// "; inputs: a float[2], b float[3]": what a step that failed was given.
+std::string DescribeInputs(const Step& step, Frame& frame) noexcept;
 
 [[noreturn]] void ThrowCancelled();
 

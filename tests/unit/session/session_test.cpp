@@ -128,7 +128,7 @@ TEST(Session, NamesWhatIsWrongWithInputs) {
   EXPECT_EQ(run(both, {good, Value()}), "input 'b' is nothing, but the model expects tensor(float)");
   std::vector<Value> results = {Floats({3}, {0, 0, 0})};
   EXPECT_EQ(ErrorOf([&] { session.Run(std::vector<Value>{good, good}, results); }),
-            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]; give one that fits, or none");
+            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]; give one that fits, or none; inputs: a float[2], b float[2]");
   EXPECT_THAT(ToVector(session.Run(both, std::vector<Value>{good, good})[0]), ElementsAre(2, 4));  // still works
 }
 
@@ -139,7 +139,7 @@ TEST(Session, NamesTheNodeOfAnError) {
   const Session session = model.Session(OnToy());
   const std::vector<Value> bad = {Floats({2}, {1, 2}), Floats({3}, {1, 2, 3})};
   std::vector<Value> results(1);
-  EXPECT_EQ(ErrorOf([&] { session.Run(bad, results); }), "Add 'sum': shapes differ: [2] and [3]");
+  EXPECT_EQ(ErrorOf([&] { session.Run(bad, results); }), "Add 'sum': shapes differ: [2] and [3]; inputs: a float[2], b float[3]");
 }
 
 TEST(Session, ListsConfigurationKeys) {
