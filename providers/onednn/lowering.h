@@ -2,6 +2,7 @@
 
 // How each ONNX operator becomes oneDNN primitives: one Lowering per operator, one file per family.
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -59,6 +60,11 @@ auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, Memo
   plain.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto first = describe(nullptr, plain);
   const Desc layout = first.dst_desc();
+  if (std::string_view(first.impl_info_str()).find("gemm") != std::string_view::npos) {
+    // Convolution by GEMM runs post-ops with a second operand element by element: slower than a primitive of their own.
+    const auto binary = std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
+    if (binary != fusion.ops.end()) builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
+  }
   builder.AddInPlace(fusion, layout, source);
   for (; !fusion.ops.empty(); builder.Unfuse(fusion, fusion.ops.size() - 1)) {
     try {
