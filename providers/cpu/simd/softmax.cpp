@@ -50,20 +50,24 @@ HWY_INLINE T ExpSum(const T* x, T* y, int64_t count, T top) {
   const auto shift = hn::Set(d, top);
   auto s0 = hn::Zero(d), s1 = s0;
   int64_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto e0 = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i), shift));
-    const auto e1 = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift));
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    const auto e0 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i), shift));
+    const auto e1 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift));
+    const auto e2 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + 2 * lanes), shift));
+    const auto e3 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + 3 * lanes), shift));
     if (kStore) {
       hn::StoreU(e0, d, y + i);
       hn::StoreU(e1, d, y + i + lanes);
+      hn::StoreU(e2, d, y + i + 2 * lanes);
+      hn::StoreU(e3, d, y + i + 3 * lanes);
     }
-    s0 = hn::Add(s0, e0);
-    s1 = hn::Add(s1, e1);
+    s0 = hn::Add(s0, hn::Add(e0, e2));
+    s1 = hn::Add(s1, hn::Add(e1, e3));
   }
   for (; i < count; i += lanes) {
     const int64_t n = std::min(lanes, count - i);
     if (n == lanes) {
-      const auto e = ExpBounded(d, hn::Sub(hn::LoadU(d, x + i), shift));
+      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i), shift));
       if (kStore) hn::StoreU(e, d, y + i);
       s0 = hn::Add(s0, e);
     } else {
@@ -71,7 +75,7 @@ HWY_INLINE T ExpSum(const T* x, T* y, int64_t count, T top) {
       std::fill_n(rest, HWY_LANES(T), -std::numeric_limits<T>::infinity());
       std::copy_n(x + i, n, rest);
       // Lanes past the end are far below any top, unless top itself is -inf: they must not add NaN.
-      const auto e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), ExpBounded(d, hn::Sub(hn::Load(d, rest), shift)));
+      const auto e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), ExpNotPositive(d, hn::Sub(hn::Load(d, rest), shift)));
       hn::Store(e, d, rest);
       if (kStore) std::copy_n(rest, n, y + i);
       s1 = hn::Add(s1, e);
@@ -121,14 +125,14 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
     T* out = log ? row : y + i * stride;
     int64_t j = 0;
     for (; j + lanes <= columns; j += lanes) {
-      const auto e = ExpBounded(d, hn::Sub(hn::LoadU(d, in + j), hn::Load(d, top + j)));
+      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, in + j), hn::Load(d, top + j)));
       hn::StoreU(e, d, out + j);
       hn::Store(hn::Add(hn::Load(d, sum + j), e), d, sum + j);
     }
     if (j < columns) {
       HWY_ALIGN T rest[HWY_LANES(T)] = {};
       std::copy_n(in + j, columns - j, rest);
-      hn::Store(ExpBounded(d, hn::Sub(hn::Load(d, rest), hn::Load(d, top + j))), d, rest);
+      hn::Store(ExpNotPositive(d, hn::Sub(hn::Load(d, rest), hn::Load(d, top + j))), d, rest);
       for (int64_t k = 0; j + k < columns; ++k) {
         out[j + k] = rest[k];
         sum[j + k] += rest[k];

@@ -8,6 +8,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <functional>
 #include <utility>
 
@@ -49,17 +51,27 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
   int64_t i = 0;
   for (const int64_t first = std::min(count, k + 64); i < first; ++i) candidates[size++] = Pack(keys[i], base + i);
   Key threshold = compact();
+  // Newcomers that may gather before the threshold rises; less would compact too often, more let too many in.
+  const int64_t full = std::min(room - 4 * lanes, k + std::max<int64_t>(k, 24));
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto t = hn::Set(d, threshold);
     const auto v0 = hn::LoadU(d, keys + i), v1 = hn::LoadU(d, keys + i + lanes);
     const auto v2 = hn::LoadU(d, keys + i + 2 * lanes), v3 = hn::LoadU(d, keys + i + 3 * lanes);
     const auto top = hn::Max(hn::Max(v0, v1), hn::Max(v2, v3));
     if (hn::AllFalse(d, hn::Gt(top, t))) continue;
-    if (size + 4 * lanes > room) threshold = compact();
-    for (int64_t j = i; j < i + 4 * lanes; ++j) {
-      candidates[size] = Pack(keys[j], base + j);
-      size += keys[j] > threshold;
+    int64_t j = i;
+    for (const auto& v : {v0, v1, v2, v3}) {
+      uint8_t bytes[8] = {};
+      hn::StoreMaskBits(d, hn::Gt(v, t), bytes);
+      uint64_t above;
+      std::memcpy(&above, bytes, sizeof(above));
+      for (; above != 0; above &= above - 1) {
+        const int64_t at = j + std::countr_zero(above);
+        candidates[size++] = Pack(keys[at], base + at);
+      }
+      j += lanes;
     }
+    if (size > full) threshold = compact();
   }
   for (; i < count; ++i) {
     if (size == room) threshold = compact();

@@ -3,12 +3,11 @@
 #include "engine/axis.h"
 #include "engine/convert_row.h"
 #include "ops/ops.h"
+#include "simd/scan.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
-
-constexpr int64_t kColumns = 512;
 
 /// 64-bit and 32-bit integers wrap: they accumulate unsigned.
 template <class T>
@@ -45,22 +44,26 @@ void ScanRows(const T* x, T* y, int64_t count, int64_t row_stride, int64_t step)
   }
 }
 
-/// Running totals of `columns` <= kColumns columns.
+/// Half types keep their totals in float between the rows.
 template <bool kProduct, bool kExclusive, class T>
-void ScanColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, int64_t step) {
-  using A = typename AccumulatorOf<T>::Type;
-  A total[kColumns];
-  std::fill_n(total, columns, kProduct ? A{1} : A{0});
-  for (int64_t k = 0, i = step > 0 ? 0 : count - 1; k < count; ++k, i += step) {
-    const T* in = x + i * stride;
-    T* out = y + i * stride;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < columns; ++j) {
-      const A next = Join<kProduct>(total[j], static_cast<A>(in[j]));
+void ScanHalfColumns(const T* x, T* y, const ScanArguments& a) {
+  float total[kScanColumns];
+  std::fill_n(total, a.columns, kProduct ? 1.0f : 0.0f);
+  for (int64_t k = 0, i = a.step > 0 ? 0 : a.count - 1; k < a.count; ++k, i += a.step) {
+    const T* in = x + i * a.stride;
+    T* out = y + i * a.stride;
+    for (int64_t j = 0; j < a.columns; ++j) {
+      const float next = Join<kProduct>(total[j], static_cast<float>(in[j]));
       out[j] = static_cast<T>(kExclusive ? total[j] : next);
       total[j] = next;
     }
   }
+}
+
+/// Columns as wide as the threads leave them: long runs of memory.
+inline int64_t ColumnsOfBlock(const ThreadPool& threads, const AxisView& view) {
+  const int64_t blocks = std::max<int64_t>(threads.num_threads() / std::max<int64_t>(view.outer, 1), 1);
+  return std::clamp<int64_t>((view.inner + blocks - 1) / blocks, std::min<int64_t>(view.inner, 256), kScanColumns);
 }
 
 template <class T, bool kProduct, bool kExclusive>
@@ -82,15 +85,19 @@ void Scan(ThreadPool& threads, const AxisView& view, const T* x, T* y, int64_t s
     });
     return;
   }
-  const int64_t blocks = (inner + kColumns - 1) / kColumns;
-  threads.ParallelFor(view.outer * blocks, 0.5 * static_cast<double>(count * std::min(inner, kColumns)),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t unit = begin; unit < end; ++unit) {
-                          const int64_t column = unit % blocks * kColumns;
-                          const int64_t at = unit / blocks * count * inner + column;
-                          ScanColumns<kProduct, kExclusive>(x + at, y + at, count, inner, std::min(kColumns, inner - column), step);
-                        }
-                      });
+  const int64_t width = ColumnsOfBlock(threads, view), blocks = (inner + width - 1) / width;
+  threads.ParallelFor(view.outer * blocks, 0.4 * static_cast<double>(count * width), [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t column = unit % blocks * width, at = unit / blocks * count * inner + column;
+      const ScanArguments arguments{count, inner, std::min(width, inner - column), step, kExclusive};
+      if constexpr (std::is_same_v<T, ComputeType<T>>) {
+        using A = typename AccumulatorOf<T>::Type;
+        ScanColumnsOf<A>(kProduct)(reinterpret_cast<const A*>(x + at), reinterpret_cast<A*>(y + at), arguments);
+      } else {
+        ScanHalfColumns<kProduct, kExclusive>(x + at, y + at, arguments);
+      }
+    }
+  });
 }
 
 template <class T, bool kProduct>
