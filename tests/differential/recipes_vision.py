@@ -1,10 +1,30 @@
 """Images, boxes and signals: every type, version and attribute of the resampling, detection and spectral operators."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from recipe import choice, recipe, single, values
 
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric", "tf_crop_and_resize"]
+
+
+def has_tie(coordinates, nearest_mode, size_in, size_out):
+    """Whether a position lies exactly where `nearest_mode` changes its mind: there the peer's rounding errors decide."""
+    if size_in == size_out or coordinates == "tf_crop_and_resize":
+        return False
+    half = Fraction(1, 2)
+    for x in range(size_out):
+        if coordinates == "align_corners":
+            position = Fraction(x * (size_in - 1), max(size_out - 1, 1))
+        elif coordinates == "asymmetric":
+            position = Fraction(x * size_in, size_out)
+        else:
+            position = (x + half) * size_in / size_out - half
+        exact = position == 0 or coordinates == "align_corners" and x == size_out - 1
+        if not exact and (position if nearest_mode in ("floor", "ceil") else position + half).denominator == 1:
+            return True
+    return False
 
 
 @recipe("ResizeReference")
@@ -35,6 +55,10 @@ def resize_reference(rng):
         attributes["extrapolation_value"] = 3.0
     if not by_scale and roi is None:
         attributes["keep_aspect_ratio_policy"] = choice(rng, ["stretch", "not_larger", "not_smaller"])
+    if mode == "nearest" and not by_scale:
+        for i, axis in enumerate(axes or range(rank)):
+            while has_tie(coordinates, attributes["nearest_mode"], dims[axis], int(sizes[i])):
+                sizes[i] += 1
     case = single("Resize", [values(rng, dims, dtype), roi, scales, sizes], dtype=dtype, opset=19, **attributes)
     if np.issubdtype(np.dtype(dtype), np.integer):
         case.atol = 1  # a sum that is a tie but for its last bit
