@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 
 #include "base/check.h"
 #include "sources.h"
@@ -59,6 +60,9 @@ Capabilities Probe(cl_device_id id) {
 }
 
 std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type type, std::string_view platform_part) {
+  // Drivers initialize when they are first asked, and not all of them (pocl 3.1) let a second thread wait for that.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   std::vector<std::pair<cl_platform_id, cl_device_id>> found;
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return found;

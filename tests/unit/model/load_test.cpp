@@ -364,6 +364,26 @@ TEST(Load, FunctionsThatMultiply) {
   EXPECT_THAT(LoadError(model), HasSubstr("grows to more than"));
 }
 
+/// onnx's own inference of these equations does not come to an end.
+TEST(Load, EinsumEquationsWithOtherThanLetters) {
+  const auto einsum = [](const std::string& equation) {
+    ModelBuilder model;
+    model.Input("a", ElementType::kFloat, {1, 2}).Input("b", ElementType::kFloat, {2, 1}).Output("y", ElementType::kFloat, {1, 1});
+    auto* attribute = model.Node("Einsum", {"a", "b"}, {"y"}).add_attribute();
+    attribute->set_name("equation");
+    attribute->set_type(onnx::AttributeProto::STRING);
+    attribute->set_s(equation);
+    return model;
+  };
+  const std::vector<Value> inputs = {Floats({1, 2}, {2, 3}), Floats({2, 1}, {5, 7})};
+  std::vector<Value> results(1);
+  einsum(" i j , j k -> i k ").Session(OnCpu()).Run(inputs, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(31));
+  for (const std::string equation : {"i!,jk->ik", "i.j,jk->ik", "......,jk", "ij,jk\xff->ik"}) {
+    EXPECT_THAT(ErrorOf([&] { einsum(equation).Session(OnCpu()).Run(inputs, results); }), HasSubstr("Einsum")) << equation;
+  }
+}
+
 TEST(Load, HugeDimensions) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{int64_t{1} << 62, 4}, {int64_t{1} << 40}, {-3}, {1 << 20, 1 << 20, 1 << 20, 1 << 20}}) {
     ModelBuilder model;
