@@ -23,11 +23,14 @@ void AddBatchNorm(ProgramBuilder& builder, const RegionValue& x, float epsilon, 
   auto fusion = builder.FuseFollowers(result, x.dims);
   const bool relu = !fusion.ops.empty() && fusion.ops[0].eltwise == dnnl::algorithm::eltwise_relu && fusion.ops[0].alpha == 0;
   builder.Unfuse(fusion, relu ? 1 : 0);
-  const Desc& layout = builder.desc(x.memory);
+  // In the padding of a blocked layout oneDNN 2.6 leaves what scale and shift make of it, and 0 * NaN spoils the next product.
+  const bool pads = x.dims[1] % ChannelBlock() != 0;
+  const MemoryIndex src = pads ? builder.InPlainLayout(x) : x.memory;
+  const Desc layout = builder.desc(src);
   const auto pd = BatchNormDesc(CpuEngine(), layout, epsilon, fusion.Attributes(layout));
   const MemoryIndex dst = builder.Temporary(layout);
   builder.AddFused(dnnl::batch_normalization_forward(pd),
-                   {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
+                   {{DNNL_ARG_SRC, src}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
                     {DNNL_ARG_MEAN, parameters[2]}, {DNNL_ARG_VARIANCE, parameters[3]}, {DNNL_ARG_DST, dst}},
                    pd.scratchpad_desc(), fusion, {x.dims, dst});
 }
