@@ -108,7 +108,9 @@ def string_normalizer(rng):
     # And the peer drops empty strings, which nothing asks for.
     ascii_words = [w for w in WORDS if w.isascii() and w]
     x = np.array([choice(rng, ascii_words) for _ in range(count)], object).reshape(dims)
-    return single("StringNormalizer", [x], case_change_action=choice(rng, ["NONE", "LOWER", "UPPER"]), is_case_sensitive=int(rng.integers(0, 2)),
+    action = choice(rng, ["NONE", "LOWER", "UPPER"])
+    # Nor does it ignore the case of stop words where it changes none.
+    return single("StringNormalizer", [x], case_change_action=action, is_case_sensitive=1 if action == "NONE" else int(rng.integers(0, 2)),
                   stopwords=choice(rng, [None, ["the", "a"]]))
 
 
