@@ -329,6 +329,12 @@ void CheckIndexAttributes(const Node& node) {
       Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}, no tensor has that many dimensions", name, *index);
     }
   }
+  // Split's function reserves memory for as many outputs as it is told.
+  const AttributeValue* outputs = node.op_type == "Split" ? node.FindAttribute("num_outputs") : nullptr;
+  const int64_t* count = outputs == nullptr ? nullptr : std::get_if<int64_t>(outputs);
+  if (count != nullptr && *count != static_cast<int64_t>(node.outputs.size())) {
+    Fail(ErrorCode::kInvalidGraph, "num_outputs is {}, but the node has {} outputs", *count, node.outputs.size());
+  }
 }
 
 /// Whether onnx's inference of Einsum comes to an end: on anything in a term but letters and one ellipsis, even on the blanks

@@ -29,7 +29,9 @@
 
 #ifdef __SANITIZE_ADDRESS__
 /// A size that an input names may be huge: such an allocation fails, and must become an Error.
-extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=256:allocator_may_return_null=1"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "max_allocation_size_mb=256:allocator_may_return_null=1";
+}
 #endif
 
 namespace tessera::fuzz {

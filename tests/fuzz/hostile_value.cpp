@@ -127,7 +127,10 @@ Shape DamagedShape(const Shape& shape, Random& random) {
       break;
     case 5:
     case 6:
-      if (!dims.empty()) dims[static_cast<size_t>(position())] += OneIn(random, 2) ? 1 : -1;
+      if (!dims.empty()) {
+        int64_t& dim = dims[static_cast<size_t>(position())];
+        if (dim <= kMaxElements) dim += OneIn(random, 2) ? 1 : -1;
+      }
       break;
     case 7:
       if (!dims.empty()) dims[static_cast<size_t>(position())] = any_size();

@@ -5,7 +5,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <cstring>
 #include <type_traits>
 
 #include "simd/grid_sample.h"
@@ -35,10 +34,8 @@ void Points(const SampleTable<F>& table, const F* HWY_RESTRICT channel, F* HWY_R
   if constexpr (std::is_same_v<F, float> && kTaps == 2 && kRows == 2) {
     // Four points at a time: pairs of both rows, weighted and added.
     const auto pairs = [&](int64_t i, int r) {
-      double low, high;  // two floats each, wherever they lie
-      std::memcpy(&low, channel + table.offsets[2 * i + r], sizeof(low));
-      std::memcpy(&high, channel + table.offsets[2 * i + 2 + r], sizeof(high));
-      return _mm_castpd_ps(_mm_set_pd(high, low));
+      const __m128 low = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(channel + table.offsets[2 * i + r])));
+      return _mm_loadh_pi(low, reinterpret_cast<const __m64*>(channel + table.offsets[2 * i + 2 + r]));
     };
     const auto two = [&](int64_t i) {
       const __m128 weights = _mm_loadu_ps(table.row_weights + 2 * i);

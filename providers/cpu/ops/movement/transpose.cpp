@@ -38,12 +38,11 @@ class Transpose final : public Kernel {
       }
     }
     if (in_order) return context.set_output(0, data.Reshaped(shape));
-    int64_t stride = 1;
-    for (size_t i = rank; i-- > 0; stride *= std::max<int64_t>(dims[i], 1)) strides[i] = stride;
     StridedCopy copy(KindOf(data.type()));
     Tensor* output = context.output(0, data.type(), shape);
-    stride = output->num_elements();
-    if (stride == 0) return;
+    if (output->num_elements() == 0) return;
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0; stride *= dims[i]) strides[i] = stride;
     for (size_t i = 0; i < rank; ++i) {
       stride /= shape[i];
       copy.Add(shape[i], strides[reversed_ ? rank - 1 - i : static_cast<size_t>(perm_[i])], stride);
