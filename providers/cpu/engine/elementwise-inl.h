@@ -123,6 +123,24 @@ void VectorBinaryLoop(const void* const* inputs, unsigned advancing, void* outpu
   }
 }
 
+/// The loop that `find.template operator()<T>()` gives for the number type that `type` names; null for other types.
+template <class Find>
+SpanLoop LoopOfNumber(ElementType type, const Find& find) {
+  switch (type) {
+    case ElementType::kFloat: return find.template operator()<float>();
+    case ElementType::kDouble: return find.template operator()<double>();
+    case ElementType::kInt8: return find.template operator()<int8_t>();
+    case ElementType::kInt16: return find.template operator()<int16_t>();
+    case ElementType::kInt32: return find.template operator()<int32_t>();
+    case ElementType::kInt64: return find.template operator()<int64_t>();
+    case ElementType::kUInt8: return find.template operator()<uint8_t>();
+    case ElementType::kUInt16: return find.template operator()<uint16_t>();
+    case ElementType::kUInt32: return find.template operator()<uint32_t>();
+    case ElementType::kUInt64: return find.template operator()<uint64_t>();
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::cpu

@@ -110,19 +110,7 @@ SpanLoop LoopOf(Arithmetic op) {
 }  // namespace
 
 SpanLoop FindArithmeticLoop(Arithmetic op, ElementType type) {
-  switch (type) {
-    case ElementType::kFloat: return LoopOf<float>(op);
-    case ElementType::kDouble: return LoopOf<double>(op);
-    case ElementType::kInt8: return LoopOf<int8_t>(op);
-    case ElementType::kInt16: return LoopOf<int16_t>(op);
-    case ElementType::kInt32: return LoopOf<int32_t>(op);
-    case ElementType::kInt64: return LoopOf<int64_t>(op);
-    case ElementType::kUInt8: return LoopOf<uint8_t>(op);
-    case ElementType::kUInt16: return LoopOf<uint16_t>(op);
-    case ElementType::kUInt32: return LoopOf<uint32_t>(op);
-    case ElementType::kUInt64: return LoopOf<uint64_t>(op);
-    default: return nullptr;
-  }
+  return LoopOfNumber(type, [op]<class T>() { return LoopOf<T>(op); });
 }
 
 }  // namespace HWY_NAMESPACE
