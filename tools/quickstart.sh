@@ -4,19 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly DEPS=${TESSERA_DEPS:-/opt/tessera}
 readonly JOBS=${JOBS:-$(nproc)}
 step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
 
-tools/install_deps.sh
-
-step "Building ($JOBS jobs)"
-cmake --preset release -DTESSERA_DEPS="$DEPS" >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
-rm -f build-configure.log
-cmake --build --preset release -j "$JOBS"
-
-step "Preparing conformance data"
-"$DEPS/venv/bin/python" -W ignore tests/conformance/make_data.py build/conformance
+tools/build.sh
 
 readonly MODEL=build/conformance/light/test_resnet50/model.onnx
 step "ResNet-50: which provider runs what"
