@@ -5,12 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <barrier>
 #include <chrono>
+#include <exception>
 #include <fstream>
+#include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
 
 #include "allocation_count.h"
 #include "random_inputs.h"
+#include "stored_values.h"
 
 namespace tessera::perf {
 namespace {
@@ -22,6 +29,9 @@ struct Arguments {
   std::vector<std::string> providers;
   std::vector<std::string> dims;
   std::vector<std::string> config;
+  std::string inputs;
+  std::string outputs;
+  int callers = 1;
   int threads = 0;
   int runs = 0;
   double seconds = 3;
@@ -37,6 +47,7 @@ struct Measurement {
   std::vector<double> latency_ms;  // sorted
   double peak_rss_mib = 0;
   double allocations_per_run = 0;
+  double runs_per_second = 0;
   std::map<std::string, size_t> providers;
 };
 
@@ -80,21 +91,19 @@ std::map<std::string, int64_t> ParseDims(const Arguments& arguments) {
   return dims;
 }
 
-Measurement Measure(const Arguments& arguments) {
-  Measurement result;
-  const auto start = Clock::now();
-  const Session session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments));
-  result.load_ms = MillisecondsSince(start);
-  for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
+std::vector<Value> MakeInputs(const Session& session, const Arguments& arguments) {
+  return arguments.inputs.empty() ? RandomInputs(session, ParseDims(arguments)) : ReadInputs(session, arguments.inputs);
+}
 
-  const std::vector<Value> inputs = RandomInputs(session, ParseDims(arguments));
-  std::vector<Value> results(session.outputs().size());
+/// Warms up, then runs until time or the number of runs is over. `started` is called between the two.
+std::vector<double> RunRepeatedly(const Session& session, std::span<const Value> inputs, std::span<Value> results,
+                                  const Arguments& arguments, const std::function<void()>& started) {
   // The warm-up's results become the buffers of every later run, so that the steady state allocates nothing.
   for (int i = 0; i < arguments.warmup; ++i) session.Run(inputs, results);
   const int64_t most = arguments.runs > 0 ? arguments.runs : 1'000'000;
   std::vector<double> latency;
   latency.reserve(static_cast<size_t>(most));
-  const int64_t allocations = AllocationCount();
+  started();
   const auto begin = Clock::now();
   for (int64_t i = 0; i < most; ++i) {
     const auto run_start = Clock::now();
@@ -102,10 +111,63 @@ Measurement Measure(const Arguments& arguments) {
     latency.push_back(MillisecondsSince(run_start));
     if (arguments.runs == 0 && latency.size() >= 3 && MillisecondsSince(begin) > arguments.seconds * 1000) break;
   }
-  result.allocations_per_run =
-      static_cast<double>(AllocationCount() - allocations) / static_cast<double>(latency.size());
-  std::sort(latency.begin(), latency.end());
-  result.latency_ms = std::move(latency);
+  return latency;
+}
+
+/// Several threads that call Run on one session at once, each with its own results.
+void MeasureCallers(const Session& session, const std::vector<Value>& inputs, const Arguments& arguments, Measurement& result) {
+  std::barrier start(arguments.callers);
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto call = [&] {
+    bool waiting = true;
+    try {
+      std::vector<Value> results(session.outputs().size());
+      double first = 0;
+      const auto started = [&] {
+        waiting = false;
+        start.arrive_and_wait();
+        first = MillisecondsSince(Clock::time_point());
+      };
+      const std::vector<double> latency = RunRepeatedly(session, inputs, results, arguments, started);
+      const double seconds = (MillisecondsSince(Clock::time_point()) - first) / 1000;
+      const std::lock_guard lock(mutex);
+      result.runs_per_second += static_cast<double>(latency.size()) / seconds;
+      result.latency_ms.insert(result.latency_ms.end(), latency.begin(), latency.end());
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      if (waiting) start.arrive_and_drop();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < arguments.callers; ++i) threads.emplace_back(call);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+Measurement Measure(const Arguments& arguments) {
+  Measurement result;
+  const auto start = Clock::now();
+  const Session session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments));
+  result.load_ms = MillisecondsSince(start);
+  for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
+
+  const std::vector<Value> inputs = MakeInputs(session, arguments);
+  if (arguments.callers > 1) {
+    MeasureCallers(session, inputs, arguments, result);
+  } else {
+    std::vector<Value> results(session.outputs().size());
+    int64_t allocations = 0;
+    result.latency_ms = RunRepeatedly(session, inputs, results, arguments, [&] { allocations = AllocationCount(); });
+    allocations = AllocationCount() - allocations;
+    result.allocations_per_run = static_cast<double>(allocations) / static_cast<double>(result.latency_ms.size());
+    const double total = std::accumulate(result.latency_ms.begin(), result.latency_ms.end(), 0.0);
+    result.runs_per_second = static_cast<double>(result.latency_ms.size()) * 1000 / total;
+    if (!arguments.outputs.empty()) WriteOutputs(session, results, arguments.outputs);
+  }
+  std::sort(result.latency_ms.begin(), result.latency_ms.end());
   result.peak_rss_mib = PeakRssMib();
   return result;
 }
@@ -116,6 +178,7 @@ nlohmann::ordered_json ToJson(const Measurement& m) {
                         {"min", Percentile(m.latency_ms, 0)},
                         {"p90", Percentile(m.latency_ms, 0.9)},
                         {"p99", Percentile(m.latency_ms, 0.99)}};
+  json["runs_per_second"] = m.runs_per_second;
   json["load_ms"] = m.load_ms;
   json["peak_rss_mib"] = m.peak_rss_mib;
   json["allocations_per_run"] = m.allocations_per_run;
@@ -128,6 +191,7 @@ void PrintText(const Arguments& arguments, const Measurement& m) {
   fmt::print("{}\n", arguments.model);
   fmt::print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
              Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
+  fmt::print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
   fmt::print("  load         {:.1f} ms\n", m.load_ms);
   fmt::print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
   fmt::print("  allocations  {:.2f} a run\n", m.allocations_per_run);
@@ -139,7 +203,7 @@ void PrintProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
   options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
   Session session(std::filesystem::path(arguments.model), options);
-  const std::vector<Value> inputs = RandomInputs(session, ParseDims(arguments));
+  const std::vector<Value> inputs = MakeInputs(session, arguments);
   std::vector<Value> results(session.outputs().size());
   const int runs = arguments.runs > 0 ? arguments.runs : 20;
   for (int i = 0; i < runs; ++i) session.Run(inputs, results);
@@ -181,6 +245,9 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "How long to run");
   app.add_option("--warmup", arguments.warmup, "Runs that do not count")->check(CLI::Range(1, 100000));
   app.add_option("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs (others are 1)");
+  app.add_option("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
+  app.add_option("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
+  app.add_option("--callers", arguments.callers, "Threads that call Run on the one session at once")->check(CLI::Range(1, 1024));
   app.add_option("--config", arguments.config, "KEY=VALUE session configuration entries");
   app.add_option("-o", arguments.optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
   app.add_flag("-x", arguments.parallel, "Use the parallel executor");

@@ -1,0 +1,1 @@
+"""Models that export_models.py writes, by family. Each family lists `MODELS`: Exportable or Derived."""

@@ -1,0 +1,37 @@
+#include "stored_values.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tessera/serialization.h"
+
+namespace tessera::perf {
+
+std::vector<Value> ReadInputs(const Session& session, const std::filesystem::path& folder) {
+  std::vector<Value> inputs;
+  for (const NamedType& input : session.inputs()) {
+    const std::filesystem::path path = folder / fmt::format("input_{}.pb", inputs.size());
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Error(ErrorCode::kNoSuchFile, fmt::format("cannot read {}, for input '{}'", path.string(), input.name));
+    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    inputs.push_back(ParseValue(std::as_bytes(std::span(bytes)), input.type));
+  }
+  return inputs;
+}
+
+void WriteOutputs(const Session& session, std::span<const Value> results, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const NamedType& output = session.outputs()[i];
+    const std::filesystem::path path = folder / fmt::format("output_{}.pb", i);
+    const std::string bytes = SerializeValue(results[i], output.name, output.type);
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    if (!file) throw Error(ErrorCode::kFail, fmt::format("cannot write {}", path.string()));
+  }
+}
+
+}  // namespace tessera::perf
