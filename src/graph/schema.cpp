@@ -1,5 +1,6 @@
 #include "graph/schema.h"
 
+#include "graph/microsoft/schemas.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -9,8 +10,12 @@ bool IsStandardDomain(std::string_view domain) noexcept {
          domain == "ai.onnx.preview.training";
 }
 
-const onnx::OpSchema* FindSchema(const Node& node) {
-  return onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
+const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const std::string& domain) {
+  if (domain == kMicrosoftDomain) return FindMicrosoftSchema(domain, op_type);
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
+  return schema == nullptr && domain.empty() ? FindMicrosoftSchema(domain, op_type) : schema;
 }
+
+const onnx::OpSchema* FindSchema(const Node& node) { return FindSchema(node.op_type, node.since_version, node.domain); }
 
 }  // namespace tessera

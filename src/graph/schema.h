@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "tessera/graph.h"
@@ -13,7 +14,11 @@ namespace tessera {
 /// Domains whose operators ONNX itself defines: an operator that is not among them does not exist.
 bool IsStandardDomain(std::string_view domain) noexcept;
 
-/// ONNX's schema of a node's operator and version; null where ONNX defines none.
+/// The schema of an operator as an opset has it: ONNX's, or one of the contributed ones (graph/microsoft); null where there is
+/// none.
+const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const std::string& domain);
+
+/// The same of a node's operator and version.
 const onnx::OpSchema* FindSchema(const Node& node);
 
 }  // namespace tessera

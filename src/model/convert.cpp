@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "graph/microsoft/schemas.h"
 #include "graph/schema.h"
 #include "model/functions.h"
 #include "onnx/defs/schema.h"
@@ -291,11 +292,11 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
     return;
   }
   const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
-  if (import == imports_.end()) {
-    if (!IsStandardDomain(node.domain)) return;  // a provider may know it all the same
+  if (import == imports_.end() && node.domain != kMicrosoftDomain) {  // some exporters forget to import that one
+    if (!IsStandardDomain(node.domain)) return;                       // a provider may know it all the same
     Fail(ErrorCode::kInvalidGraph, "operator {} is of domain {}, which the model does not import", node.op_type, domain);
   }
-  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type, opset, node.domain);
+  const onnx::OpSchema* schema = FindSchema(node.op_type, opset, node.domain);
   if (schema == nullptr) {
     if (!IsStandardDomain(node.domain)) return;
     Fail(ErrorCode::kInvalidGraph, "opset {} of domain {} has no operator {}", opset, domain, node.op_type);

@@ -21,7 +21,7 @@ bool IsFoldable(const Graph& graph, const Node& node) {
       "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
       "DequantizeLinear",  // providers run the quantized values as they are
   };
-  if (!IsStandardDomain(node.domain) || kept.contains(node.op_type)) return false;
+  if (FindSchema(node) == nullptr || kept.contains(node.op_type)) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (HasInput(node, i) && ConstantInput(graph, node, i) == nullptr) return false;
   }

@@ -64,7 +64,7 @@ bool IsPure(const Graph& graph, const Node& node) {
   static const std::set<std::string_view> random = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
                                                     "RandomUniformLike", "Multinomial",      "Bernoulli",
                                                     "Dropout"};
-  return IsStandardDomain(node.domain) && !random.contains(node.op_type) && graph.Subgraphs(node.index).empty();
+  return FindSchema(node) != nullptr && !random.contains(node.op_type) && graph.Subgraphs(node.index).empty();
 }
 
 class EqualNodeMerging final : public Rewrite {

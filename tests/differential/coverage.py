@@ -21,13 +21,13 @@ EXCUSED = {
 
 
 def kernels(inspect):
-    """Operators of ai.onnx and its kin in the table that tessera_inspect prints."""
+    """Operators of ai.onnx, its kin and com.microsoft in the table that tessera_inspect prints."""
     table = subprocess.run([inspect, "--operators"], capture_output=True, text=True, check=True).stdout
     section, found = "", set()
     for line in table.splitlines():
         if line.startswith("## "):
             section = line[3:].strip()
-        row = re.match(r"\| (\w+) \| (ai\.onnx\S*) \|", line)
+        row = re.match(r"\| (\w+) \| (ai\.onnx\S*|com\.microsoft) \|", line)
         if row and section == "CPUExecutionProvider":
             found.add((row[2], row[1]))
     return found

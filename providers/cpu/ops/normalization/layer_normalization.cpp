@@ -1,4 +1,5 @@
-// LayerNormalization: version 17. RMSNormalization: version 23. Both normalize the trailing dimensions from `axis` on.
+// LayerNormalization: version 17, and ONNX Runtime's version 1. RMSNormalization: version 23. SimplifiedLayerNormalization: ONNX
+// Runtime's version 1 of RMSNormalization. All normalize the trailing dimensions from `axis` on.
 
 #include <cmath>
 
@@ -49,7 +50,7 @@ class TrailingNormalization final : public Kernel {
     Shape reduced = shape;
     std::fill(reduced.begin() + axis, reduced.end(), 1);
     Tensor* mean = kCenter ? context.output(1, reduced) : nullptr;
-    Tensor* inverse = kCenter ? context.output(2, reduced) : nullptr;
+    Tensor* inverse = context.output(kCenter ? 2 : 1, reduced);
     if (y == nullptr || rows == 0) return;
     const auto statistics = context.scratch<RowStatistics>(mean != nullptr || inverse != nullptr ? static_cast<size_t>(rows) : 0);
     std::fill(statistics.begin(), statistics.end(), RowStatistics{NAN, NAN});  // stays where rows are empty
@@ -89,6 +90,10 @@ void RegisterLayerNormalization(KernelRegistry& registry) {
 }
 void RegisterRMSNormalization(KernelRegistry& registry) {
   registry.Add(Op("RMSNormalization").Types(0, kFloats).Types(1, kFloats).InPlace(0, 0).Factory(MakeTrailing<false>));
+}
+
+void RegisterSimplifiedLayerNormalization(KernelRegistry& registry) {
+  registry.Add(Op("SimplifiedLayerNormalization").Types(0, kFloats).Types(1, kFloats).InPlace(0, 0).Factory(MakeTrailing<false>));
 }
 
 }  // namespace tessera::cpu

@@ -1,0 +1,57 @@
+#pragma once
+
+// Normalization of one row that was just summed up and still lies in the cache.
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "base/check.h"
+#include "engine/row_access.h"
+#include "simd/normalize.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+template <class C>
+struct RowScale {
+  const C* gamma = nullptr;
+  const C* beta = nullptr;
+};
+
+struct RowMoments {
+  double mean;
+  double inverse;
+};
+
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta; without kCenter the mean counts as 0. Nothing may overlap y.
+template <class C, bool kCenter>
+RowMoments NormalizeRow(const C* x, int64_t width, double epsilon, const RowScale<C>& scale, C* y) {
+  const NormalizeKernels<C>& kernels = NormalizeKernelsOf<C>();
+  double mean = 0, squares = 0;
+  if constexpr (kCenter) kernels.moments(x, width, &mean, &squares);
+  else squares = kernels.sum_squares(x, width);
+  const double inverse = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
+  kernels.standardize(x, y, width, static_cast<C>(mean), static_cast<C>(inverse), scale.gamma, scale.beta);
+  return {mean, inverse};
+}
+
+/// out = a + b (+ bias).
+template <class C>
+void SumRows(const C* a, const C* b, const C* bias, int64_t width, C* out) {
+  if (bias == nullptr) {
+    for (int64_t i = 0; i < width; ++i) out[i] = a[i] + b[i];
+  } else {
+    for (int64_t i = 0; i < width; ++i) out[i] = a[i] + b[i] + bias[i];
+  }
+}
+
+/// A one-dimensional parameter as C: in place, or converted.
+template <class C>
+const C* RowParameter(KernelContext& context, const Tensor& tensor, int64_t width, std::string_view name) {
+  Require(tensor.shape().rank() == 1 && tensor.shape()[0] == width, "{} is {}; [{}] is expected", name, tensor.shape().ToString(), width);
+  const RowReader<C> reader(tensor);
+  return reader.Read(0, width, reader.direct() ? nullptr : context.scratch<C>(static_cast<size_t>(width)).data());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,9 @@
+// Attention.
+
+#include "graph/microsoft/define.h"
+
+namespace tessera {
+
+void AddAttentionSchemas(MicrosoftSchemas&) {}
+
+}  // namespace tessera

@@ -1,0 +1,9 @@
+// Quantization.
+
+#include "graph/microsoft/define.h"
+
+namespace tessera {
+
+void AddQuantizationSchemas(MicrosoftSchemas&) {}
+
+}  // namespace tessera

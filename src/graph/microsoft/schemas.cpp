@@ -1,0 +1,132 @@
+#include "graph/microsoft/schemas.h"
+
+#include "graph/microsoft/define.h"
+
+namespace tessera {
+namespace {
+
+/// Of ai.onnx in the functions' bodies.
+constexpr int kBodyOpset = 24;
+
+MicrosoftSchemas MakeSchemas() {
+  MicrosoftSchemas schemas;
+  AddActivationSchemas(schemas);
+  AddMatMulSchemas(schemas);
+  AddNormalizationSchemas(schemas);
+  AddAttentionSchemas(schemas);
+  AddQuantizationSchemas(schemas);
+  AddTensorSchemas(schemas);
+  return schemas;
+}
+
+}  // namespace
+
+const onnx::OpSchema* FindMicrosoftSchema(std::string_view domain, std::string_view op_type) {
+  static const MicrosoftSchemas schemas = MakeSchemas();
+  const auto found = schemas.find(std::pair<std::string, std::string>(domain, op_type));
+  return found == schemas.end() ? nullptr : &found->second;
+}
+
+Define::Define(MicrosoftSchemas& schemas, std::string op_type, std::string domain)
+    : schema_(schemas[{domain, op_type}]) {
+  schema_.SetName(std::move(op_type)).SetDomain(std::move(domain)).SinceVersion(1);
+}
+
+Define::~Define() { schema_.Finalize(); }
+
+Define& Define::VariadicIn(const char* name, const char* type) {
+  schema_.Input(inputs_++, name, "", type, onnx::OpSchema::Variadic, /*is_homogeneous=*/false);
+  return *this;
+}
+
+Define& Define::AddInput(const char* name, const char* type, onnx::OpSchema::FormalParameterOption option) {
+  schema_.Input(inputs_++, name, "", type, option);
+  return *this;
+}
+
+Define& Define::AddOutput(const char* name, const char* type, onnx::OpSchema::FormalParameterOption option) {
+  schema_.Output(outputs_++, name, "", type, option);
+  return *this;
+}
+
+Define& Define::Type(const char* parameter, const Types& types) {
+  schema_.TypeConstraint(parameter, types, "");
+  return *this;
+}
+
+Define& Define::Attribute(const char* name, onnx::AttributeProto::AttributeType type) {
+  schema_.Attr(name, "", type, /*required=*/false);
+  return *this;
+}
+
+Define& Define::Int(const char* name, int64_t value) {
+  schema_.Attr(name, "", onnx::AttributeProto::INT, value);
+  return *this;
+}
+
+Define& Define::RequiredInt(const char* name) {
+  schema_.Attr(name, "", onnx::AttributeProto::INT, /*required=*/true);
+  return *this;
+}
+
+Define& Define::Float(const char* name, float value) {
+  schema_.Attr(name, "", onnx::AttributeProto::FLOAT, value);
+  return *this;
+}
+
+Define& Define::String(const char* name, const std::string& value) {
+  schema_.Attr(name, "", onnx::AttributeProto::STRING, value);
+  return *this;
+}
+
+Define& Define::Infer(onnx::InferenceFunction function) {
+  schema_.TypeAndShapeInferenceFunction(std::move(function));
+  return *this;
+}
+
+Define& Define::LikeFirstInput() { return Infer(onnx::propagateShapeAndTypeFromFirstInput); }
+
+Define& Define::Body(std::function<bool(const Context&, onnx::FunctionBuilder&)> build) {
+  schema_.SetContextDependentFunctionBodyBuilder(
+      [build = std::move(build)](const Context& context, const onnx::OpSchema& schema, onnx::FunctionProto& body) {
+        onnx::FunctionBuilder builder(body);
+        builder.AddOpset("", kBodyOpset).AddOpset(std::string(kMicrosoftDomain).c_str(), 1);
+        if (!build(context, builder)) return false;
+        schema.BuildFunction(body);
+        return true;
+      });
+  return *this;
+}
+
+Define& Define::Body(const char* nodes) {
+  return Body([nodes](const Context&, onnx::FunctionBuilder& builder) {
+    builder.Add(nodes);
+    return true;
+  });
+}
+
+int64_t IntOf(const Define::Context& context, const char* name, int64_t fallback) {
+  const auto* attribute = context.getAttribute(name);
+  return attribute == nullptr ? fallback : attribute->i();
+}
+
+float FloatOf(const Define::Context& context, const char* name, float fallback) {
+  const auto* attribute = context.getAttribute(name);
+  return attribute == nullptr ? fallback : attribute->f();
+}
+
+std::string StringOf(const Define::Context& context, const char* name, const std::string& fallback) {
+  const auto* attribute = context.getAttribute(name);
+  return attribute == nullptr ? fallback : attribute->s();
+}
+
+int32_t ElementTypeOfInput(const Define::Context& context, int input) {
+  const auto* type = context.getInputType(input);
+  return type == nullptr || !type->has_tensor_type() ? 0 : type->tensor_type().elem_type();
+}
+
+const onnx::TensorShapeProto* ShapeOfInput(const onnx::InferenceContext& context, size_t input) {
+  return onnx::hasInputShape(context, input) ? &onnx::getInputShape(context, input) : nullptr;
+}
+
+}  // namespace tessera

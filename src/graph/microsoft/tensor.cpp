@@ -1,0 +1,9 @@
+// Tensor.
+
+#include "graph/microsoft/define.h"
+
+namespace tessera {
+
+void AddTensorSchemas(MicrosoftSchemas&) {}
+
+}  // namespace tessera

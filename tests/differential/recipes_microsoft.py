@@ -1,0 +1,193 @@
+"""com.microsoft operators against ONNX Runtime, which defines them. Types that its CPU kernels lack are compared with numpy."""
+
+import math
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from recipe import FLOATS, Case, choice, recipe, shape, tolerance, values
+
+MICROSOFT = "com.microsoft"
+
+
+def contrib(op, inputs, outputs=1, dtype=np.float32, constants=(), types=None, domain=MICROSOFT, opset=17, peer="ort", rtol=None, atol=None,
+            **attributes):
+    """One node whose inputs are arrays (None: omitted). `outputs` is a number or, for each, whether it is there."""
+    names, feeds, initializers = [], {}, {}
+    for i, array in enumerate(inputs):
+        names.append("" if array is None else f"x{i}")
+        if array is not None:
+            (initializers if i in constants else feeds)[f"x{i}"] = np.asarray(array)
+    while names and not names[-1]:
+        names.pop()
+    wanted = [True] * outputs if isinstance(outputs, int) else list(outputs)
+    while not wanted[-1]:
+        wanted.pop()
+    results = [f"y{i}" if there else "" for i, there in enumerate(wanted)]
+    attributes = {key: value for key, value in attributes.items() if value is not None}
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    given_rtol, given_atol = tolerance(dtype)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    declared = {f"y{i}": (types or {}).get(i, kind) for i, there in enumerate(wanted) if there}
+    return Case([node], feeds, [name for name in results if name], opset, initializers, rtol or given_rtol, atol or given_atol, peer,
+                {MICROSOFT: 1}, declared)
+
+
+def maybe(rng, make, probability=0.5):
+    return make() if rng.random() < probability else None
+
+
+def some_constants(rng, candidates):
+    return [i for i in candidates if rng.random() < 0.5]
+
+
+def in_double(function, dtype):
+    """A peer that computes with numpy in double precision."""
+    return lambda inputs: [np.asarray(r).astype(dtype) for r in function(*[np.asarray(v).astype(np.float64) for v in inputs.values()])]
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf, otypes=[np.float64])(x / np.sqrt(2)))
+
+
+def fast_gelu(x):
+    return 0.5 * x * (1 + np.tanh(0.7978845608028654 * x + 0.035677408136300125 * x * x * x))
+
+
+@recipe("Microsoft.Gelu", "Microsoft.QuickGelu", "Microsoft.FastGelu", "Microsoft.BiasGelu", "Microsoft.BiasSplitGelu")
+def gelus(rng, name):
+    op = name.split(".")[1]
+    dtype = choice(rng, FLOATS[:1] if op in ("QuickGelu", "BiasSplitGelu") else FLOATS)
+    dims = shape(rng, 3, low=1) if op == "BiasSplitGelu" else shape(rng, int(rng.integers(1, 5)), low=1)
+    if op == "BiasSplitGelu":
+        dims = (*dims[:2], 2 * dims[2])
+    x = values(rng, dims, dtype)
+    bias = values(rng, dims[-1:], dtype)
+    if op == "Gelu":
+        return contrib(op, [x], dtype=dtype, peer=in_double(lambda x: [gelu(x)], dtype))
+    if op == "QuickGelu":
+        alpha = maybe(rng, lambda: float(rng.normal()))
+        return contrib(op, [x], dtype=dtype, alpha=alpha)
+    if op == "BiasGelu":
+        return contrib(op, [x, bias], dtype=dtype, constants=some_constants(rng, [1]),
+                       peer=lambda inputs: in_double(lambda x, b=bias.astype(np.float64): [gelu(x + b)], dtype)({"x0": inputs["x0"]}))
+    if op == "BiasSplitGelu":
+        def split(x):
+            left, right = np.split(x + bias.astype(np.float64), 2, axis=-1)
+            return [left * gelu(right)]
+        return contrib(op, [x, bias], dtype=dtype, peer=lambda inputs: in_double(split, dtype)({"x0": inputs["x0"]}))
+    biased = rng.random() < 0.5
+    added = bias.astype(np.float64) if biased else 0.0
+    return contrib(op, [x, bias if biased else None], dtype=dtype,
+                   peer=lambda inputs: in_double(lambda x: [fast_gelu(x + added)], dtype)({"x0": inputs["x0"]}))
+
+
+def matrix_shapes(rng, batch_first_a, batch_first_b, trans_a, trans_b):
+    size = lambda: choice(rng, [1, 2, 3, 5, 8, 16, 17, 33])
+    m, n, k = size(), size(), size()
+    batch = [int(rng.integers(1, 4)) for _ in range(int(rng.integers(1, 3)))]
+
+    def operand(rows, columns, trans, batch_first):
+        if trans:
+            rows, columns = columns, rows
+        return tuple([rows, *batch, columns] if batch_first else [*batch, rows, columns])
+
+    if batch_first_a or batch_first_b:
+        # The first axis trades places with the batch before the last two are transposed.
+        def first(rows, columns, trans):
+            return (columns, *batch, rows) if trans else (rows, *batch, columns)
+        return (first(m, k, trans_a) if batch_first_a else operand(m, k, trans_a, False),
+                first(k, n, trans_b) if batch_first_b else operand(k, n, trans_b, False))
+    return operand(m, k, trans_a, False), operand(k, n, trans_b, False)
+
+
+@recipe("Microsoft.FusedMatMul", "Microsoft.TransposeMatMul")
+def fused_matmul(rng, name):
+    op = name.split(".")[1]
+    trans_a, trans_b = (bool(rng.integers(2)) for _ in range(2))
+    batch_a, batch_b = ((rng.random() < 0.3 and op == "FusedMatMul") for _ in range(2))
+    a, b = matrix_shapes(rng, batch_a, batch_b, trans_a, trans_b)
+    if not (batch_a or batch_b) and rng.random() < 0.4:
+        b = b[-2:]
+    dtype = choice(rng, [np.float32, np.float32, np.float64]) if op == "FusedMatMul" else np.float32
+    extra = {"transBatchA": int(batch_a), "transBatchB": int(batch_b)} if op == "FusedMatMul" else {}
+    return contrib(op, [values(rng, a, dtype), values(rng, b, dtype)], dtype=dtype, constants=some_constants(rng, [1]),
+                   transA=int(trans_a), transB=int(trans_b), alpha=maybe(rng, lambda: float(rng.normal())), atol=1e-4, **extra)
+
+
+@recipe("Microsoft.FusedConv")
+def fused_conv(rng):
+    rank = 2
+    group = choice(rng, [1, 1, 2])
+    channels, outputs = group * int(rng.integers(1, 6)), group * int(rng.integers(1, 9))
+    kernel = [int(rng.integers(1, 4)) for _ in range(rank)]
+    dims = [int(rng.integers(4, 12)) for _ in range(rank)]
+    x = values(rng, (int(rng.integers(1, 3)), channels, *dims), np.float32)
+    w = values(rng, (outputs, channels // group, *kernel), np.float32, -1, 1)
+    strides = [int(rng.integers(1, 3)) for _ in range(rank)]
+    pads = [int(rng.integers(0, 2)) for _ in range(2 * rank)]
+    result = [(d + pads[i] + pads[i + rank] - kernel[i]) // strides[i] + 1 for i, d in enumerate(dims)]
+    activation, params = choice(rng, [("Relu", None), ("Tanh", None), ("Sigmoid", None), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 2.0]),
+                                      ("HardSigmoid", [0.3, 0.4])])
+    z = maybe(rng, lambda: values(rng, (x.shape[0], outputs, *result), np.float32))
+    return contrib("FusedConv", [x, w, maybe(rng, lambda: values(rng, (outputs,), np.float32)), z], constants=[1, 2], activation=activation,
+                   activation_params=params, group=group, kernel_shape=kernel, strides=strides, pads=pads, atol=1e-4)
+
+
+@recipe("Microsoft.FusedGemm")
+def fused_gemm(rng):
+    m, n, k = (int(rng.integers(1, 20)) for _ in range(3))
+    trans_a, trans_b = int(rng.integers(2)), int(rng.integers(2))
+    activation = choice(rng, ["Relu", "Tanh", "Sigmoid", "LeakyRelu", "Elu", "HardSigmoid", "Softplus", "Selu", "ThresholdedRelu"])
+    with_alpha = activation in ("LeakyRelu", "Elu", "HardSigmoid", "Selu", "ThresholdedRelu")
+    c = maybe(rng, lambda: values(rng, choice(rng, [(n,), (m, n), (1, n), (m, 1)]), np.float32))
+    return contrib("FusedGemm", [values(rng, (k, m) if trans_a else (m, k), np.float32), values(rng, (n, k) if trans_b else (k, n), np.float32), c],
+                   transA=trans_a, transB=trans_b, alpha=float(rng.uniform(0.5, 1.5)), beta=float(rng.uniform(0.5, 1.5)), activation=activation,
+                   activation_alpha=0.3 if with_alpha else None, activation_beta=0.4 if activation == "HardSigmoid" else None,
+                   activation_gamma=1.2 if activation == "Selu" else None, atol=1e-4)
+
+
+@recipe("Microsoft.SkipLayerNormalization", "Microsoft.SkipSimplifiedLayerNormalization")
+def skip_layer_normalization(rng, name):
+    op = name.split(".")[1]
+    simplified = "Simplified" in op
+    dtype = choice(rng, [np.float32, np.float32, np.float16])
+    rank = choice(rng, [2, 3, 3])
+    dims = shape(rng, rank, low=1)
+    skip = choice(rng, [dims, dims, (1, *dims[1:]), dims[1:]]) if rank == 3 else dims
+    vector = lambda: values(rng, dims[-1:], dtype, -2, 2)
+    inputs = [values(rng, dims, dtype), values(rng, skip, dtype), vector()]
+    inputs += [maybe(rng, vector)] if simplified else [maybe(rng, vector), maybe(rng, vector)]
+    return contrib(op, inputs, [True, False, False, rng.random() < 0.5], dtype=dtype, constants=some_constants(rng, [2, 3]),
+                   epsilon=maybe(rng, lambda: 1e-5), atol=4e-2 if dtype == np.float16 else 1e-4)
+
+
+@recipe("Microsoft.SimplifiedLayerNormalization", "Microsoft.LayerNormalization")
+def simplified_layer_normalization(rng, name):
+    op = name.split(".")[1]
+    dtype = choice(rng, [np.float32, np.float32, np.float64, np.float16])
+    dims = shape(rng, int(rng.integers(1, 5)), low=1)
+    axis = int(rng.integers(-len(dims), len(dims)))
+    inputs = [values(rng, dims, dtype), values(rng, dims[axis:], dtype)]
+    full = op == "LayerNormalization"
+    if full:
+        inputs.append(maybe(rng, lambda: values(rng, dims[axis:], dtype)))
+    case = contrib(op, inputs, dtype=dtype, domain="", opset=15, axis=axis, epsilon=maybe(rng, lambda: 1e-3),
+                   atol=2e-2 if dtype == np.float16 else 1e-4)
+    return case
+
+
+@recipe("Microsoft.EmbedLayerNormalization")
+def embed_layer_normalization(rng):
+    dtype = np.float32
+    batch, steps, width = (int(rng.integers(1, n)) for n in (4, 12, 40))
+    ids = lambda rows, dims=None: rng.integers(0, rows, size=dims or (batch, steps)).astype(np.int32)
+    table = lambda rows: values(rng, (rows, width), dtype)
+    segments, mask = rng.random() < 0.5, rng.random() < 0.5
+    positions = maybe(rng, lambda: ids(15, choice(rng, [(batch, steps), (1, steps)])))
+    vector = lambda: values(rng, (width,), dtype)
+    lengths = rng.integers(0, steps + 1, size=(batch, 1))
+    inputs = [ids(20), ids(2) if segments else None, table(20), table(15), table(2) if segments else None, vector(), vector(),
+              (np.arange(steps)[None] < lengths).astype(np.int32) if mask else None, positions]
+    return contrib("EmbedLayerNormalization", inputs, [True, True, rng.random() < 0.5], constants=[2, 3, 4, 5, 6], epsilon=1e-6,
+                   types={1: TensorProto.INT32}, atol=1e-4)
