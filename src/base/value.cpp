@@ -1,29 +1,11 @@
 #include "tessera/value.h"
 
 #include <cstddef>
-#include <limits>
-#include <new>
 
 #include "base/check.h"
 
 namespace tessera {
 namespace {
-
-class PlainHostAllocator final : public Allocator {
- public:
-  const MemoryInfo& memory() const noexcept override { return memory_; }
-  void* Allocate(size_t bytes) override {
-    // Beyond that, rounding up to the alignment would wrap around.
-    constexpr size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kHostAlignment;
-    void* buffer = bytes > kMost ? nullptr : ::operator new(bytes, std::align_val_t{kHostAlignment}, std::nothrow);
-    if (buffer == nullptr) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
-    return buffer;
-  }
-  void Free(void* buffer) noexcept override { ::operator delete(buffer, std::align_val_t{kHostAlignment}); }
-
- private:
-  MemoryInfo memory_;
-};
 
 constexpr std::string_view KindName(ValueKind kind) {
   constexpr std::string_view names[] = {"nothing", "a tensor", "a sequence", "a map", "a sparse tensor", "an optional"};
@@ -45,11 +27,6 @@ SymbolicShape ToSymbolic(const Shape& shape) {
 }
 
 }  // namespace
-
-Allocator& HostAllocator() {
-  static PlainHostAllocator allocator;
-  return allocator;
-}
 
 Tensor::Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory)
     : type_(type),

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/stagger.h"
+#include "runtime/resources.h"
+
 namespace tessera {
 namespace {
 
@@ -126,6 +129,7 @@ class Placer {
     for (size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].bytes == 0) continue;
       items_[i].bytes = (items_[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
+      if (items_[i].memory == SessionResources::kHost && items_[i].bytes >= kStaggerFrom) items_[i].bytes += kStagger;
       order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return items_[a].bytes > items_[b].bytes; });
