@@ -82,8 +82,9 @@ def conv_transpose(rng):
 @recipe("MaxPool", "AveragePool", "LpPool")
 def pool(rng, op):
     rank = int(rng.integers(1, 4))
-    dims = [int(rng.integers(4, 14)) for _ in range(rank)]
-    kernel = [int(rng.integers(1, 4)) for _ in range(rank)]
+    kernel = [int(rng.integers(1, choice(rng, [4, 4, 8]))) for _ in range(rank)]
+    dims = [int(rng.integers(max(4, k), 14)) for k in kernel]
+    dims[-1] = int(rng.integers(kernel[-1], choice(rng, [14, 80, 2500])))
     attributes = spatial(rng, dims, kernel)
     attributes["pads"] = [int(rng.integers(0, k)) for k in kernel * 2]
     attributes["ceil_mode"] = int(rng.integers(0, 2)) if op != "LpPool" else 0
@@ -91,7 +92,7 @@ def pool(rng, op):
         attributes["count_include_pad"] = int(rng.integers(0, 2))
         attributes["ceil_mode"] = 0
         attributes["dilations"] = [1] * rank
-    case = single(op, [values(rng, [2, int(rng.integers(1, 20)), *dims], np.float32)], kernel_shape=kernel, **attributes)
+    case = single(op, [values(rng, [2, int(rng.integers(1, 20 if dims[-1] < 100 else 3)), *dims], np.float32)], kernel_shape=kernel, **attributes)
     case.peer, case.opset = "ort", 18 if op == "LpPool" else 19 if op == "AveragePool" else 12
     return case
 

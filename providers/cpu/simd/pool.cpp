@@ -1,4 +1,4 @@
-// One row of a pooling's output.
+// Rows of a pooling's output.
 
 #include "simd/targets.h"
 
@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -48,100 +49,255 @@ struct PoolOp {
   }
 };
 
-template <class T, PoolKind kKind>
-void CombineRows(const PoolRow<T>& row, T* to) {
+/// N rows (0: as many as given) combined into one; D narrows until a vector fits.
+template <PoolKind kKind, int N, class D, class T = hn::TFromD<D>>
+HWY_INLINE void CombineRows(D d, const T* const* rows, int64_t row_count, int64_t first, int64_t width, T* to) {
   using Op = PoolOp<T, kKind>;
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t x = 0;
-  for (; x + lanes <= row.width; x += lanes) {
-    auto v = Op::Load(hn::LoadU(d, row.rows[0] + x));
-    for (int64_t r = 1; r < row.row_count; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, row.rows[r] + x)));
-    hn::StoreU(v, d, to + x);
-  }
-  for (; x < row.width; ++x) {
-    T v = Op::LoadOne(row.rows[0][x]);
-    for (int64_t r = 1; r < row.row_count; ++r) v = Op::CombineOne(v, Op::LoadOne(row.rows[r][x]));
-    to[x] = v;
-  }
-}
-
-template <class T, PoolKind kKind>
-void CombineColumns(const PoolRow<T>& row) {
-  using Op = PoolOp<T, kKind>;
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t x = 0;
-  HWY_ALIGN T tail[64 / sizeof(T)];
-  const auto store = [&](auto v) HWY_ATTR {
-    if (x + lanes <= row.output) {
-      hn::StoreU(v, d, row.out + x);
-    } else {
-      hn::Store(v, d, tail);
-      std::memcpy(row.out + x, tail, static_cast<size_t>(row.output - x) * sizeof(T));
-    }
-  };
-  if (row.stride == 1) {
-    for (; x < row.output; x += lanes) {
-      auto v = hn::LoadU(d, row.buffer + x);
-      for (int64_t k = 1; k < row.kernel; ++k) v = Op::Combine(v, hn::LoadU(d, row.buffer + x + k * row.dilation));
-      store(v);
-    }
-    return;
-  }
-  if (row.stride == 2 && sizeof(T) >= 4) {
-    if constexpr (sizeof(T) >= 4) {
-      for (; x < row.output; x += lanes) {
-        auto v = hn::Set(d, Op::Identity());
-        for (int64_t k = 0; k < row.kernel; ++k) {
-          const T* from = row.buffer + 2 * x + k * row.dilation;
-          const auto low = hn::LoadU(d, from);
-          const auto high = hn::LoadU(d, from + lanes);
-          v = Op::Combine(v, hn::ConcatEven(d, high, low));
-        }
-        store(v);
-      }
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (hn::MaxLanes(d) > 1) {
+    if (width < lanes) {
+      CombineRows<kKind, 0>(hn::Half<D>(), rows, row_count, first, width, to);
       return;
     }
   }
-  for (; x < row.output; ++x) {
-    const T* from = row.buffer + x * row.stride;
-    T v = from[0];
-    for (int64_t k = 1; k < row.kernel; ++k) v = Op::CombineOne(v, from[k * row.dilation]);
-    row.out[x] = v;
-  }
+  const int64_t count = N == 0 ? row_count : N;
+  const auto combined = [&](int64_t x) HWY_ATTR {
+    auto v = Op::Load(hn::LoadU(d, rows[0] + first + x));
+    for (int64_t r = 1; r < count; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, rows[r] + first + x)));
+    return v;
+  };
+  int64_t x = 0;
+  for (; x + lanes <= width; x += lanes) hn::StoreU(combined(x), d, to + x);
+  if (x < width) hn::StoreU(combined(width - lanes), d, to + width - lanes);
 }
 
 template <class T, PoolKind kKind>
-void Run(const PoolRow<T>& row) {
-  const T identity = PoolOp<T, kKind>::Identity();
-  if (row.row_count == 0) {
-    std::fill_n(row.out, row.output, identity);
-    return;
+void CombineRows(const PoolRow<T>& row, int64_t first, int64_t width, T* to) {
+  const hn::ScalableTag<T> d;
+  switch (row.row_count) {
+    case 0:
+      std::fill_n(to, width, PoolOp<T, kKind>::Identity());
+      return;
+    case 2: {
+      const T* const rows[] = {row.rows[0], row.rows[1]};
+      return CombineRows<kKind, 2>(d, rows, 2, first, width, to);
+    }
+    case 3: {
+      const T* const rows[] = {row.rows[0], row.rows[1], row.rows[2]};
+      return CombineRows<kKind, 3>(d, rows, 3, first, width, to);
+    }
+    default:
+      return CombineRows<kKind, 0>(d, row.rows, row.row_count, first, width, to);
   }
-  const int64_t extent = (row.kernel - 1) * row.dilation + 1;
-  const int64_t total = PoolBufferSize(row.output, extent, row.stride, row.pad, row.width);
-  std::fill_n(row.buffer, row.pad, identity);
-  CombineRows<T, kKind>(row, row.buffer + row.pad);
-  std::fill(row.buffer + row.pad + row.width, row.buffer + total, identity);
-  CombineColumns<T, kKind>(row);
+}
+
+/// A piece of one output row.
+template <class T>
+struct Piece {
+  const T* from;  // combined rows, padding included
+  T* out;
+  const T* out_end;   // vectors may write up to there
+  int64_t output;    // elements
+  const T* factors;  // kDivide: one over the count of each
+};
+
+/// Stores the vectors of results finished(o) that start at o. Captures by value keep what the loop needs in registers.
+template <class D, class T, class Finished>
+HWY_INLINE void StoreVectors(D d, const Piece<T>& piece, const Finished finished) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t output = piece.output;
+  T* const out = piece.out;
+  int64_t o = 0;
+  for (; o + lanes <= output; o += lanes) hn::StoreU(finished(o), d, out + o);
+  if (o == output) return;
+  if (o > 0) {
+    hn::StoreU(finished(output - lanes), d, out + output - lanes);  // some once more
+  } else if (piece.out_end - out >= lanes) {
+    hn::StoreU(finished(o), d, out);
+  } else {
+    HWY_ALIGN T tail[HWY_LANES(T)];
+    hn::Store(finished(o), d, tail);
+    std::memcpy(out, tail, static_cast<size_t>(output) * sizeof(T));
+  }
+}
+
+/// Calls compute(o) for vectors of results that start at o, finishes and stores them.
+template <class D, class T, class Compute>
+HWY_INLINE void ForEachVector(D d, PoolFinish finish, const Piece<T>& piece, const Compute compute) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (finish == PoolFinish::kDivide) {
+      const T* const factors = piece.factors;
+      StoreVectors(d, piece, [=](int64_t o) HWY_ATTR { return hn::Mul(compute(o), hn::LoadU(d, factors + o)); });
+      return;
+    }
+    if (finish == PoolFinish::kSquareRoot) {
+      StoreVectors(d, piece, [=](int64_t o) HWY_ATTR { return hn::Sqrt(compute(o)); });
+      return;
+    }
+  }
+  StoreVectors(d, piece, compute);
 }
 
 template <class T>
-void Dispatch(const PoolRow<T>& row) {
+HWY_INLINE T FinishOne(PoolFinish finish, const Piece<T>& piece, int64_t o, T v) {
   if constexpr (std::is_floating_point_v<T>) {
-    switch (row.kind) {
+    if (finish == PoolFinish::kDivide) return v * piece.factors[o];
+    if (finish == PoolFinish::kSquareRoot) return std::sqrt(v);
+  }
+  return v;
+}
+
+/// K: the kernel's width, 0: any.
+template <class T, PoolKind kKind, int K>
+void CombineColumns(const PoolAlong<T>& along, const Piece<T>& piece) {
+  using Op = PoolOp<T, kKind>;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t kernel = K == 0 ? along.kernel : K;
+  const int64_t dilation = along.dilation;
+  const T* const all = piece.from;
+  const auto window = [=](const T* from) HWY_ATTR {
+    auto v = hn::LoadU(d, from);
+    for (int64_t k = 1; k < kernel; ++k) v = Op::Combine(v, hn::LoadU(d, from + k * dilation));
+    return v;
+  };
+  if (along.stride == 1) {
+    ForEachVector(d, along.finish, piece, [=](int64_t o) HWY_ATTR { return window(all + o); });
+    return;
+  }
+  if (along.stride == 2) {
+    ForEachVector(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+      return hn::ConcatEven(d, window(all + 2 * o + lanes), window(all + 2 * o));
+    });
+    return;
+  }
+  if constexpr (K == 3) {
+    if (along.stride == 3 && dilation == 1) {
+      ForEachVector(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+        hn::Vec<decltype(d)> a, b, c;
+        hn::LoadInterleaved3(d, all + 3 * o, a, b, c);
+        return Op::Combine(Op::Combine(a, b), c);
+      });
+      return;
+    }
+  }
+  for (int64_t o = 0; o < piece.output; ++o) {
+    const T* from = all + o * along.stride;
+    T v = from[0];
+    for (int64_t k = 1; k < kernel; ++k) v = Op::CombineOne(v, from[k * dilation]);
+    piece.out[o] = FinishOne(along.finish, piece, o, v);
+  }
+}
+
+/// Windows of two side by side without padding: both passes in registers.
+template <class T, PoolKind kKind, int N>
+HWY_INLINE void CombinePairs(const PoolAlong<T>& along, const PoolRow<T>& row, int64_t first, const Piece<T>& piece) {
+  using Op = PoolOp<T, kKind>;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* const* const rows = row.rows;
+  const T* const top = rows[0] + first;
+  const T* const bottom = rows[N == 2 ? 1 : 0] + first;
+  const int64_t count = row.row_count;
+  const auto combined = [=](int64_t x) HWY_ATTR {
+    auto v = Op::Load(hn::LoadU(d, top + x));
+    if constexpr (N == 2) {
+      v = Op::Combine(v, Op::Load(hn::LoadU(d, bottom + x)));
+    } else {
+      for (int64_t r = 1; r < count; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, rows[r] + first + x)));
+    }
+    return v;
+  };
+  ForEachVector(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+    const auto low = combined(2 * o), high = combined(2 * o + lanes);
+    return Op::Combine(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  });
+}
+
+template <class T, PoolKind kKind>
+void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
+  const T identity = PoolOp<T, kKind>::Identity();
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const int64_t extent = (along.kernel - 1) * along.dilation + 1;
+  const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
+  T* factors = buffer + kPoolDepth * buffer_row;
+  const T* out_end = out + count * along.output;
+  for (int64_t o = 0; o < along.output; o += kPoolBlock) {
+    const int64_t output = std::min(kPoolBlock, along.output - o);
+    // The input columns under the block: padding, the row's, padding.
+    const int64_t start = o * along.stride - along.pad;
+    const int64_t span = (output - 1) * along.stride + extent;
+    const int64_t left = std::clamp<int64_t>(-start, 0, span);
+    const int64_t first = start + left;
+    const int64_t width = std::clamp<int64_t>(along.width - first, 0, span - left);
+    const auto piece_of = [&](int64_t r) {
+      T* to = out + r * along.output + o;
+      const bool whole = output == along.output;  // what runs into the next row is overwritten when its turn comes
+      return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors};
+    };
+    T count_before = -1;
+    const auto find_factors = [&](T rows_counted) HWY_ATTR {
+      if (along.finish != PoolFinish::kDivide || rows_counted == count_before) return;
+      count_before = rows_counted;
+      if constexpr (std::is_floating_point_v<T>) {
+        for (int64_t x = 0; x < output + lanes; ++x) factors[x] = T{1} / std::max(along.counts[o + x] * rows_counted, T{1});
+      }
+    };
+    if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span && output >= lanes) {
+      for (int64_t r = 0; r < count; ++r) {
+        find_factors(rows[r].count);
+        if (rows[r].row_count == 2) {
+          CombinePairs<T, kKind, 2>(along, rows[r], first, piece_of(r));
+        } else if (rows[r].row_count > 0) {
+          CombinePairs<T, kKind, 0>(along, rows[r], first, piece_of(r));
+        } else {
+          CombineRows<T, kKind>(rows[r], 0, output, out + r * along.output + o);
+        }
+      }
+      continue;
+    }
+    for (int64_t i = 0; i < std::min(count, kPoolDepth); ++i) {
+      T* to = buffer + i * buffer_row;
+      std::fill_n(to, left, identity);
+      std::fill(to + left + width, to + span + 3 * lanes, identity);
+    }
+    const int64_t ahead = kPoolDepth - 1;
+    for (int64_t r = 0; r < count + ahead; ++r) {
+      if (r < count && width > 0) CombineRows<T, kKind>(rows[r], first, width, buffer + r % kPoolDepth * buffer_row + left);
+      if (r < ahead) continue;
+      find_factors(rows[r - ahead].count);
+      Piece<T> piece = piece_of(r - ahead);
+      piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
+      switch (along.kernel) {
+        case 2:
+          CombineColumns<T, kKind, 2>(along, piece);
+          break;
+        case 3:
+          CombineColumns<T, kKind, 3>(along, piece);
+          break;
+        default:
+          CombineColumns<T, kKind, 0>(along, piece);
+          break;
+      }
+    }
+  }
+}
+
+template <class T>
+void Dispatch(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (along.kind) {
       case PoolKind::kMax:
-        return Run<T, PoolKind::kMax>(row);
+        return Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
       case PoolKind::kSum:
-        return Run<T, PoolKind::kSum>(row);
+        return Run<T, PoolKind::kSum>(along, rows, count, buffer, out);
       case PoolKind::kSumOfAbs:
-        return Run<T, PoolKind::kSumOfAbs>(row);
+        return Run<T, PoolKind::kSumOfAbs>(along, rows, count, buffer, out);
       case PoolKind::kSumOfSquares:
-        return Run<T, PoolKind::kSumOfSquares>(row);
+        return Run<T, PoolKind::kSumOfSquares>(along, rows, count, buffer, out);
     }
   } else {
-    Run<T, PoolKind::kMax>(row);
+    Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
   }
 }
 
@@ -187,10 +343,18 @@ T DispatchReduce(PoolKind kind, const T* in, int64_t count) {
 
 float ReduceFloat(PoolKind kind, const float* in, int64_t count) { return DispatchReduce(kind, in, count); }
 double ReduceDouble(PoolKind kind, const double* in, int64_t count) { return DispatchReduce(kind, in, count); }
-void PoolRowFloat(const PoolRow<float>& row) { Dispatch(row); }
-void PoolRowDouble(const PoolRow<double>& row) { Dispatch(row); }
-void PoolRowUInt8(const PoolRow<uint8_t>& row) { Dispatch(row); }
-void PoolRowInt8(const PoolRow<int8_t>& row) { Dispatch(row); }
+void PoolRowsFloat(const PoolAlong<float>& along, const PoolRow<float>* rows, int64_t count, float* buffer, float* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsDouble(const PoolAlong<double>& along, const PoolRow<double>* rows, int64_t count, double* buffer, double* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsUInt8(const PoolAlong<uint8_t>& along, const PoolRow<uint8_t>* rows, int64_t count, uint8_t* buffer, uint8_t* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsInt8(const PoolAlong<int8_t>& along, const PoolRow<int8_t>* rows, int64_t count, int8_t* buffer, int8_t* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -198,10 +362,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(PoolRowFloat);
-HWY_EXPORT(PoolRowDouble);
-HWY_EXPORT(PoolRowUInt8);
-HWY_EXPORT(PoolRowInt8);
+HWY_EXPORT(PoolRowsFloat);
+HWY_EXPORT(PoolRowsDouble);
+HWY_EXPORT(PoolRowsUInt8);
+HWY_EXPORT(PoolRowsInt8);
 HWY_EXPORT(ReduceFloat);
 HWY_EXPORT(ReduceDouble);
 
@@ -215,21 +379,21 @@ double ReducePoolRow<double>(PoolKind kind, const double* in, int64_t count) {
 }
 
 template <class T>
-void ComputePoolRow(const PoolRow<T>& row) {
+void ComputePoolRows(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
   if constexpr (std::is_same_v<T, float>) {
-    HWY_DYNAMIC_DISPATCH(PoolRowFloat)(row);
+    HWY_DYNAMIC_DISPATCH(PoolRowsFloat)(along, rows, count, buffer, out);
   } else if constexpr (std::is_same_v<T, double>) {
-    HWY_DYNAMIC_DISPATCH(PoolRowDouble)(row);
+    HWY_DYNAMIC_DISPATCH(PoolRowsDouble)(along, rows, count, buffer, out);
   } else if constexpr (std::is_same_v<T, uint8_t>) {
-    HWY_DYNAMIC_DISPATCH(PoolRowUInt8)(row);
+    HWY_DYNAMIC_DISPATCH(PoolRowsUInt8)(along, rows, count, buffer, out);
   } else {
-    HWY_DYNAMIC_DISPATCH(PoolRowInt8)(row);
+    HWY_DYNAMIC_DISPATCH(PoolRowsInt8)(along, rows, count, buffer, out);
   }
 }
-template void ComputePoolRow<float>(const PoolRow<float>&);
-template void ComputePoolRow<double>(const PoolRow<double>&);
-template void ComputePoolRow<uint8_t>(const PoolRow<uint8_t>&);
-template void ComputePoolRow<int8_t>(const PoolRow<int8_t>&);
+template void ComputePoolRows<float>(const PoolAlong<float>&, const PoolRow<float>*, int64_t, float*, float*);
+template void ComputePoolRows<double>(const PoolAlong<double>&, const PoolRow<double>*, int64_t, double*, double*);
+template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*, uint8_t*);
+template void ComputePoolRows<int8_t>(const PoolAlong<int8_t>&, const PoolRow<int8_t>*, int64_t, int8_t*, int8_t*);
 
 }  // namespace tessera::cpu
 #endif

@@ -1,6 +1,6 @@
 #pragma once
 
-// One row of a pooling's output: input rows are combined element by element, then windows along the row.
+// Rows of a pooling's output: input rows are combined element by element, then windows along the row.
 
 #include <cstdint>
 
@@ -8,30 +8,50 @@ namespace tessera::cpu {
 
 enum class PoolKind : uint8_t { kMax, kSum, kSumOfAbs, kSumOfSquares };
 
+/// What happens to a window's result.
+enum class PoolFinish : uint8_t { kNone, kDivide, kSquareRoot };
+
+/// What the rows of a pooling have in common: the geometry along them.
 template <class T>
-struct PoolRow {
+struct PoolAlong {
   PoolKind kind;
-  const T* const* rows;  // input rows under the window
-  int64_t row_count;
+  PoolFinish finish;
   int64_t width;   // of an input row
-  int64_t output;  // of the output row
+  int64_t output;  // of an output row, not 0
   int64_t kernel;
   int64_t stride;
   int64_t dilation;
-  int64_t pad;  // before the row
-  T* buffer;    // PoolBufferSize() elements
-  T* out;
+  int64_t pad;      // before the row
+  const T* counts;  // kDivide: PoolCountsSize() of them, what each window counts along the row
 };
 
-/// Elements that `buffer` needs: the padded row and one vector more.
-inline int64_t PoolBufferSize(int64_t output, int64_t extent, int64_t stride, int64_t pad, int64_t width) {
-  const int64_t span = (output - 1) * stride + extent;
-  return (span > pad + width ? span : pad + width) + 192;
+/// One row of output.
+template <class T>
+struct PoolRow {
+  const T* const* rows;  // input rows under the windows
+  int64_t row_count;
+  T count;  // kDivide: times the column's count, and at least 1
+};
+
+/// Output columns that are worked on at a time: what lies between the two passes stays in L1.
+inline constexpr int64_t kPoolBlock = 1024;
+/// Rows that are between the two passes at a time, so that none is read back too soon after it was written.
+inline constexpr int64_t kPoolDepth = 4;
+inline constexpr int64_t kPoolBufferRows = kPoolDepth + 1;  // and the divisors
+/// Vectors may run past the end of a row.
+inline constexpr int64_t kPoolSlack = 192;
+
+inline int64_t PoolCountsSize(int64_t output) { return output + 64; }
+
+/// Elements of one row in the buffer.
+inline int64_t PoolBufferRow(int64_t output, int64_t extent, int64_t stride) {
+  return ((output < kPoolBlock ? output : kPoolBlock) - 1) * stride + extent + kPoolSlack;
 }
 
-/// T: float, double, uint8_t, int8_t; the integers only with kMax.
+/// T: float, double, uint8_t, int8_t; the integers only with kMax and kNone. `buffer` has kPoolBufferRows * PoolBufferRow()
+/// elements. The results lie one row after the other at `out`.
 template <class T>
-void ComputePoolRow(const PoolRow<T>& row);
+void ComputePoolRows(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out);
 
 /// Maximum or sum over a whole row; T is float or double.
 template <class T>
@@ -41,9 +61,9 @@ template <>
 float ReducePoolRow<float>(PoolKind, const float*, int64_t);
 template <>
 double ReducePoolRow<double>(PoolKind, const double*, int64_t);
-extern template void ComputePoolRow<float>(const PoolRow<float>&);
-extern template void ComputePoolRow<double>(const PoolRow<double>&);
-extern template void ComputePoolRow<uint8_t>(const PoolRow<uint8_t>&);
-extern template void ComputePoolRow<int8_t>(const PoolRow<int8_t>&);
+extern template void ComputePoolRows<float>(const PoolAlong<float>&, const PoolRow<float>*, int64_t, float*, float*);
+extern template void ComputePoolRows<double>(const PoolAlong<double>&, const PoolRow<double>*, int64_t, double*, double*);
+extern template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*, uint8_t*);
+extern template void ComputePoolRows<int8_t>(const PoolAlong<int8_t>&, const PoolRow<int8_t>*, int64_t, int8_t*, int8_t*);
 
 }  // namespace tessera::cpu

@@ -31,22 +31,11 @@ class AveragePool final : public Kernel {
     const Window window = FitPool(attributes_, input);
     Tensor* output = context.output(0, PoolOutputShape(input, window));
     if (output == nullptr || output->num_elements() == 0) return;
-    const size_t last = window.rank() - 1;
-    const int64_t width = window.output[last];
-    const auto counts = context.scratch<C>(static_cast<size_t>(width));
-    for (int64_t o = 0; o < width; ++o) counts[o] = static_cast<C>(CountAlong(window, last, o, include_pad_));
+    const auto counted = [&](size_t axis, int64_t o) { return CountAlong(window, axis, o, include_pad_); };
+    // A window wholly in the padding has the average 0.
+    PoolPlanes<C> pool(context, window, input.shape().SizeOfRange(0, 2), PoolKind::kSum, PoolFinish::kDivide, counted);
     ComputeResult<T> result(context, *output);
-    PoolPlanes<C>(context, window, input.shape().SizeOfRange(0, 2), PoolKind::kSum, ComputeView<T>(context, &input),
-                  result.data(), [&](C* row, const PoolRowPlace& place) {
-                    int64_t rows = 1;
-                    for (size_t i = 0; i < last; ++i) rows *= CountAlong(window, i, place.index[i], include_pad_);
-                    const C factor = static_cast<C>(rows);
-                    // A window wholly in the padding has the average 0.
-                    for (int64_t o = 0; o < width; ++o) {
-                      const C count = counts[o] * factor;
-                      row[o] = row[o] / (count > C{1} ? count : C{1});
-                    }
-                  });
+    pool.Run(ComputeView<T>(context, &input), result.data());
     result.Finish();
   }
 

@@ -54,11 +54,14 @@ class LpPool final : public Kernel {
     const C* in = ComputeView<T>(context, &input);
     if (kind == PoolKind::kSum) in = RaiseAll<C>(context, in, input.num_elements(), p_);
     ComputeResult<T> result(context, *output);
-    const int64_t width = window.output[window.rank() - 1];
-    PoolPlanes<C>(context, window, input.shape().SizeOfRange(0, 2), kind, in, result.data(),
-                  [&](C* row, const PoolRowPlace&) {
-                    for (int64_t o = 0; o < width; ++o) row[o] = Root(row[o], p_);
-                  });
+    const PoolFinish finish = p_ == 2 ? PoolFinish::kSquareRoot : PoolFinish::kNone;
+    PoolPlanes<C>(context, window, input.shape().SizeOfRange(0, 2), kind, finish, kNothingCounted).Run(in, result.data());
+    if (kind == PoolKind::kSum) {
+      C* out = result.data();
+      context.threads().ParallelFor(output->num_elements(), 20, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = Root(out[i], p_);
+      });
+    }
     result.Finish();
   }
 

@@ -87,7 +87,7 @@ class MaxPool final : public Kernel {
     if (indices != nullptr) {
       PoolWithIndices<C>(context, window, planes, column_major_, in, out, indices->mutable_data<int64_t>());
     } else {
-      PoolPlanes<C>(context, window, planes, PoolKind::kMax, in, out, [](C*, const PoolRowPlace&) {});
+      PoolPlanes<C>(context, window, planes, PoolKind::kMax, PoolFinish::kNone, kNothingCounted).Run(in, out);
     }
   }
 

@@ -109,30 +109,140 @@ class PoolRows {
   std::span<int64_t> rows_;
 };
 
-/// Pools `planes` planes; `finish(row, place)` then gets each row of results.
+/// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output position `o` counts along an axis.
 template <class T>
-void PoolPlanes(KernelContext& context, const Window& window, int64_t planes, PoolKind kind, const T* in, T* out,
-                FunctionRef<void(T* row, const PoolRowPlace& place)> finish) {
-  PoolRows rows(context, window, planes);
-  const size_t last = window.rank() - 1;
-  const int64_t width = window.input[last];
-  int64_t input_rows = 1;
-  for (size_t i = 0; i < last; ++i) input_rows *= window.input[i];
-  const int64_t buffer_size =
-      (PoolBufferSize(window.output[last], window.extent(last), window.strides[last], window.begin[last], width) + 63) & ~63;
-  const auto buffers = context.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, rows.parts())));
-  const auto pointers = context.scratch<const T*>(static_cast<size_t>(rows.most_rows() * rows.parts()));
-  rows.ForEach([&](const PoolRowPlace& place, int64_t part) {
-    const T** row_pointers = pointers.data() + part * rows.most_rows();
-    const T* plane = in + place.plane * input_rows * width;
-    for (size_t i = 0; i < place.rows.size(); ++i) row_pointers[i] = plane + place.rows[i] * width;
-    T* row = out + (place.plane * rows.output_rows() + place.output_row) * window.output[last];
-    ComputePoolRow<T>({kind, row_pointers, static_cast<int64_t>(place.rows.size()), width, window.output[last],
-                       window.kernel[last], window.strides[last], window.dilations[last], window.begin[last],
-                       buffers.data() + part * buffer_size, row});
-    finish(row, place);
-  });
-}
+class PoolPlanes {
+ public:
+  using Counted = FunctionRef<int64_t(size_t axis, int64_t o)>;
+
+  PoolPlanes(KernelContext& context, const Window& window, int64_t planes, PoolKind kind, PoolFinish finish, Counted counted)
+      : context_(context), window_(window), outer_(window.rank() - 1) {
+    int64_t positions = 0;
+    for (size_t i = 0; i < outer_; ++i) {
+      positions += window.output[i];
+      output_rows_ = CheckedMul(output_rows_, window.output[i]);
+      most_rows_ = CheckedMul(most_rows_, std::min(window.kernel[i], window.input[i]));
+    }
+    most_rows_ = std::max<int64_t>(most_rows_, 1);
+    items_ = CheckedMul(planes, output_rows_);
+    FindPositions(positions, finish, counted);
+    const int64_t output = window.output[outer_];
+    T* counts = nullptr;
+    if (finish == PoolFinish::kDivide) {
+      counts = context.scratch<T>(static_cast<size_t>(PoolCountsSize(output))).data();
+      std::fill_n(counts, PoolCountsSize(output), T{1});
+      for (int64_t o = 0; o < output; ++o) counts[o] = static_cast<T>(counted(outer_, o));
+    }
+    along_ = {kind, finish, window.input[outer_], output, window.kernel[outer_], window.strides[outer_], window.dilations[outer_],
+              window.begin[outer_], counts};
+  }
+
+  void Run(const T* in, T* out) {
+    if (items_ == 0) return;
+    const int threads = context_.threads().num_threads();
+    const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
+    const int64_t buffer_size =
+        CheckedMul(kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
+    const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
+    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(kBatch * most_rows_, parts)));
+    const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
+    const double cost = (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
+    context_.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const auto bound = [&](int64_t p) { return items_ / parts * p + std::min(p, items_ % parts); };
+        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * kBatch * most_rows_, buffers.data() + part * buffer_size,
+                out);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kBatch = 32;  // rows
+
+  /// An output position along an axis: where the input under its window begins, how many positions are there, how many count.
+  struct Position {
+    int64_t first;  // in elements
+    int64_t inside;
+    int64_t counted;
+  };
+
+  void FindPositions(int64_t total, PoolFinish finish, Counted counted) {
+    positions_ = context_.scratch<Position>(static_cast<size_t>(total));
+    Position* position = positions_.data();
+    steps_ = Shape(outer_);
+    for (size_t i = 0; i < outer_; ++i) {
+      const int64_t stride = window_.input.SizeOfRange(i + 1, outer_ + 1);
+      steps_[i] = window_.dilations[i] * stride;
+      if (i == 0) step_ = steps_[0];
+      for (int64_t o = 0; o < window_.output[i]; ++o) {
+        const KernelRange range = InsideInput(window_, i, o);
+        const int64_t first = o * window_.strides[i] - window_.begin[i] + range.first * window_.dilations[i];
+        *position++ = {first * stride, range.last - range.first, finish == PoolFinish::kDivide ? counted(i, o) : 1};
+      }
+    }
+  }
+
+  void RunPart(int64_t begin, int64_t end, const T* in, const T** pointers, T* buffer, T* out) const {
+    const int64_t plane_size = window_.input.num_elements();
+    Shape index(outer_);
+    int64_t rest = begin % output_rows_;
+    for (size_t i = outer_; i-- > 0;) {
+      index[i] = rest % window_.output[i];
+      rest /= window_.output[i];
+    }
+    const T* plane = in + begin / output_rows_ * plane_size;
+    PoolRow<T> rows[kBatch];
+    for (int64_t item = begin; item < end;) {
+      const int64_t batch = std::min(kBatch, end - item);
+      for (int64_t i = 0; i < batch; ++i) {
+        rows[i] = RowAt(index.data(), plane, pointers + i * most_rows_);
+        size_t axis = outer_;
+        while (axis > 0 && ++index[axis - 1] == window_.output[axis - 1]) index[--axis] = 0;
+        if (axis == 0) plane += plane_size;
+      }
+      ComputePoolRows<T>(along_, rows, batch, buffer, out + item * along_.output);
+      item += batch;
+    }
+  }
+
+  PoolRow<T> RowAt(const int64_t* index, const T* plane, const T** rows) const {
+    if (outer_ == 1) {
+      const Position& position = positions_[static_cast<size_t>(index[0])];
+      const T* row = plane + position.first;
+      for (int64_t k = 0; k < position.inside; ++k, row += step_) rows[k] = row;
+      return {rows, position.inside, static_cast<T>(position.counted)};
+    }
+    rows[0] = plane;
+    int64_t count = 1, counted = 1;
+    const Position* positions = positions_.data();
+    // Each axis turns every row so far into one per kernel position inside the input, last ones first so that it works in
+    // place.
+    for (size_t i = 0; i < outer_; ++i) {
+      const Position& position = positions[index[i]];
+      positions += window_.output[i];
+      for (int64_t r = count; r-- > 0;) {
+        const T* row = rows[r] + position.first;
+        for (int64_t k = position.inside; k-- > 0;) rows[r * position.inside + k] = row + k * steps_[i];
+      }
+      count *= position.inside;
+      counted *= position.counted;
+    }
+    return {rows, count, static_cast<T>(counted)};
+  }
+
+  KernelContext& context_;
+  const Window& window_;
+  size_t outer_;
+  int64_t output_rows_ = 1;
+  int64_t most_rows_ = 1;
+  int64_t items_ = 0;
+  PoolAlong<T> along_;
+  std::span<Position> positions_;  // axis after axis
+  Shape steps_;                    // elements between a window's positions along an axis
+  int64_t step_ = 0;               // the first of them
+};
+
+inline constexpr auto kNothingCounted = [](size_t, int64_t) -> int64_t { return 1; };
 
 /// The output's shape: batch and channels, then the window's.
 inline Shape PoolOutputShape(const Tensor& input, const Window& window) {
