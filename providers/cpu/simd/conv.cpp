@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simd/activate-inl.h"
 #include "simd/conv.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,27 +54,6 @@ void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<cons
       std::memcpy(out + segment.to, from + segment.from, static_cast<size_t>(segment.length) * sizeof(T));
     }
   }
-}
-
-template <class T, class D, class V>
-HWY_INLINE V Activate(D d, V v, const GemmEpilogue<T>& e) {
-  switch (e.activation) {
-    case GemmActivation::kNone:
-      return v;
-    case GemmActivation::kRelu:
-      return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
-    case GemmActivation::kClip:
-      return hn::Min(hn::Max(v, hn::Set(d, e.alpha)), hn::Set(d, e.beta));
-    case GemmActivation::kLeakyRelu:
-      return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
-    case GemmActivation::kHardSigmoid:
-      return hn::Min(hn::Max(hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta)), hn::Zero(d)), hn::Set(d, T{1}));
-    case GemmActivation::kHardSwish: {
-      const V gate = hn::MulAdd(v, hn::Set(d, static_cast<T>(1.0 / 6)), hn::Set(d, T{0.5}));
-      return hn::Mul(v, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, T{1})));
-    }
-  }
-  return v;
 }
 
 /// Walks a plane's vectors of output pixels, a row's last one reaching past its end.

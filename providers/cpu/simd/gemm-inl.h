@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "simd/activate-inl.h"
+
 #if defined(TESSERA_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_INL_H
 #undef TESSERA_GEMM_INL_H
@@ -29,26 +31,6 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register 
 constexpr int64_t kDepth = sizeof(T) == 4 ? 320 : 160;    // rows of B per visit: a panel of it stays in L1
 constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, 160 KiB of L2
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
-
-HWY_INLINE V Activate(D d, V v, const GemmEpilogue<T>& e) {
-  switch (e.activation) {
-    case GemmActivation::kNone:
-      return v;
-    case GemmActivation::kRelu:  // NaN stays NaN: the comparison fails
-      return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
-    case GemmActivation::kClip:
-      return hn::Min(hn::Max(v, hn::Set(d, e.alpha)), hn::Set(d, e.beta));
-    case GemmActivation::kLeakyRelu:
-      return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
-    case GemmActivation::kHardSigmoid:
-      return hn::Min(hn::Max(hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta)), hn::Zero(d)), hn::Set(d, T{1}));
-    case GemmActivation::kHardSwish: {
-      const V gate = hn::MulAdd(v, hn::Set(d, static_cast<T>(1.0 / 6)), hn::Set(d, T{0.5}));
-      return hn::Mul(v, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, T{1})));
-    }
-  }
-  return v;
-}
 
 /// One register tile's way to C.
 struct TileOut {

@@ -6,6 +6,7 @@
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
+#include "simd/depthwise.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -84,6 +85,27 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
     args.b_k = problem.pixels;
     return args;
   });
+}
+
+/// One input channel per group, a small square kernel over an image; false for others.
+bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, const Window& window) {
+  if (window.rank() != 2 || window.kernel[0] != window.kernel[1] || window.strides[0] != window.strides[1]) return false;
+  if (window.dilations[0] != 1 || window.dilations[1] != 1) return false;
+  const DepthwiseShape shape{problem.channels, problem.group_outputs(), window.input[0], window.input[1], window.output[0],
+                             window.output[1], window.begin[0],         window.begin[1], window.kernel[0], window.strides[0]};
+  if (!SuitsDepthwise(shape)) return false;
+  const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
+  const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.03 + 20 +
+                      static_cast<double>(problem.plane) * 0.05;
+  context.threads().ParallelFor(problem.batch * problem.channels, cost, [&](int64_t begin, int64_t end) {
+    ConvolveDepthwise(shape, tensors, begin, end);
+  });
+  return true;
+}
+
+template <class C>
+bool DepthwiseImage(KernelContext&, const ConvProblem<C>&, const Window&) {
+  return false;
 }
 
 /// One input channel per group.
@@ -208,7 +230,7 @@ class Conv final : public Kernel {
     const bool depthwise = problem.channels == problem.groups && problem.groups > 1 && problem.kernel_size > 1;
     if (pointwise) {
       Pointwise(context, problem);
-    } else {
+    } else if (!depthwise || !DepthwiseImage(context, problem, window)) {
       const ConvInput layout(context, window);
       depthwise ? Depthwise(context, problem, layout) : General(context, problem, layout);
     }

@@ -1,0 +1,290 @@
+// Depthwise convolution with kernels of 3 and 5 and strides of 1 and 2.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/depthwise.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "simd/activate-inl.h"
+#include "simd/depthwise.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kLanes = HWY_LANES(float);
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kBandBytes = 20 << 10;  // of padded input: with the weights and the output, what fits in L1
+constexpr int kTileRows = 4;
+
+/// Where the padded rows of a band lie. With a stride of 2 the even columns come first, then the odd ones.
+struct BandLayout {
+  int64_t columns;     // of an input row that some output reads
+  int64_t row_needed;  // elements of a padded row that some output reads
+  int64_t phase;       // elements from phase to phase
+  int64_t row_size;
+  int64_t output_rows;  // of a band; 0: not even one tile fits
+};
+
+BandLayout LayOutBand(const DepthwiseShape& shape) {
+  BandLayout layout;
+  const int64_t reach = (shape.kernel - 1) / shape.stride;
+  layout.row_needed = (shape.output_width - 1) * shape.stride + shape.kernel;
+  layout.columns = std::clamp<int64_t>(layout.row_needed - shape.pad_left, 0, shape.width);
+  layout.phase = (std::max(shape.output_width, kLanes) + reach + kLanes - 1) / kLanes * kLanes;
+  layout.row_size = shape.stride * layout.phase;
+  const int64_t rows = kBandBytes / int64_t{sizeof(float)} / layout.row_size;
+  const int64_t most = rows < shape.kernel ? 0 : (rows - shape.kernel) / shape.stride + 1;
+  layout.output_rows = most >= shape.output_height ? shape.output_height : most / kTileRows * kTileRows;
+  return layout;
+}
+
+/// Clears up to a vector more, where there is something to clear. Rows are short: a loop that became a call to memset would
+/// cost more than its stores.
+HWY_INLINE void Clear(float* to, int64_t count) {
+  const D d;
+  if (count > 0) hn::StoreU(hn::Zero(d), d, to);
+#pragma GCC unroll 2
+  for (int64_t x = kLanes; x < count; x += kLanes) {
+    hn::StoreU(hn::Zero(d), d, to + x);
+  }
+}
+
+void ActivateSpan(const GemmEpilogue<float>& epilogue, float* values, int64_t count) {
+  const D d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(Activate(d, hn::LoadU(d, values + i), epilogue), d, values + i);
+  for (; i < count; ++i) values[i] = hn::GetLane(Activate(d, hn::Set(d, values[i]), epilogue));
+}
+
+/// `count` elements and zeros up to `end`, and up to a vector more. `limit`: the end of what may be read.
+HWY_INLINE void CopyRow(const float* from, const float* limit, int64_t count, int64_t end, float* to) {
+  const D d;
+  int64_t x = 0;
+  if (count >= kLanes) {
+    for (; x + kLanes <= count; x += kLanes) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
+    hn::StoreU(hn::LoadU(d, from + count - kLanes), d, to + count - kLanes);
+  } else if (limit - from >= kLanes) {
+    hn::StoreU(hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), hn::LoadU(d, from)), d, to);
+  } else {
+    std::copy_n(from, count, to);
+  }
+  Clear(to + count, end - count);
+}
+
+/// Writes the padded rows of the band whose first output row is `first`, `row_size` apart.
+void PadRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows, float* band) {
+  const float* limit = plane + shape.height * shape.width;
+  for (int64_t i = 0; i < rows; ++i, band += layout.row_size) {
+    const int64_t y = first * shape.stride - shape.pad_top + i;
+    if (y < 0 || y >= shape.height) {
+      Clear(band, layout.row_size);
+    } else {
+      Clear(band, shape.pad_left);
+      CopyRow(plane + y * shape.width, limit, layout.columns, layout.row_needed - shape.pad_left, band + shape.pad_left);
+    }
+  }
+}
+
+/// Parts the even columns from the odd ones.
+void SplitPhases(const BandLayout& layout, const float* padded, int64_t rows, float* band) {
+  const D d;
+  for (int64_t i = 0; i < rows; ++i, padded += layout.row_size, band += layout.row_size) {
+    for (int64_t x = 0; x < (layout.row_needed + 1) / 2; x += kLanes) {
+      const auto low = hn::LoadU(d, padded + 2 * x);
+      const auto high = hn::LoadU(d, padded + 2 * x + kLanes);
+      hn::StoreU(hn::ConcatEven(d, high, low), d, band + x);
+      hn::StoreU(hn::ConcatOdd(d, high, low), d, band + layout.phase + x);
+    }
+  }
+}
+
+/// One output plane's part of a band.
+struct BandOut {
+  float* out;  // its first row
+  const float* end;  // of the plane
+  int64_t width;
+  float bias;
+  
+};
+
+/// R output rows by N vectors at columns x[]. `weights`: each repeated over a vector, column after column of the kernel.
+template <int K, int S, int R, int N>
+HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t row,
+                     const int64_t (&x)[N]) {
+  const D d;
+  // Small tiles have too few chains of additions to hide their latency: two chains for each output.
+  constexpr int kParts = R * N <= (K == 3 ? 2 : 4) ? 2 : 1;
+  V acc[kParts][R][N];
+#pragma GCC unroll 2
+  for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[part][r][j] = part == 0 ? hn::Set(d, target.bias) : hn::Zero(d);
+    }
+  }
+#pragma GCC unroll 5
+  for (int kx = 0; kx < K; ++kx) {
+    const float* from = band + (S == 1 ? kx : kx % 2 * layout.phase + kx / 2);
+#pragma GCC unroll 16
+    for (int i = 0; i < (R - 1) * S + K; ++i) {
+      V v[N];
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) v[j] = hn::LoadU(d, from + i * layout.row_size + x[j]);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const int ky = i - r * S;
+        if (ky < 0 || ky >= K) continue;
+        const V w = hn::Load(d, weights + (kx * K + ky) * kLanes);
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) acc[kx % kParts][r][j] = hn::MulAdd(v[j], w, acc[kx % kParts][r][j]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) {
+      V v = acc[0][r][j];
+      if constexpr (kParts == 2) v = hn::Add(v, acc[1][r][j]);
+      float* to = target.out + (row + r) * target.width + x[j];
+      if (target.end - to >= kLanes) {  // what reaches past a short row is overwritten by the next
+        hn::StoreU(v, d, to);
+      } else {
+        HWY_ALIGN float tail[kLanes];
+        hn::Store(v, d, tail);
+        std::copy_n(tail, target.end - to, to);
+      }
+    }
+  }
+}
+
+template <int K, int S, int R>
+void TileRow(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t row) {
+  // The last vector of a row ends with it.
+  const int64_t last = std::max<int64_t>(target.width - kLanes, 0);
+  constexpr int kVectors = K == 3 ? 1 : 2;
+  int64_t x = 0;
+  if constexpr (kVectors == 2) {
+    for (; x < last; x += 2 * kLanes) {
+      const int64_t pair[2] = {x, std::min(x + kLanes, last)};
+      Tile<K, S, R, 2>(layout, band, weights, target, row, pair);
+    }
+  }
+  for (; x < target.width; x += kLanes) {
+    const int64_t one[1] = {std::min(x, last)};
+    Tile<K, S, R, 1>(layout, band, weights, target, row, one);
+  }
+}
+
+/// One band of one output plane.
+template <int K, int S>
+void ConvolveBand(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t rows) {
+  int64_t y = 0;
+  const auto from = [&] { return band + y * S * layout.row_size; };
+  for (; y + 4 <= rows; y += 4) TileRow<K, S, 4>(layout, from(), weights, target, y);
+  switch (rows - y) {
+    case 3:
+      return TileRow<K, S, 3>(layout, from(), weights, target, y);
+    case 2:
+      return TileRow<K, S, 2>(layout, from(), weights, target, y);
+    case 1:
+      return TileRow<K, S, 1>(layout, from(), weights, target, y);
+    default:
+      return;
+  }
+}
+
+template <int K, int S>
+void PkLanes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+  const D d;
+  constexpr int64_t kBand = kBandBytes / int64_t{sizeof(float)};
+  HWY_ALIGN float padded[kBand + 2 * kLanes];
+  HWY_ALIGN float phases[S == 1 ? 1 : kBand];
+  HWY_ALIGN float weights[K * K * kLanes];
+  const BandLayout layout = LayOutBand(shape);
+  const int64_t pixels = shape.output_height * shape.output_width;
+  const int64_t band_size = ((layout.output_rows - 1) * S + K) * layout.row_size;
+  // Several small pkLanes are laid out before the first is read: reading what was just written in other pieces would stall.
+  const int64_t together = layout.output_rows < shape.output_height ? 1 : std::clamp<int64_t>(kBand / band_size, 1, 8);
+  // Past what is filled, vectors read whatever lies there; their results are not kept.
+  std::fill_n(padded, std::min(kBand, std::min(together, end - begin) * band_size) + 2 * kLanes, 0.0f);
+  std::fill_n(phases, S == 1 ? 1 : std::min(kBand, std::min(together, end - begin) * band_size), 0.0f);
+  for (int64_t group = begin; group < end; group += together) {
+    const int64_t group_end = std::min(end, group + together);
+    for (int64_t first = 0; first < shape.output_height; first += layout.output_rows) {
+      const int64_t rows = std::min(layout.output_rows, shape.output_height - first);
+      const int64_t padded_rows = (rows - 1) * S + K;
+      for (int64_t plane = group; plane < group_end; ++plane) {
+        PadRows(shape, layout, tensors.input + plane * shape.height * shape.width, first, padded_rows,
+                padded + (plane - group) * band_size);
+      }
+      if (S == 2) SplitPhases(layout, padded, (group_end - group - 1) * (band_size / layout.row_size) + padded_rows, phases);
+      int64_t channel = group % shape.channels * shape.multiplier;
+      float* output = tensors.output + group * shape.multiplier * pixels;
+      for (int64_t plane = group; plane < group_end; ++plane) {
+        const float* band = (S == 1 ? padded : phases) + (plane - group) * band_size;
+        for (int64_t i = 0; i < shape.multiplier; ++i, ++channel, output += pixels) {
+          const float* from = tensors.weights + channel * K * K;
+          for (int ky = 0; ky < K; ++ky) {
+            for (int kx = 0; kx < K; ++kx) hn::Store(hn::Set(d, from[ky * K + kx]), d, weights + (kx * K + ky) * kLanes);
+          }
+          const BandOut target{output + first * shape.output_width, output + pixels, shape.output_width,
+                                  tensors.bias == nullptr ? 0.0f : tensors.bias[channel]};
+          ConvolveBand<K, S>(layout, band, weights, target, rows);
+          if (tensors.epilogue.activation != GemmActivation::kNone) {
+            ActivateSpan(tensors.epilogue, target.out, rows * shape.output_width);
+          }
+        }
+        if (channel == shape.channels * shape.multiplier) channel = 0;
+      }
+    }
+  }
+}
+
+bool Suits(const DepthwiseShape& shape) {
+  if ((shape.kernel != 3 && shape.kernel != 5) || (shape.stride != 1 && shape.stride != 2)) return false;
+  if (shape.pad_left >= shape.kernel || shape.pad_top >= shape.kernel) return false;
+  if (std::max(shape.width, shape.output_width) > kBandBytes) return false;
+  return LayOutBand(shape).output_rows > 0;
+}
+
+void Convolve(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+  const bool one = shape.stride == 1;
+  if (shape.kernel == 3) return one ? PkLanes<3, 1>(shape, tensors, begin, end) : PkLanes<3, 2>(shape, tensors, begin, end);
+  return one ? PkLanes<5, 1>(shape, tensors, begin, end) : PkLanes<5, 2>(shape, tensors, begin, end);
+}
+
+}  // namespace
+
+bool SuitsImage(const DepthwiseShape& shape) { return Suits(shape); }
+void ConvolvePkLanes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+  Convolve(shape, tensors, begin, end);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(SuitsImage);
+HWY_EXPORT(ConvolvePkLanes);
+
+bool SuitsDepthwise(const DepthwiseShape& shape) { return HWY_DYNAMIC_DISPATCH(SuitsImage)(shape); }
+void ConvolveDepthwise(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(ConvolvePkLanes)(shape, tensors, begin, end);
+}
+
+}  // namespace tessera::cpu
+#endif
