@@ -12,6 +12,7 @@
 
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
+#include "simd/pad_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -48,37 +49,11 @@ BandLayout LayOutBand(const DepthwiseShape& shape) {
   return layout;
 }
 
-/// Clears up to a vector more, where there is something to clear. Rows are short: a loop that became a call to memset would
-/// cost more than its stores.
-HWY_INLINE void Clear(float* to, int64_t count) {
-  const D d;
-  if (count > 0) hn::StoreU(hn::Zero(d), d, to);
-#pragma GCC unroll 2
-  for (int64_t x = kLanes; x < count; x += kLanes) {
-    hn::StoreU(hn::Zero(d), d, to + x);
-  }
-}
-
 void ActivateSpan(const GemmEpilogue<float>& epilogue, float* values, int64_t count) {
   const D d;
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) hn::StoreU(Activate(d, hn::LoadU(d, values + i), epilogue), d, values + i);
   for (; i < count; ++i) values[i] = hn::GetLane(Activate(d, hn::Set(d, values[i]), epilogue));
-}
-
-/// `count` elements and zeros up to `end`, and up to a vector more. `limit`: the end of what may be read.
-HWY_INLINE void CopyRow(const float* from, const float* limit, int64_t count, int64_t end, float* to) {
-  const D d;
-  int64_t x = 0;
-  if (count >= kLanes) {
-    for (; x + kLanes <= count; x += kLanes) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
-    hn::StoreU(hn::LoadU(d, from + count - kLanes), d, to + count - kLanes);
-  } else if (limit - from >= kLanes) {
-    hn::StoreU(hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), hn::LoadU(d, from)), d, to);
-  } else {
-    std::copy_n(from, count, to);
-  }
-  Clear(to + count, end - count);
 }
 
 /// Writes the padded rows of the band whose first output row is `first`, `row_size` apart.

@@ -1,10 +1,12 @@
 // Conv (1, 11, 22): any number of spatial axes, groups, dilations.
 
 #include <new>
+#include <optional>
 
 #include "ops/nn/conv_input.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
+#include "ops/nn/winograd_conv.h"
 #include "ops/ops.h"
 #include "simd/depthwise.h"
 #include "types.h"
@@ -191,31 +193,40 @@ class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+    if (std::is_same_v<T, float> && group_ == 1) winograd_.emplace(info, 1, attributes_);
   }
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Tensor& weights = context.required_input(1);
+    const Shape* released = winograd_ ? winograd_->released_weights() : nullptr;
+    const Tensor* weights = released != nullptr ? nullptr : &context.required_input(1);
+    const Shape& weights_shape = released != nullptr ? *released : weights->shape();
     const Tensor* bias = context.input(2);
-    const Window window = CheckShapes(input.shape(), weights.shape(), bias);
-    Shape shape{input.shape()[0], weights.shape()[0]};
+    const Window window = CheckShapes(input.shape(), weights_shape, bias);
+    Shape shape{input.shape()[0], weights_shape[0]};
     for (int64_t dim : window.output) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
     ConvProblem<C> problem{input.shape()[0],
                            input.shape()[1],
-                           weights.shape()[0],
+                           weights_shape[0],
                            group_,
                            window.output.num_elements(),
                            window.kernel.num_elements(),
                            window.input.num_elements(),
                            ComputeView<T>(context, &input),
-                           ComputeView<T>(context, &weights),
+                           ComputeView<T>(context, weights),
                            ComputeView<T>(context, bias),
                            result.data(),
                            {}};
+    if constexpr (std::is_same_v<T, float>) {
+      if (winograd_ && winograd_->Suits(window, problem.batch)) {
+        winograd_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        return;
+      }
+    }
     Run(context, window, problem);
     result.Finish();
   }
@@ -252,6 +263,7 @@ class Conv final : public Kernel {
 
   WindowAttributes attributes_;
   int64_t group_;
+  std::optional<WinogradConv> winograd_;
 };
 
 }  // namespace

@@ -1,0 +1,221 @@
+#include "ops/nn/winograd_conv.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kFewestChannels = 16;              // below, the transforms cost more than the products save
+constexpr int64_t kMostPairs = 512 * 512;            // of channels and outputs: 36 MiB of transformed weights
+constexpr int64_t kBlockBytes = 768 << 10;           // of columns and products under way in a thread: about its L2
+
+constexpr int64_t kColumnsTogether = 8;              // half a panel of the widest common instruction set
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Three-by-three, one step at a time, in an image.
+bool Fits(const Window& window) {
+  if (window.rank() != 2) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
+    if (window.begin[i] > 2 || window.end[i] > 2) return false;
+  }
+  return true;
+}
+
+struct Buffers {
+  std::span<float> columns;
+  std::span<float> products;
+  std::span<float> rows;
+};
+
+class Run {
+ public:
+  Run(KernelContext& context, const WinogradBlock& image, int64_t batch, const float* weights, const float* input,
+      const float* bias, const GemmEpilogue<float>& epilogue, float* output)
+      : context_(context), image_(image), batch_(batch), weights_(weights), input_(input), bias_(bias), epilogue_(epilogue),
+        output_(output) {}
+
+  /// Each thread takes blocks of tile rows through all three steps, in its own cache.
+  void ByBlocks(int64_t rows) {
+    const int64_t per_image = CeilDiv(image_.end_row, rows);
+    const int64_t blocks = batch_ * per_image;
+    const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
+    const WinogradBlock largest = Block(0, rows);
+    Buffers all = Take(largest, parts);
+    context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const Buffers own = Part(all, part, parts);
+        for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+          const int64_t first = i % per_image * rows;
+          const WinogradBlock block = Block(first, std::min(first + rows, image_.end_row));
+          Input(block, i / per_image, 0, block.channels, own.rows, own);
+          Multiply(block, own, 0, kWinogradPoints);
+          Output(block, i / per_image, 0, block.outputs, own);
+        }
+      }
+    });
+  }
+
+  /// All threads share each step of an image: small images have too few tile rows.
+  void BySteps() {
+    ThreadPool& threads = context_.threads();
+    const WinogradBlock block = Block(0, image_.end_row);
+    const int64_t parts = threads.num_threads();
+    const Buffers all = Take(block, 1);
+    const int64_t row_size = WinogradBufferSize(block);
+    const auto rows = context_.scratch<float>(static_cast<size_t>(CheckedMul(row_size, parts)));
+    for (int64_t i = 0; i < batch_; ++i) {
+      threads.ParallelFor(parts, 1e5, [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part) {
+          Input(block, i, block.channels * part / parts, block.channels * (part + 1) / parts,
+                rows.subspan(static_cast<size_t>(part * row_size)), all);
+        }
+      });
+      threads.ParallelFor(kWinogradPoints, 1e5, [&](int64_t begin, int64_t end) { Multiply(block, all, begin, end); });
+      threads.ParallelFor(block.outputs, 10.0 * static_cast<double>(block.tiles()),
+                          [&](int64_t begin, int64_t end) { Output(block, i, begin, end, all); });
+    }
+  }
+
+ private:
+  WinogradBlock Block(int64_t first, int64_t end) const {
+    WinogradBlock block = image_;
+    block.first_row = first;
+    block.end_row = end;
+    return block;
+  }
+
+  Buffers Take(const WinogradBlock& block, int64_t parts) {
+    const int64_t columns = CheckedMul(kWinogradPoints, block.column_matrix());
+    const int64_t products = CheckedMul(kWinogradPoints, block.product_matrix());
+    const auto take = [&](int64_t size) {
+      size = CeilDiv(size, 16) * 16;
+      return context_.scratch<float>(static_cast<size_t>(CheckedMul(size, parts)));
+    };
+    return {take(columns), take(products), take(WinogradBufferSize(block))};
+  }
+
+  static Buffers Part(const Buffers& all, int64_t part, int64_t parts) {
+    const auto own = [&](std::span<float> values) {
+      const size_t size = values.size() / static_cast<size_t>(parts);
+      return values.subspan(static_cast<size_t>(part) * size, size);
+    };
+    return {own(all.columns), own(all.products), own(all.rows)};
+  }
+
+  void Input(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, std::span<float> rows,
+             const Buffers& buffers) const {
+    TransformWinogradInput(block, input_ + image * block.channels * block.height * block.width, begin, end, rows.data(),
+                           buffers.columns.data());
+  }
+
+  void Multiply(const WinogradBlock& block, const Buffers& buffers, int64_t begin, int64_t end) const {
+    GemmArgs<float> args;
+    args.m = block.outputs;
+    args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // there is room for more, and none is cheaper
+    args.k = block.channels;
+    args.a_row = block.channels;
+    args.c_row = block.product_row();
+    for (int64_t i = begin; i < end; ++i) {
+      args.a = weights_ + i * args.m * args.k;
+      args.packed_b = buffers.columns.data() + i * block.column_matrix();
+      args.c = buffers.products.data() + i * block.product_matrix();
+      GemmSerial(args);
+    }
+  }
+
+  void Output(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {
+    TransformWinogradOutput(block, buffers.products.data(), bias_, epilogue_, begin, end,
+                            output_ + image * block.outputs * block.output_height * block.output_width);
+  }
+
+  KernelContext& context_;
+  const WinogradBlock& image_;
+  const int64_t batch_;
+  const float* weights_;
+  const float* input_;
+  const float* bias_;
+  const GemmEpilogue<float>& epilogue_;
+  float* output_;
+};
+
+/// Tile rows of a block: as few as fill the cache, with no thread left over and no panel of columns half empty.
+int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
+  constexpr int64_t kFewestColumns = 48, kReadColumns = 12;  // reading the weights once more costs what so many columns do
+  const int64_t bytes = kWinogradPoints * int64_t{sizeof(float)} * (image.channels + image.outputs) * image.tiles_x();
+  const int64_t most = std::max(kBlockBytes / bytes, CeilDiv(kFewestColumns, image.tiles_x()));
+  int64_t best = 1;
+  int64_t best_cost = INT64_MAX;
+  for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
+    const int64_t blocks = batch * CeilDiv(image.end_row, rows);
+    const int64_t panels = CeilDiv(rows * image.tiles_x(), kColumnsTogether);
+    const int64_t columns = panels * kColumnsTogether + panels % 2 * kColumnsTogether / 2;  // half a panel is not half the work
+    const int64_t cost = CeilDiv(blocks, threads) * (columns + kReadColumns);
+    if (cost <= best_cost) {
+      best = rows;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes) {
+  const Tensor* constant = info.constant_input(input);
+  if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
+  weights_shape_ = constant->shape();
+  if (weights_shape_.rank() != 4 || weights_shape_[2] != 3 || weights_shape_[3] != 3) return;
+  if (outputs() < kFewestChannels || channels() < kFewestChannels || outputs() > kMostPairs / channels()) return;
+  const auto& symbolic = info.input_info(0).shape;
+  const std::optional<Shape> data = symbolic ? ToShape(*symbolic) : std::nullopt;
+  if (data && data->rank() == 4) {
+    const Window window = attributes.Fit(data->dims().subspan(2), weights_shape_.dims().subspan(2));
+    if (!Fits(window) || !Pays(window, (*data)[0])) return;
+    released_ = true;
+    info.ReleaseConstant(input);
+  }
+  auto made = info.SharedPrepack(*constant, "winograd", [&]() -> std::shared_ptr<const void> {
+    auto transformed = std::make_shared<Tensor>(ElementType::kFloat, Shape{kWinogradPoints, outputs(), channels()});
+    float* values = transformed->mutable_data<float>();
+    info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * 150.0, [&](int64_t begin, int64_t end) {
+      TransformWinogradWeights(constant->data<float>(), outputs(), channels(), begin, end, values);
+    });
+    return transformed;
+  });
+  transformed_ = std::static_pointer_cast<const Tensor>(made);
+}
+
+/// Compares nanoseconds of either way on one core.
+bool WinogradConv::Pays(const Window& window, int64_t batch) const {
+  constexpr double kProductNs = 1.0 / 45, kTileNs = 5, kReadNs = 0.2;  // a multiply-add, a tile's transform, a weight
+  const auto count = static_cast<double>(batch);
+  const double pairs = static_cast<double>(channels() * outputs());
+  const double pixels = count * static_cast<double>(window.output[0]) * static_cast<double>(window.output[1]);
+  const double tiles = count * static_cast<double>(CeilDiv(window.output[0], kWinogradTile)) *
+                       static_cast<double>(CeilDiv(window.output[1], kWinogradTile));
+  const double transformed = kWinogradPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
+                             tiles * static_cast<double>(channels() + outputs()) * kTileNs;
+  return transformed < 0.9 * 9 * pairs * pixels * kProductNs;
+}
+
+bool WinogradConv::Suits(const Window& window, int64_t batch) const {
+  return transformed_ != nullptr && Fits(window) && (released_ || Pays(window, batch));
+}
+
+void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
+                            const GemmEpilogue<float>& epilogue, float* output) const {
+  WinogradBlock image{channels(),       outputs(),       window.input[0], window.input[1], window.output[0],
+                      window.output[1], window.begin[0], window.begin[1], 0,               CeilDiv(window.output[0], kWinogradTile)};
+  Run run(context, image, batch, transformed(), input, bias, epilogue, output);
+  const int64_t threads = context.threads().num_threads();
+  if (threads > 1 && batch * image.end_row < 3 * threads) {
+    run.BySteps();
+  } else {
+    run.ByBlocks(ChooseRows(image, batch, threads));
+  }
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,37 @@
+#pragma once
+
+// 3x3 convolutions with constant weights through Winograd's transform, where it pays.
+
+#include <memory>
+
+#include "ops/nn/window.h"
+#include "simd/winograd.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Holds no weights where the transform does not pay.
+class WinogradConv {
+ public:
+  /// `input` is the number of the constant weights of a convolution with one group. Where the shape of the data is known, it
+  /// alone decides, and weights that the transform replaces are released.
+  WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes);
+
+  /// The weights' shape, when they were released: only Convolve can compute then.
+  const Shape* released_weights() const { return released_ ? &weights_shape_ : nullptr; }
+  bool Suits(const Window& window, int64_t batch) const;
+  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
+                const GemmEpilogue<float>& epilogue, float* output) const;
+
+ private:
+  const float* transformed() const { return transformed_->data<float>(); }
+  int64_t outputs() const { return weights_shape_[0]; }
+  int64_t channels() const { return weights_shape_[1]; }
+  bool Pays(const Window& window, int64_t batch) const;
+
+  Shape weights_shape_;
+  bool released_ = false;
+  std::shared_ptr<const Tensor> transformed_;
+};
+
+}  // namespace tessera::cpu

@@ -1,0 +1,242 @@
+// Transforms of Winograd's convolution with the points 0, +-a, +-1/a and infinity, where a is the root of 1/2: the numbers stay
+// near 1, and the result is about as exact as a direct convolution's.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/winograd.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "simd/activate-inl.h"
+#include "simd/pad_row-inl.h"
+#include "simd/winograd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = HWY_LANES(float);
+constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
+constexpr float kA = 0.70710678118654752f;
+constexpr float kB = 1.41421356237309505f;
+
+/// Elements of each of the four column phases of a padded row: a tile reads two columns of the next one.
+int64_t PhaseSize(const WinogradBlock& block) { return (block.tiles_x() + kLanes - 1) / kLanes * kLanes + kLanes; }
+int64_t InputRows(const WinogradBlock& block) { return (block.end_row - block.first_row) * kWinogradTile + 2; }
+
+/// Six rows or columns of a tile times the transform of the input.
+HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
+  const V two_and_half = hn::Set(d, 2.5f), two = hn::Set(d, 2.0f), half = hn::Set(d, 0.5f);
+  const V even_a = hn::NegMulAdd(two, x[2], x[4]), odd_a = hn::NegMulAdd(two, x[1], x[3]);
+  const V even_b = hn::NegMulAdd(half, x[2], x[4]), odd_b = hn::NegMulAdd(half, x[1], x[3]);
+  y[0] = hn::NegMulAdd(two_and_half, x[2], hn::Add(x[0], x[4]));
+  y[1] = hn::MulAdd(hn::Set(d, kA), odd_a, even_a);
+  y[2] = hn::NegMulAdd(hn::Set(d, kA), odd_a, even_a);
+  y[3] = hn::MulAdd(hn::Set(d, kB), odd_b, even_b);
+  y[4] = hn::NegMulAdd(hn::Set(d, kB), odd_b, even_b);
+  y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
+}
+
+/// Six products to four output pixels.
+HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[4]) {
+  const V sum_a = hn::Add(x[1], x[2]), difference_a = hn::Sub(x[1], x[2]);
+  const V sum_b = hn::Add(x[3], x[4]), difference_b = hn::Sub(x[3], x[4]);
+  y[0] = hn::Add(x[0], hn::Add(sum_a, sum_b));
+  y[1] = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
+  y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, hn::Add(sum_b, sum_b));
+  y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
+}
+
+/// The block's rows of one channel, padded, in `phases`: every fourth column together.
+void LayOutChannel(const WinogradBlock& block, const float* channel, float* padded, float* phases) {
+  const D d;
+  const int64_t phase = PhaseSize(block);
+  const int64_t row_size = 4 * phase;
+  const int64_t rows = InputRows(block);
+  const float* limit = channel + block.height * block.width;
+  const int64_t columns = std::clamp<int64_t>(row_size - block.pad_left, 0, block.width);
+  float* to = padded;
+  for (int64_t i = 0; i < rows; ++i, to += row_size) {
+    const int64_t y = block.first_row * kWinogradTile - block.pad_top + i;
+    if (y < 0 || y >= block.height) {
+      std::fill_n(to, row_size, 0.0f);
+    } else {
+      Clear(to, block.pad_left);
+      CopyRow(channel + y * block.width, limit, columns, row_size - block.pad_left, to + block.pad_left);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i, padded += row_size, phases += row_size) {
+    for (int64_t x = 0; x < phase; x += kLanes) {
+      V v0, v1, v2, v3;
+      hn::LoadInterleaved4(d, padded + 4 * x, v0, v1, v2, v3);
+      hn::StoreU(v0, d, phases + x);
+      hn::StoreU(v1, d, phases + phase + x);
+      hn::StoreU(v2, d, phases + 2 * phase + x);
+      hn::StoreU(v3, d, phases + 3 * phase + x);
+    }
+  }
+}
+
+/// Transforms a vector of neighbouring tiles; the i-th result goes to out[i * out_stride].
+HWY_INLINE void TransformTiles(const float* phases, int64_t phase, float* out, int64_t out_stride) {
+  const D d;
+  V rows[6][6];
+#pragma GCC unroll 6
+  for (int j = 0; j < 6; ++j) {
+    const float* from = phases + j % 4 * phase + j / 4;
+    V x[6], y[6];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + i * 4 * phase);
+    InputTransform(d, x, y);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) rows[i][j] = y[i];
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < 6; ++i) {
+    V y[6];
+    InputTransform(d, rows[i], y);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * out_stride);
+  }
+}
+
+void InputImage(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer, float* columns) {
+  const int64_t phase = PhaseSize(block);
+  const int64_t tiles_x = block.tiles_x();
+  const int64_t panel_size = block.channels * kPanel;
+  const int64_t matrix = block.column_matrix();
+  float* phases = buffer + InputRows(block) * 4 * phase + 2 * kLanes;
+  for (int64_t c = begin; c < end; ++c) {
+    LayOutChannel(block, image + c * block.height * block.width, buffer, phases);
+    for (int64_t row = 0; row < block.end_row - block.first_row; ++row) {
+      for (int64_t x = 0; x < tiles_x; x += kLanes) {
+        const int64_t tile = row * tiles_x + x;
+        const int64_t lane = tile % kPanel;
+        const int64_t count = std::min(kLanes, tiles_x - x);
+        const float* from = phases + row * kWinogradTile * 4 * phase + x;
+        float* to = columns + tile / kPanel * panel_size + c * kPanel + lane;
+        if (lane + kLanes <= kPanel) {  // what reaches past the tiles is overwritten by the next row or not used
+          TransformTiles(from, phase, to, matrix);
+          continue;
+        }
+        HWY_ALIGN float results[kWinogradPoints * kLanes];
+        TransformTiles(from, phase, results, kLanes);
+        const int64_t here = std::min(count, kPanel - lane);
+        for (int64_t i = 0; i < kWinogradPoints; ++i, to += matrix) {
+          for (int64_t j = 0; j < here; ++j) to[j] = results[i * kLanes + j];
+          float* next = to + panel_size - lane - here;
+          for (int64_t j = here; j < count; ++j) next[j] = results[i * kLanes + j];
+        }
+      }
+    }
+  }
+}
+
+void OutputImage(const WinogradBlock& block, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
+                 int64_t begin, int64_t end, float* image) {
+  const D d;
+  const int64_t tiles_x = block.tiles_x();
+  const int64_t product_row = block.product_row();
+  const int64_t product = block.product_matrix();
+  for (int64_t k = begin; k < end; ++k) {
+    const V offset = hn::Set(d, bias == nullptr ? 0.0f : bias[k]);
+    float* plane = image + k * block.output_height * block.output_width;
+    for (int64_t row = block.first_row; row < block.end_row; ++row) {
+      for (int64_t tile = 0; tile < tiles_x; tile += kLanes) {
+        const float* from = products + k * product_row + (row - block.first_row) * tiles_x + tile;
+        V columns[4][6];
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; ++j) {
+          V x[6], y[4];
+#pragma GCC unroll 6
+          for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + (i * 6 + j) * product);
+          OutputTransform(d, x, y);
+#pragma GCC unroll 4
+          for (int i = 0; i < 4; ++i) columns[i][j] = y[i];
+        }
+        const int64_t x = tile * kWinogradTile;
+        const int64_t room = block.output_width - x;
+        const int64_t rows = std::min(kWinogradTile, block.output_height - row * kWinogradTile);
+        for (int64_t i = 0; i < rows; ++i) {
+          V y[4];
+          OutputTransform(d, columns[i], y);
+#pragma GCC unroll 4
+          for (int j = 0; j < 4; ++j) y[j] = Activate(d, hn::Add(y[j], offset), epilogue);
+          float* to = plane + (row * kWinogradTile + i) * block.output_width + x;
+          if (room >= 4 * kLanes) {
+            hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, to);
+          } else {
+            HWY_ALIGN float pixels[4 * kLanes];
+            hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, pixels);
+            for (int64_t j = 0; j < room; ++j) to[j] = pixels[j];
+          }
+        }
+      }
+    }
+  }
+}
+
+int64_t BufferSize(const WinogradBlock& block) { return 2 * (InputRows(block) * 4 * PhaseSize(block) + 2 * kLanes); }
+
+}  // namespace
+
+int64_t WinogradBuffer(const WinogradBlock& block) { return BufferSize(block); }
+void WinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer, float* columns) {
+  InputImage(block, image, begin, end, buffer, columns);
+}
+void WinogradOutput(const WinogradBlock& block, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
+                    int64_t begin, int64_t end, float* image) {
+  OutputImage(block, products, bias, epilogue, begin, end, image);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(WinogradBuffer);
+HWY_EXPORT(WinogradInput);
+HWY_EXPORT(WinogradOutput);
+
+int64_t WinogradBufferSize(const WinogradBlock& block) { return HWY_DYNAMIC_DISPATCH(WinogradBuffer)(block); }
+
+void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
+                            float* columns) {
+  HWY_DYNAMIC_DISPATCH(WinogradInput)(block, image, begin, end, buffer, columns);
+}
+
+void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
+                             const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image) {
+  HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, bias, epilogue, begin, end, image);
+}
+
+void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
+                              float* transformed) {
+  constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
+  constexpr double g[6][3] = {{1, 0, 0},         {-2.0 / 3, -2 * a / 3, -1.0 / 3}, {-2.0 / 3, 2 * a / 3, -1.0 / 3},
+                              {1.0 / 6, b / 6, 1.0 / 3}, {1.0 / 6, -b / 6, 1.0 / 3},       {0, 0, 1}};
+  for (int64_t i = begin * channels; i < end * channels; ++i) {
+    const float* w = weights + i * 9;
+    double half[6][3];
+    for (int r = 0; r < 6; ++r) {
+      for (int c = 0; c < 3; ++c) half[r][c] = g[r][0] * w[c] + g[r][1] * w[3 + c] + g[r][2] * w[6 + c];
+    }
+    for (int r = 0; r < 6; ++r) {
+      for (int c = 0; c < 6; ++c) {
+        const double sum = half[r][0] * g[c][0] + half[r][1] * g[c][1] + half[r][2] * g[c][2];
+        transformed[(r * 6 + c) * outputs * channels + i] = static_cast<float>(sum);
+      }
+    }
+  }
+}
+
+}  // namespace tessera::cpu
+#endif

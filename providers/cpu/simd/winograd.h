@@ -1,0 +1,45 @@
+#pragma once
+
+// Winograd's convolution F(4x4, 3x3): each 4x4 tile of output pixels takes 36 products a channel instead of 144. The tiles'
+// columns go through 36 matrix products, between a transform of the input and one of the output.
+
+#include "simd/gemm.h"
+
+namespace tessera::cpu {
+
+constexpr int64_t kWinogradTile = 4;
+constexpr int64_t kWinogradPoints = 36;  // products of a tile
+
+/// One image, stride 1, some rows of its tiles.
+struct WinogradBlock {
+  int64_t channels, outputs;
+  int64_t height, width;  // of the input
+  int64_t output_height, output_width;
+  int64_t pad_top, pad_left;
+  int64_t first_row, end_row;  // of tiles
+
+  int64_t tiles_x() const { return (output_width + kWinogradTile - 1) / kWinogradTile; }
+  int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
+  /// Elements from row to row of a product.
+  int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
+  /// Elements from one of the 36 matrices to the next; a cache line more than they hold keeps them out of each other's sets.
+  int64_t product_matrix() const { return outputs * product_row() + 16; }
+  int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
+};
+
+/// weights[outputs][channels][3][3] to transformed[36][outputs][channels], outputs [begin, end).
+void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
+                              float* transformed);
+
+/// Elements of the buffer that TransformWinogradInput wants.
+int64_t WinogradBufferSize(const WinogradBlock& block);
+
+/// Channels [begin, end) of an image to `columns`: 36 matrices [channels, tiles], each packed as GemmArgs::packed_b.
+void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
+                            float* columns);
+
+/// products, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 elements past a row's tiles.
+void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
+                             const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image);
+
+}  // namespace tessera::cpu
