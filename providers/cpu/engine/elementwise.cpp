@@ -33,7 +33,7 @@ void CheckType(const Tensor& tensor, ElementType expected, size_t input) {
 
 void RunThroughFloat(const ThroughFloat& how, const Elementwise& body, const void* const* inputs, unsigned advancing,
                      void* output, int64_t count) {
-  constexpr int64_t kChunk = 256;
+  constexpr int64_t kChunk = 1024;
   alignas(64) float buffers[kMaxOperands][kChunk];
   alignas(64) float result[kChunk];
   const void* pointers[kMaxOperands];
@@ -79,7 +79,7 @@ void UnaryKernel::Compute(KernelContext& context) {
   if (y == nullptr) return;
   const auto* source = static_cast<const char*>(x.raw());
   auto* target = static_cast<char*>(y->mutable_raw());
-  const bool half = IsHalf(input_type_);
+  const bool half = IsHalf(input_type_) && !body_.on_halves;
   context.threads().ParallelFor(x.num_elements(), body_.cost_ns + (half ? 0.3 : 0), [&](int64_t begin, int64_t end) {
     const void* input = source + begin * static_cast<int64_t>(input_size_);
     void* output = target + begin * static_cast<int64_t>(output_size_);

@@ -19,6 +19,20 @@ struct Elementwise {
   /// Time of one element on one core.
   double cost_ns = 0.3;
   alignas(8) unsigned char params[32] = {};
+  /// The loop works on the 16-bit floats themselves: UnaryKernel does not convert them.
+  bool on_halves = false;
+
+  /// With the two constants P<float>, or P<double> where the loop computes in double.
+  template <template <class> class P>
+  static Elementwise With(SpanLoop loop, double cost_ns, bool in_double, float first, float second) {
+    Elementwise body{loop, cost_ns};
+    if (in_double) {
+      body.set_params(P<double>{first, second});
+    } else {
+      body.set_params(P<float>{first, second});
+    }
+    return body;
+  }
 
   template <class P>
   void set_params(const P& value) {

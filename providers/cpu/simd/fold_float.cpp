@@ -51,12 +51,46 @@ HWY_INLINE V Join(D, V a, V b) {
 template <Fold F>
 constexpr bool kHasShift = F == Fold::kSumExp || F == Fold::kSumSquareCentered;
 
+/// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on the
+/// way, which costs less than to carry them along.
+template <Fold F, class T>
+HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto join = [](V a, V b) HWY_ATTR { return F == Fold::kMax ? hn::Max(a, b) : hn::Min(a, b); };
+  V a0 = hn::Set(d, FoldIdentity<T>(F)), a1 = a0, a2 = a0, a3 = a0;
+  auto nan = hn::IsNaN(a0);
+  const auto step = [&](int64_t i) HWY_ATTR {
+    const V v0 = hn::LoadU(d, x + i), v1 = hn::LoadU(d, x + i + lanes);
+    const V v2 = hn::LoadU(d, x + i + 2 * lanes), v3 = hn::LoadU(d, x + i + 3 * lanes);
+    a0 = join(a0, v0);
+    a1 = join(a1, v1);
+    a2 = join(a2, v2);
+    a3 = join(a3, v3);
+    nan = hn::Or(nan, hn::IsNaN(hn::Add(hn::Add(v0, v1), hn::Add(v2, v3))));
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) step(i);
+  if (i < count) step(count - 4 * lanes);  // some of it twice
+  if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) {
+    Wide<T> total = FoldIdentity<Wide<T>>(F);
+    for (i = 0; i < count; ++i) total = JoinFolds<Wide<T>>(F, total, x[i]);
+    return total;
+  }
+  const V all = join(join(a0, a1), join(a2, a3));
+  return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
+}
+
 /// Up to kBlock elements: short enough that lanes of floats lose no accuracy.
 template <Fold F, class T>
 HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (F == Fold::kMax || F == Fold::kMin) {
+    if (count >= 4 * lanes) return ExtremeOfBlock<F>(x, count);
+  }
   const V shift = hn::Set(d, shift_value);
   const T identity = FoldIdentity<T>(F);
   V a0 = hn::Set(d, identity), a1 = a0, a2 = a0, a3 = a0;

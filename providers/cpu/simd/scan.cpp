@@ -15,16 +15,39 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
+template <bool kProduct, class T>
+HWY_INLINE T Join(T a, T b) {
+  return kProduct ? a * b : a + b;
+}
+
 template <bool kProduct, bool kExclusive, class T>
 void Scan(const T* x, T* y, const ScanArguments& a) {
   HWY_ALIGN T total[kScanColumns];
   std::fill_n(total, a.columns, kProduct ? T{1} : T{0});
-  for (int64_t k = 0, i = a.step > 0 ? 0 : a.count - 1; k < a.count; ++k, i += a.step) {
-    const T* in = x + i * a.stride;
-    T* out = y + i * a.stride;
+  // Four rows at a time, so that the totals are loaded and stored seldom.
+  const int64_t step = a.step * a.stride;
+  const T* in = x + (a.step > 0 ? 0 : (a.count - 1) * a.stride);
+  T* out = y + (in - x);
+  int64_t k = 0;
+  for (; k + 4 <= a.count; k += 4, in += 4 * step, out += 4 * step) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < a.columns; ++j) {
-      const T next = kProduct ? total[j] * in[j] : total[j] + in[j];
+      const T t0 = total[j];
+      const T t1 = Join<kProduct>(t0, in[j]);
+      const T t2 = Join<kProduct>(t1, in[step + j]);
+      const T t3 = Join<kProduct>(t2, in[2 * step + j]);
+      const T t4 = Join<kProduct>(t3, in[3 * step + j]);
+      out[j] = kExclusive ? t0 : t1;
+      out[step + j] = kExclusive ? t1 : t2;
+      out[2 * step + j] = kExclusive ? t2 : t3;
+      out[3 * step + j] = kExclusive ? t3 : t4;
+      total[j] = t4;
+    }
+  }
+  for (; k < a.count; ++k, in += step, out += step) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < a.columns; ++j) {
+      const T next = Join<kProduct>(total[j], in[j]);
       out[j] = kExclusive ? total[j] : next;
       total[j] = next;
     }

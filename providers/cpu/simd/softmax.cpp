@@ -50,19 +50,15 @@ HWY_INLINE T ExpSum(const T* x, T* y, int64_t count, T top) {
   const auto shift = hn::Set(d, top);
   auto s0 = hn::Zero(d), s1 = s0;
   int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const auto e0 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i), shift));
     const auto e1 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift));
-    const auto e2 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + 2 * lanes), shift));
-    const auto e3 = ExpNotPositive(d, hn::Sub(hn::LoadU(d, x + i + 3 * lanes), shift));
     if (kStore) {
       hn::StoreU(e0, d, y + i);
       hn::StoreU(e1, d, y + i + lanes);
-      hn::StoreU(e2, d, y + i + 2 * lanes);
-      hn::StoreU(e3, d, y + i + 3 * lanes);
     }
-    s0 = hn::Add(s0, hn::Add(e0, e2));
-    s1 = hn::Add(s1, hn::Add(e1, e3));
+    s0 = hn::Add(s0, e0);
+    s1 = hn::Add(s1, e1);
   }
   for (; i < count; i += lanes) {
     const int64_t n = std::min(lanes, count - i);

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "simd/top_k.h"
@@ -33,6 +34,28 @@ HWY_INLINE int64_t KeyOf(unsigned __int128 candidate) {
   return static_cast<int64_t>(static_cast<uint64_t>(candidate >> 64) ^ 0x8000000000000000u);
 }
 
+/// A key that at least k of keys[0 .. count) reach, close to the k-th largest: the k-th largest of the maxima of strided groups.
+/// k is at most a quarter of the 4 * Lanes() groups.
+template <class Key>
+HWY_INLINE Key LowerBound(const Key* HWY_RESTRICT keys, int64_t count, int64_t k) {
+  const hn::ScalableTag<Key> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto a0 = hn::LoadU(d, keys), a1 = hn::LoadU(d, keys + lanes), a2 = hn::LoadU(d, keys + 2 * lanes), a3 = hn::LoadU(d, keys + 3 * lanes);
+  for (int64_t i = 4 * lanes; i + 4 * lanes <= count; i += 4 * lanes) {
+    a0 = hn::Max(a0, hn::LoadU(d, keys + i));
+    a1 = hn::Max(a1, hn::LoadU(d, keys + i + lanes));
+    a2 = hn::Max(a2, hn::LoadU(d, keys + i + 2 * lanes));
+    a3 = hn::Max(a3, hn::LoadU(d, keys + i + 3 * lanes));
+  }
+  HWY_ALIGN Key top[4 * HWY_LANES(Key)];
+  hn::Store(a0, d, top);
+  hn::Store(a1, d, top + lanes);
+  hn::Store(a2, d, top + 2 * lanes);
+  hn::Store(a3, d, top + 3 * lanes);
+  std::nth_element(top, top + k - 1, top + 4 * lanes, std::greater<Key>());
+  return top[k - 1];
+}
+
 /// Keeps the best k found so far at the front of a buffer, and the key that a newcomer must exceed.
 template <class Key>
 void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k,
@@ -47,10 +70,16 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
     size = k;
     return KeyOf(candidates[k - 1]);
   };
-  // The first ones come in unseen; k <= count / 8 leaves enough of them.
   int64_t i = 0;
-  for (const int64_t first = std::min(count, k + 64); i < first; ++i) candidates[size++] = Pack(keys[i], base + i);
-  Key threshold = compact();
+  Key threshold = std::numeric_limits<Key>::min();
+  const Key bound = k <= lanes && count >= 16 * lanes ? LowerBound(keys, count, k) : threshold;
+  if (bound != threshold) {
+    threshold = bound - 1;  // ties come in
+  } else {
+    // The first ones come in unseen; k <= count / 8 leaves enough of them.
+    for (const int64_t first = std::min(count, k + 64); i < first; ++i) candidates[size++] = Pack(keys[i], base + i);
+    threshold = compact();
+  }
   // Newcomers that may gather before the threshold rises; less would compact too often, more let too many in.
   const int64_t full = std::min(room - 4 * lanes, k + std::max<int64_t>(k, 24));
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
@@ -82,6 +111,11 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
   std::sort(candidates, candidates + k, std::greater<Candidate>());
 }
 
+template <class T, class Key>
+void MakeKeys(const T* x, Key* keys, int64_t count, Key flip) {
+  for (int64_t i = 0; i < count; ++i) keys[i] = TopKKeyOf(x[i], flip);
+}
+
 template <class Key>
 void Select(const Key* keys, int64_t count, int64_t base, int64_t k, typename TopKCandidate<Key>::Type* candidates) {
   if (TopKSelectsFew(count, k)) return SelectFew(keys, count, base, k, candidates);
@@ -91,8 +125,8 @@ void Select(const Key* keys, int64_t count, int64_t base, int64_t k, typename To
 
 }  // namespace
 
-TopKKernels<int32_t> TopKTable32() { return {Select<int32_t>}; }
-TopKKernels<int64_t> TopKTable64() { return {Select<int64_t>}; }
+TopKKernels<int32_t> TopKTable32() { return {Select<int32_t>, MakeKeys<float, int32_t>}; }
+TopKKernels<int64_t> TopKTable64() { return {Select<int64_t>, MakeKeys<double, int64_t>}; }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

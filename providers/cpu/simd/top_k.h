@@ -2,7 +2,10 @@
 
 // Micro-kernels of TopK.
 
+#include <bit>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 namespace tessera::cpu {
 
@@ -19,12 +22,24 @@ struct TopKCandidate<int64_t> {
   using Type = unsigned __int128;
 };
 
+/// The key of a floating-point number: NaN is larger than any number, and -0 equals 0. `flip` is 0, or -1 to turn the order
+/// around.
+template <class T, class Key>
+inline Key TopKKeyOf(T x, Key flip) {
+  static_assert(sizeof(T) == sizeof(Key));
+  const Key bits = std::bit_cast<Key>(x + T{0});
+  const Key ordered = bits ^ ((bits >> (8 * sizeof(T) - 1)) & std::numeric_limits<Key>::max());
+  return (x != x ? std::numeric_limits<Key>::max() : ordered) ^ flip;
+}
+
 template <class Key>
 struct TopKKernels {
   using Candidate = typename TopKCandidate<Key>::Type;
+  using Float = std::conditional_t<sizeof(Key) == 8, double, float>;
   /// The first `k` >= 1 of keys[0 .. count), k <= count, into candidates[0 .. k) in order; positions count from `base`.
   /// `candidates` has TopKScratch(count, k) elements. Positions are below 2^32 for 32-bit keys.
   void (*select)(const Key* keys, int64_t count, int64_t base, int64_t k, Candidate* candidates);
+  void (*make_keys)(const Float* x, Key* keys, int64_t count, Key flip);
 };
 
 /// Few are kept in a buffer with room for more; many are sorted with a second buffer of the same size.

@@ -36,6 +36,11 @@ struct ReluOf {
   template <class T>
   T operator()(T x) const { return x < T(0) ? T(0) : x; }
 };
+/// On the bits of a 16-bit float: those from just below -0 to -infinity become 0.
+template <uint16_t kInfinity>
+struct HalfReluOf {
+  uint16_t operator()(uint16_t bits) const { return static_cast<uint16_t>(bits - 0x8001u) <= kInfinity - 1u ? 0 : bits; }
+};
 template <class T>
 struct LeakyReluOf {
   AlphaBeta<T> p;
@@ -106,6 +111,8 @@ SpanLoop FindRectifierLoop(Rectifier op, ElementType type) {
   switch (type) {
     case ElementType::kFloat: return LoopOf<float>(op);
     case ElementType::kDouble: return LoopOf<double>(op);
+    case ElementType::kFloat16: return UnaryLoop<uint16_t, uint16_t, HalfReluOf<0x7c00>>;
+    case ElementType::kBFloat16: return UnaryLoop<uint16_t, uint16_t, HalfReluOf<0x7f80>>;
     case ElementType::kInt8: return UnaryLoop<int8_t, int8_t, ReluOf>;
     case ElementType::kInt16: return UnaryLoop<int16_t, int16_t, ReluOf>;
     case ElementType::kInt32: return UnaryLoop<int32_t, int32_t, ReluOf>;
@@ -138,16 +145,6 @@ HWY_EXPORT(FindShrinkLoop);
 
 namespace {
 
-Elementwise WithParams(SpanLoop loop, bool in_double, float alpha, float beta) {
-  Elementwise body{loop, 0.25};
-  if (in_double) {
-    body.set_params(AlphaBeta<double>{alpha, beta});
-  } else {
-    body.set_params(AlphaBeta<float>{alpha, beta});
-  }
-  return body;
-}
-
 template <Rectifier kOp>
 class RectifierKernel final : public UnaryKernel {
  public:
@@ -164,8 +161,11 @@ class RectifierKernel final : public UnaryKernel {
       beta = info.attribute<float>("beta", 0.5f);
     }
     const ElementType type = info.input_type(0);
-    return WithParams(HWY_DYNAMIC_DISPATCH(FindRectifierLoop)(kOp, ComputeTypeOf(type)), type == ElementType::kDouble, alpha,
-                      beta);
+    const bool on_halves = kOp == Rectifier::kRelu && IsHalf(type);
+    const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindRectifierLoop)(kOp, on_halves ? type : ComputeTypeOf(type));
+    Elementwise body = Elementwise::With<AlphaBeta>(loop, on_halves ? 0.1 : 0.25, type == ElementType::kDouble, alpha, beta);
+    body.on_halves = on_halves;
+    return body;
   }
 };
 
@@ -176,8 +176,8 @@ class Shrink final : public UnaryKernel {
  private:
   static Elementwise Body(const KernelInfo& info) {
     const ElementType type = ComputeTypeOf(info.input_type(0));
-    return WithParams(HWY_DYNAMIC_DISPATCH(FindShrinkLoop)(type), type != ElementType::kFloat,
-                      info.attribute<float>("lambd", 0.5f), info.attribute<float>("bias", 0.0f));
+    return Elementwise::With<AlphaBeta>(HWY_DYNAMIC_DISPATCH(FindShrinkLoop)(type), 0.25, type != ElementType::kFloat,
+                                        info.attribute<float>("lambd", 0.5f), info.attribute<float>("bias", 0.0f));
   }
 };
 

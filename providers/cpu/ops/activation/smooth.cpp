@@ -140,13 +140,8 @@ HWY_EXPORT(FindSwiGluLoop);
 namespace {
 
 Elementwise WithParams(SpanLoop loop, ElementType type, float alpha, float gamma) {
-  Elementwise body{loop, type == ElementType::kDouble ? 5.0 : 1.0};
-  if (type == ElementType::kDouble) {
-    body.set_params(SmoothParams<double>{alpha, gamma});
-  } else {
-    body.set_params(SmoothParams<float>{alpha, gamma});
-  }
-  return body;
+  const bool in_double = type == ElementType::kDouble;
+  return Elementwise::With<SmoothParams>(loop, in_double ? 5.0 : 1.0, in_double, alpha, gamma);
 }
 
 template <Smooth kOp>

@@ -28,8 +28,8 @@ struct RowGather {
 
 template <class T>
 void GatherElements(const RowGather& row, const void* source, void* target) {
-  const T* in = static_cast<const T*>(source);
-  T* out = static_cast<T*>(target);
+  const T* __restrict in = static_cast<const T*>(source);
+  T* __restrict out = static_cast<T*>(target);
   if (row.repeat == 2) {
     for (int64_t i = 0; i < row.count / 2; ++i) {
       out[2 * i] = in[i];
@@ -160,6 +160,35 @@ int64_t SourceRow(std::span<const ResampleDim> outer, int64_t row) {
   return source;
 }
 
+/// The source rows of consecutive output rows, without divisions within the last of the outer axes.
+class SourceRows {
+ public:
+  SourceRows(std::span<const ResampleDim> outer, int64_t row)
+      : last_(outer.empty() ? kOne : outer.back()), before_(outer.first(outer.empty() ? 0 : outer.size() - 1)) {
+    position_ = row % last_.out;
+    group_ = row / last_.out;
+    base_ = SourceRow(before_, group_);
+  }
+
+  int64_t Next() {
+    if (position_ == last_.out) {
+      position_ = 0;
+      base_ = SourceRow(before_, ++group_);
+    }
+    const auto at = static_cast<size_t>(position_++);
+    if (base_ < 0) return -1;
+    if (last_.table == nullptr) return base_ * last_.in + static_cast<int64_t>(at);
+    if (!last_.table->outside.empty() && last_.table->outside[at]) return -1;
+    return base_ * last_.in + last_.table->first[at];
+  }
+
+ private:
+  static constexpr ResampleDim kOne{.in = 1, .out = 1, .table = nullptr};
+  const ResampleDim last_;
+  const std::span<const ResampleDim> before_;
+  int64_t position_, group_, base_;
+};
+
 void GatherStrings(const ResamplePlan& plan, const Tensor& input, Tensor& output) {
   const Layout layout = MakeLayout(plan, 1);
   const std::string* in = input.data<std::string>();
@@ -195,9 +224,10 @@ void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Ten
   const double cost = static_cast<double>(row.count) * (0.4 + static_cast<double>(row.block) * 0.05);
   context.threads().ParallelFor(layout.rows, cost, [&](int64_t begin, int64_t end) {
     int64_t previous = -1;
+    SourceRows sources(layout.outer, begin);
     for (int64_t r = begin; r < end; ++r) {
       unsigned char* target = out + static_cast<size_t>(r) * out_bytes;
-      const int64_t source = SourceRow(layout.outer, r);
+      const int64_t source = sources.Next();
       if (source < 0) {
         FillBlocks(target, out_bytes, fill, element);
       } else if (source == previous) {

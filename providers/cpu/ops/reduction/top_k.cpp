@@ -28,10 +28,7 @@ Key<T> KeyOf(T x, Key<T> flip) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
     return KeyOf(static_cast<float>(x), flip);
   } else if constexpr (std::is_floating_point_v<T>) {
-    using Limits = std::numeric_limits<Key<T>>;
-    const Key<T> bits = std::bit_cast<Key<T>>(x + T{0});  // -0 becomes 0
-    const Key<T> ordered = bits ^ ((bits >> (8 * sizeof(T) - 1)) & Limits::max());
-    return (x != x ? Limits::max() : ordered) ^ flip;
+    return TopKKeyOf(x, flip);
   } else if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, uint32_t>) {
     return static_cast<Key<T>>(x ^ (T{1} << (8 * sizeof(T) - 1))) ^ flip;
   } else {
@@ -88,6 +85,14 @@ class TopK final : public Kernel {
     int64_t* indices;
   };
 
+  void MakeKeys(const T* x, Key<T>* keys, int64_t count) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      kernels_.make_keys(x, keys, count, flip_);
+    } else {
+      for (int64_t i = 0; i < count; ++i) keys[i] = KeyOf(x[i], flip_);
+    }
+  }
+
   void Write(const Job& job, int64_t outer, int64_t column, const Candidate* candidates) const {
     const int64_t inner = job.view.inner, to = outer * job.k * inner + column, from = outer * job.view.count * inner + column;
     for (int64_t i = 0; i < job.k; ++i) {
@@ -114,7 +119,7 @@ class TopK final : public Kernel {
         const int64_t outer = unit / panels, column = unit % panels * kPanel, n = std::min(kPanel, inner - column);
         const T* x = job.x + outer * count * inner + column;
         if (inner == 1) {
-          for (int64_t i = 0; i < count; ++i) panel[i] = KeyOf(x[i], flip_);
+          MakeKeys(x, panel, count);
         } else {
           for (int64_t i = 0; i < count; ++i) {
             for (int64_t c = 0; c < n; ++c) panel[c * count + i] = KeyOf(x[i * inner + c], flip_);
@@ -140,7 +145,7 @@ class TopK final : public Kernel {
         for (int64_t part = begin; part < end; ++part) {
           const int64_t first = count * part / parts, n = count * (part + 1) / parts - first;
           Key<T>* row = keys.data() + part * longest;
-          for (int64_t i = 0; i < n; ++i) row[i] = KeyOf(x[first + i], flip_);
+          MakeKeys(x + first, row, n);
           kernels_.select(row, n, first, k, candidates.data() + part * room);
         }
       });
