@@ -191,3 +191,24 @@ def embed_layer_normalization(rng):
               (np.arange(steps)[None] < lengths).astype(np.int32) if mask else None, positions]
     return contrib("EmbedLayerNormalization", inputs, [True, True, rng.random() < 0.5], constants=[2, 3, 4, 5, 6], epsilon=1e-6,
                    types={1: TensorProto.INT32}, atol=1e-4)
+
+
+@recipe("Microsoft.MatMulNBits")
+def matmul_nbits(rng):
+    bits = choice(rng, [2, 4, 4, 4, 8])
+    block = choice(rng, [16, 32, 64, 128])
+    n, k = int(rng.integers(1, 70)), int(rng.integers(1, 300))
+    blocks = -(-k // block)
+    dtype = choice(rng, [np.float32, np.float32, np.float16])
+    dims = (choice(rng, [1, 1, 2, 3, 5, 8, 9, 33]), k)
+    a = values(rng, choice(rng, [dims, (2, *dims)]), dtype, -1, 1)
+    b = rng.integers(0, 256, size=(n, blocks, block * bits // 8)).astype(np.uint8)
+    scales = values(rng, choice(rng, [(n, blocks), (n * blocks,)]), dtype, 0.01, 0.1)
+    zeros = maybe(rng, lambda: rng.integers(0, 256, size=(n, (blocks * bits + 7) // 8)).astype(np.uint8))
+    if zeros is not None and bits == 4 and rng.random() < 0.3:
+        zeros = values(rng, (n, blocks), dtype, 0, 15)
+    if scales.ndim == 1 and zeros is not None:
+        zeros = zeros.reshape(-1)
+    bias = maybe(rng, lambda: values(rng, (n,), dtype))
+    return contrib("MatMulNBits", [a, b, scales, zeros, None, bias], dtype=dtype, constants=choice(rng, [[1, 2, 3, 5], [1, 2, 3, 5], [1, 2, 3], []]),
+                   K=k, N=n, bits=bits, block_size=block, atol=3e-2 if dtype == np.float16 else 2e-4)

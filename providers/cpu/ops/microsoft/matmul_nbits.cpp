@@ -1,0 +1,184 @@
+// MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet the
+// weights as they are stored; many rows meet panels of them that are converted on the way into the caches.
+
+#include <bit>
+
+#include "base/checked.h"
+#include "ops/nn/float_view.h"
+#include "ops/nn/products.h"
+#include "ops/ops.h"
+#include "simd/nbits.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kFewRows = 8;
+
+/// Panels of the weights' transpose.
+class NBitsPanels final : public GemmPanelSource<float> {
+ public:
+  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
+
+  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out) const override {
+    constexpr int64_t kRun = 128;
+    const int64_t panel = GemmPanelWidth<float>();
+    float rows[kColumns][kRun];
+    for (int64_t n = 0; n < width; n += kColumns) {
+      const int64_t columns = std::min(kColumns, width - n);
+      for (int64_t k = 0; k < kc; k += kRun) {
+        const int64_t count = std::min(kRun, kc - k);
+        for (int64_t j = 0; j < columns; ++j) Dequantize(n0 + n + j, k0 + k, count, rows[j]);
+        for (int64_t j = columns; j < kColumns; ++j) std::fill_n(rows[j], count, 0.0f);
+        float* to = out + k * panel + n;
+        const int64_t stored = std::min(kColumns, panel - n);
+        for (int64_t i = 0; i < count; ++i) {
+          for (int64_t j = 0; j < stored; ++j) to[i * panel + j] = rows[j][i];
+        }
+      }
+    }
+    const int64_t filled = (width + kColumns - 1) / kColumns * kColumns;
+    for (int64_t k = 0; filled < panel && k < kc; ++k) std::fill(out + k * panel + filled, out + (k + 1) * panel, 0.0f);
+  }
+
+ private:
+  static constexpr int64_t kColumns = 8;
+
+  void Dequantize(int64_t row, int64_t k0, int64_t count, float* out) const {
+    if (groups_ == nullptr) return DequantizeNBits(w_, row, k0, count, out);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t k = k0 + i, bit = k % w_.block_size * w_.bits, group = groups_[k];
+      const uint8_t byte = w_.codes[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
+      const auto code = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
+      out[i] = (code - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
+    }
+  }
+
+  const NBitsWeights& w_;
+  const int32_t* groups_;
+};
+
+template <class T>
+class MatMulNBits final : public Kernel {
+ public:
+  explicit MatMulNBits(const KernelInfo& info) {
+    weights_.k = info.attribute<int64_t>("K");
+    weights_.n = info.attribute<int64_t>("N");
+    weights_.block_size = info.attribute<int64_t>("block_size");
+    const int64_t bits = info.attribute<int64_t>("bits", 4);
+    Require(bits == 2 || bits == 4 || bits == 8, "bits is {}; 2, 4 or 8 is expected", bits);
+    Require(weights_.k > 0 && weights_.n > 0, "K is {} and N {}; both must be positive", weights_.k, weights_.n);
+    const int64_t block = weights_.block_size;
+    Require(block >= 16 && block <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block)),
+            "block_size is {}; a power of two from 16 on is expected", block);
+    Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
+    weights_.bits = static_cast<int>(bits);
+    weights_.blocks = (weights_.k - 1) / block + 1;
+    if constexpr (!std::is_same_v<T, float>) {
+      const Tensor* scales = info.constant_input(2);
+      if (scales != nullptr && scales->is(ElementTypeOf<T>)) {
+        scales_ = std::static_pointer_cast<const Tensor>(info.SharedPrepack(*scales, "as_float", [&]() -> std::shared_ptr<const void> {
+          auto converted = std::make_shared<Tensor>(ElementType::kFloat, scales->shape());
+          ConvertToFloat(info.threads(), scales->data<T>(), converted->template mutable_data<float>(), scales->num_elements());
+          return converted;
+        }));
+      }
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& a = context.required_input(0);
+    const size_t rank = a.shape().rank();
+    Require(rank > 0 && a.shape().back() == weights_.k, "A is {}; K is {}", a.shape().ToString(), weights_.k);
+    const NBitsWeights weights = Weights(context);
+    const int32_t* groups = Groups(context);
+    const Tensor* bias_input = context.input(5);
+    Require(bias_input == nullptr || bias_input->num_elements() == weights.n, "the bias is {}; [{}] is expected",
+            bias_input == nullptr ? "" : bias_input->shape().ToString(), weights.n);
+    Shape shape = a.shape();
+    shape[rank - 1] = weights.n;
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const int64_t rows = a.num_elements() / weights.k;
+    const float* values = ComputeView<T>(context, &a);
+    const float* bias = ComputeView<T>(context, bias_input);
+    ComputeResult<T> result(context, *output);
+    if (rows <= kFewRows && groups == nullptr) {
+      MultiplyFew(context, weights, rows, values, bias, result.data());
+    } else {
+      const NBitsPanels panels(weights, groups);
+      GemmArgs<float> args;
+      args.m = rows;
+      args.n = weights.n;
+      args.k = weights.k;
+      args.a = values;
+      args.a_row = weights.k;
+      args.source = &panels;
+      args.c = result.data();
+      args.c_row = weights.n;
+      args.epilogue.col_bias = bias;
+      RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    }
+    result.Finish();
+  }
+
+ private:
+  static void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
+    const int64_t padded = CheckedMul(w.blocks, w.block_size);
+    const auto arranged = context.scratch<float>(static_cast<size_t>(rows * padded));
+    const auto sums = context.scratch<float>(static_cast<size_t>(rows * w.blocks));
+    for (int64_t r = 0; r < rows; ++r) ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
+    const double cost = static_cast<double>(padded) * (0.08 + 0.04 * static_cast<double>(rows));
+    context.threads().ParallelFor(w.n, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t r = 0; r < rows; r += kNBitsRows) {
+        MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end, bias,
+                      c + r * w.n, w.n);
+      }
+    });
+  }
+
+  NBitsWeights Weights(KernelContext& context) const {
+    NBitsWeights w = weights_;
+    const Tensor& codes = context.required_input(1);
+    const Tensor& scales = context.required_input(2);
+    const int64_t blocks = CheckedMul(w.n, w.blocks);
+    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape().ToString(), w.n,
+            w.blocks, w.block_bytes());
+    Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape().ToString(), w.n, w.blocks);
+    w.codes = codes.data<uint8_t>();
+    w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
+    const Tensor* zeros = context.input(3);
+    if (zeros == nullptr) return w;
+    const bool packed = zeros->is(ElementType::kUInt8);
+    Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected", ElementTypeName(zeros->type()));
+    Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks), "zero_points is {}; [{},{}] is expected",
+            zeros->shape().ToString(), w.n, packed ? w.zero_row_bytes() : w.blocks);
+    if (packed) w.zeros = zeros->data<uint8_t>();
+    else w.float_zeros = ComputeView<T>(context, zeros);
+    return w;
+  }
+
+  /// The block whose scale each k has; null for its own.
+  const int32_t* Groups(KernelContext& context) const {
+    const Tensor* groups = context.input(4);
+    if (groups == nullptr) return nullptr;
+    Require(groups->num_elements() >= weights_.k, "g_idx is {} for a K of {}", groups->shape().ToString(), weights_.k);
+    for (const int32_t group : groups->values<int32_t>()) {
+      Require(group >= 0 && group < weights_.blocks, "g_idx holds {}, there are {} blocks", group, weights_.blocks);
+    }
+    return groups->data<int32_t>();
+  }
+
+  NBitsWeights weights_;
+  std::shared_ptr<const Tensor> scales_;
+};
+
+}  // namespace
+
+void RegisterMatMulNBits(KernelRegistry& registry) {
+  registry.Add(Op("MatMulNBits", "com.microsoft")
+                   .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                   .Factory(MakeTyped<MatMulNBits, TypeList<float, Float16, BFloat16>>));
+}
+
+}  // namespace tessera::cpu
