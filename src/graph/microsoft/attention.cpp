@@ -1,9 +1,96 @@
-// Attention.
+// Attention and what belongs to it.
+
+#include <algorithm>
 
 #include "graph/microsoft/define.h"
 
 namespace tessera {
+namespace {
 
-void AddAttentionSchemas(MicrosoftSchemas&) {}
+const Types kReals = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
+const Types kInt32 = {"tensor(int32)"};
+
+/// Output 0 with the query's first two dimensions and `hidden` elements; caches of the query's element type, their sizes left
+/// to the kernel.
+void InferHidden(onnx::InferenceContext& context, const onnx::TensorShapeProto::Dimension* hidden) {
+  for (size_t i = 0; i < context.getNumOutputs(); ++i) {
+    if (context.hasOutput(i)) onnx::propagateElemTypeFromInputToOutput(context, 0, i);
+  }
+  const auto* query = ShapeOfInput(context, 0);
+  if (query == nullptr || query->dim_size() < 3 || hidden == nullptr) return;
+  onnx::TensorShapeProto result;
+  *result.add_dim() = query->dim(0);
+  *result.add_dim() = query->dim(1);
+  *result.add_dim() = *hidden;
+  onnx::updateOutputShape(context, 0, result);
+}
+
+void InferAttention(onnx::InferenceContext& context) {
+  const auto* weights = ShapeOfInput(context, 1);
+  onnx::TensorShapeProto::Dimension hidden;
+  const auto* sizes = context.getAttribute("qkv_hidden_sizes");
+  if (sizes != nullptr && sizes->ints_size() == 3) hidden.set_dim_value(sizes->ints(2));
+  else if (weights != nullptr && weights->dim_size() == 2 && weights->dim(1).has_dim_value()) hidden.set_dim_value(weights->dim(1).dim_value() / 3);
+  InferHidden(context, hidden.has_dim_value() ? &hidden : nullptr);
+}
+
+void InferMultiHeadAttention(onnx::InferenceContext& context) {
+  const auto* query = ShapeOfInput(context, 0);
+  const auto* value = ShapeOfInput(context, 2);
+  const bool plain = query != nullptr && query->dim_size() == 3 && value != nullptr && value->dim_size() == 3;
+  InferHidden(context, plain ? &value->dim(2) : nullptr);
+}
+
+void InferGroupQueryAttention(onnx::InferenceContext& context) {
+  const auto* query = ShapeOfInput(context, 0);
+  onnx::TensorShapeProto::Dimension hidden;
+  if (query != nullptr && query->dim_size() == 3) {
+    hidden = query->dim(2);
+    if (!context.hasInput(1)) {
+      const int64_t heads = onnx::getAttribute(context, "num_heads", 1);
+      const int64_t parts = heads + 2 * std::clamp<int64_t>(onnx::getAttribute(context, "kv_num_heads", 1), 0, 1 << 30);
+      if (hidden.has_dim_value() && heads > 0 && heads < (1 << 30)) hidden.set_dim_value(hidden.dim_value() / parts * heads);
+      else hidden.Clear();
+    }
+  }
+  InferHidden(context, hidden.has_dim_value() || hidden.has_dim_param() ? &hidden : nullptr);
+  for (size_t i = 1; i <= 2 && i < context.getNumOutputs(); ++i) {
+    if (context.hasOutput(i) && context.hasInput(i + 2)) onnx::propagateElemTypeFromInputToOutput(context, i + 2, i);
+  }
+}
+
+}  // namespace
+
+void AddAttentionSchemas(MicrosoftSchemas& schemas) {
+  Define(schemas, "Attention")
+      .Int("do_rotary").Float("mask_filter_value").RequiredInt("num_heads").Int("past_present_share_buffer").Ints("qkv_hidden_sizes")
+      .Int("rotary_embedding_dim").Float("scale").Int("unidirectional", 0)
+      .In("input").In("weights").OptionalIn("bias").OptionalIn("mask_index", "M").OptionalIn("past").OptionalIn("attention_bias")
+      .OptionalIn("past_sequence_length", "M").Out("output").OptionalOut("present").Type("T", kReals).Type("M", kInt32)
+      .Infer(InferAttention);
+  Define(schemas, "MultiHeadAttention")
+      .Float("mask_filter_value").RequiredInt("num_heads").Float("scale").Int("unidirectional", 0)
+      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("bias").OptionalIn("key_padding_mask", "M")
+      .OptionalIn("attention_bias").OptionalIn("past_key").OptionalIn("past_value").OptionalIn("past_sequence_length", "M")
+      .OptionalIn("cache_indirection", "M").Out("output").OptionalOut("present_key").OptionalOut("present_value")
+      .OptionalOut("qk", "QK").Type("T", kReals).Type("QK", kReals).Type("M", kInt32).Infer(InferMultiHeadAttention);
+  Define(schemas, "GroupQueryAttention")
+      .Int("causal", 1).Int("do_rotary", 0).Int("kv_cache_bit_width").RequiredInt("kv_num_heads").Int("local_window_size", -1)
+      .RequiredInt("num_heads").Int("qk_output", 0).Float("qk_norm_epsilon", 1e-6f).Int("rotary_interleaved", 0).Float("scale")
+      .Int("sliding_window_cache", 0).Int("smooth_softmax", -1).Float("softcap").String("k_quant_type", "NONE")
+      .String("v_quant_type", "NONE")
+      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("past_key", "T_CACHE").OptionalIn("past_value", "T_CACHE")
+      .In("seqlens_k", "M").In("total_sequence_length", "M").OptionalIn("cos_cache").OptionalIn("sin_cache")
+      .OptionalIn("position_ids", "tensor(int64)").OptionalIn("attention_bias").OptionalIn("head_sink")
+      .OptionalIn("k_scale", "T_KV_SCALE").OptionalIn("v_scale", "T_KV_SCALE").OptionalIn("q_norm_weight").OptionalIn("k_norm_weight")
+      .Out("output").OptionalOut("present_key", "T_CACHE").OptionalOut("present_value", "T_CACHE").OptionalOut("output_qk")
+      .Type("T", kReals)
+      .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)", "tensor(float8e4m3fn)"})
+      .Type("T_KV_SCALE", {"tensor(float)"}).Type("M", kInt32).Infer(InferGroupQueryAttention);
+  Define(schemas, "RotaryEmbedding")
+      .Int("interleaved", 0).Int("is_packed_batching", 0).Int("num_heads", 0).Int("rotary_embedding_dim", 0).Float("scale", 1)
+      .In("input").In("position_ids", "M").In("cos_cache").In("sin_cache").Out("output").Type("T", kReals).Type("M", {"tensor(int64)"})
+      .LikeFirstInput();
+}
 
 }  // namespace tessera

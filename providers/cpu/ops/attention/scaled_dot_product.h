@@ -58,6 +58,7 @@ struct AttentionProblem {
   C softcap = 0;
   AttentionBias<C> bias;
   AttentionRange range;
+  const C* sinks = nullptr;  // by head: a score that takes part in the softmax without a value
   CaptureStage capture = CaptureStage::kNone;
   C* captured = nullptr;  // [batch, head, query, key]
 };
@@ -160,8 +161,8 @@ class ScaledDotProduct {
       seen = {std::min(seen.begin, span.begin), std::max(seen.end, span.end)};
     }
     if (p_.capture != CaptureStage::kNone) seen = {0, s_.keys};
-    std::fill_n(maxima, rows, kMasked);
-    std::fill_n(sums, rows, C{0});
+    std::fill_n(maxima, rows, p_.sinks == nullptr ? kMasked : p_.sinks[h]);
+    std::fill_n(sums, rows, p_.sinks == nullptr ? C{0} : C{1});
     seen.begin -= seen.begin % GemmPanelWidth<C>();
     bool first = true;
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
@@ -264,10 +265,10 @@ class ScaledDotProduct {
       std::fill_n(row, keys, C{0});
       return;
     }
-    if (!first && max != maxima[i]) {
+    if (max != maxima[i] && (!first || p_.sinks != nullptr)) {
       const C factor = std::exp(maxima[i] - max);
       sums[i] *= factor;
-      ScaleRow<C>(p_.y.at(b, h) + (q0 + i) * p_.y.row, s_.value_width, factor);
+      if (!first) ScaleRow<C>(p_.y.at(b, h) + (q0 + i) * p_.y.row, s_.value_width, factor);
     }
     maxima[i] = max;
     std::fill_n(row, begin, C{0});

@@ -13,7 +13,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 8;
+constexpr int64_t kFewRows = 16;
 
 /// Panels of the weights' transpose.
 class NBitsPanels final : public GemmPanelSource<float> {

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "engine/convert_row.h"
 #include "simd/convert.h"
 #include "tessera/kernel.h"
 
@@ -11,10 +12,6 @@ namespace tessera::cpu {
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
-/// The type that T is computed in.
-template <class T>
-using ComputeType = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
 void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count) {
