@@ -84,7 +84,7 @@ class Llama(nn.Module):
         after = before + input_ids.shape[1]
         positions = torch.arange(before, after)
         angles = positions[:, None].float() * self.frequency
-        mask = torch.where(torch.arange(after)[None] <= positions[:, None], 0.0, -3.0e38)
+        mask = (torch.arange(after)[None] > positions[:, None]).float() * -1e30
         x = self.embedding(input_ids)
         present = []
         for i, layer in enumerate(self.layers):

@@ -1,7 +1,6 @@
 // Measures one model: load time, latency, memory, steady-state allocations, time by operator.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -55,10 +55,15 @@ double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+/// From the kernel's counter of this address space: getrusage's outlives exec and would count the parent's memory.
 double PeakRssMib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;) {
+    double kib = 0;
+    if (key == "VmHWM:" && status >> kib) return kib / 1024;
+    status.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
 }
 
 double Percentile(const std::vector<double>& sorted, double p) {
@@ -198,6 +203,13 @@ void PrintText(const Arguments& arguments, const Measurement& m) {
   for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
 }
 
+/// "dnnl_Conv_12" and "dnnl_Conv_57" are two regions of one kind.
+std::string WithoutNumber(std::string name) {
+  const size_t last = name.find_last_not_of("0123456789");
+  if (last != std::string::npos && last + 1 < name.size() && name[last] == '_') name.resize(last);
+  return name;
+}
+
 /// Runs with profiling on and adds up the trace's node events by operator.
 void PrintProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
@@ -220,7 +232,7 @@ void PrintProfile(const Arguments& arguments) {
   for (const auto& event : events) {
     if (event.value("cat", "") != "Node") continue;
     const auto& args = event.at("args");
-    Row& row = rows[args.value("op_type", "?") + " (" + args.value("provider", "?") + ")"];
+    Row& row = rows[WithoutNumber(args.value("op_type", "?")) + " (" + args.value("provider", "?") + ")"];
     row.us += event.value("dur", 0.0);
     total += event.value("dur", 0.0);
     ++row.calls;
