@@ -1,6 +1,7 @@
 #include <atomic>
 
 #include "runtime/region.h"
+#include "runtime/spin_throttle.h"
 
 namespace tessera {
 namespace {
@@ -10,17 +11,21 @@ class OpenMpPool final : public SessionThreadPool {
   explicit OpenMpPool(int threads) : threads_(threads) {}
   int num_threads() const noexcept override { return threads_; }
   void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
-  void EndRun() noexcept override { runs_.fetch_sub(1, std::memory_order_relaxed); }
+  void EndRun() noexcept override {
+    runs_.fetch_sub(1, std::memory_order_relaxed);
+    SpinThrottle::RunEnded();
+  }
 
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
     const int64_t chunk = ChunkSize(total, cost_ns, threads_);
     const int64_t chunks = (total + chunk - 1) / chunk;
-    // libgomp keeps one team for each calling thread: many callers would multiply them.
+    // libgomp keeps one team for each calling thread: many callers would multiply them. Alone, it is always the whole team
+    // that starts: libgomp ends the threads that a smaller one leaves out, and the next loop would have to create them.
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
-    const int team = static_cast<int>(std::min<int64_t>(chunks, threads_ - others));
-    if (team <= 1) return RunChunksHere(total, chunk, body);
+    const int team = threads_ - others;
+    if (chunks <= 1 || team <= 1) return RunChunksHere(total, chunk, body);
     ChunkQueue queue;
     queue.Reset(total, chunk);
 #pragma omp parallel num_threads(team)

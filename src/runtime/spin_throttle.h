@@ -1,0 +1,17 @@
+#pragma once
+
+namespace tessera {
+
+/// Shortens libgomp's spinning while other processes want the cores.
+///
+/// By default a libgomp thread spins for milliseconds at every barrier. That is right on an idle machine; on a busy one
+/// the spinning threads take the time slices of the one they wait for, and a loop of microseconds takes many
+/// milliseconds. libgomp spins only shortly while it manages more threads than there are cores, so a sleeping team is kept
+/// for as long as runs are interrupted often.
+class SpinThrottle {
+ public:
+  /// Called after each run on a thread that had a team: looks at how often the kernel took the core away from it.
+  static void RunEnded() noexcept;
+};
+
+}  // namespace tessera
