@@ -67,14 +67,19 @@ def conv(rng):
 
 @recipe("ConvTranspose")
 def conv_transpose(rng):
-    rank = int(rng.integers(1, 3))
-    group = choice(rng, [1, 1, 2])
-    dims = [int(rng.integers(2, 8)) for _ in range(rank)]
-    kernel = [int(rng.integers(1, 4)) for _ in range(rank)]
-    strides = [int(rng.integers(1, 3)) for _ in range(rank)]
-    case = single("ConvTranspose", [values(rng, [2, group * 3, *dims], np.float32), values(rng, [group * 3, 2, *kernel], np.float32),
-                                    values(rng, (group * 2,), np.float32) if rng.random() < 0.5 else None],
-                  group=group, strides=strides, kernel_shape=kernel, output_padding=[int(rng.integers(0, s)) for s in strides])
+    rank = int(rng.integers(1, 4))
+    group = choice(rng, [1, 1, 2, 3])
+    channels, outputs = choice(rng, [1, 2, 3, 20]), choice(rng, [1, 2, 5, 33])
+    dims = [int(rng.integers(1, 8)) for _ in range(rank)]
+    dims[-1] = int(rng.integers(2, choice(rng, [8, 70])))
+    kernel = [int(rng.integers(1, 6 if rank < 3 else 4)) for _ in range(rank)]
+    strides = [int(rng.integers(1, 5 if rank < 3 else 3)) for _ in range(rank)]
+    dilations = [int(rng.integers(1, 3)) for _ in range(rank)]
+    pads = [int(rng.integers(0, 1 + min(2, (k - 1) * d // 2))) for k, d in zip(kernel * 2, dilations * 2)]
+    case = single("ConvTranspose", [values(rng, [2, group * channels, *dims], np.float32), values(rng, [group * channels, outputs, *kernel], np.float32),
+                                    values(rng, (group * outputs,), np.float32) if rng.random() < 0.5 else None],
+                  group=group, strides=strides, dilations=dilations, pads=pads, kernel_shape=kernel,
+                  output_padding=[int(rng.integers(0, s)) for s in strides], constants=(1, 2) if rng.random() < 0.6 else ())
     case.peer, case.opset, case.atol = "ort", 11, 1e-4
     return case
 

@@ -1,10 +1,13 @@
-// ConvTranspose (1, 11, 22): the gradient of convolution as an operator. One matrix product gives every kernel position's
-// contribution; they are then added up where they overlap.
+// ConvTranspose (1, 11, 22): the gradient of convolution as an operator. A matrix product gives every kernel position's
+// contributions for some output channels; they are then gathered while they are in the cache.
 
-#include "ops/nn/columns.h"
+#include <fmt/format.h>
+
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
+#include "ops/nn/window.h"
 #include "ops/ops.h"
+#include "simd/conv_transpose.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -60,62 +63,382 @@ Window FitTransposed(const TransposeAttributes& attributes, std::span<const int6
   return window;
 }
 
+/// Tables of which kernel and input positions meet in which output pixels.
+class TransposedTables {
+ public:
+  TransposedTables(KernelContext& context, const Window& window) : context_(context), window_(window), last_(window.rank() - 1) {
+    geometry_.output_width = window.input[last_];
+    geometry_.input_width = window.output[last_];
+    geometry_.stride = window.strides[last_];
+    geometry_.kernel_width = window.kernel[last_];
+    geometry_.phases = std::min(geometry_.stride, geometry_.output_width);
+    FindColumns();
+    FindMeetings();
+  }
+
+  const TransposedGeometry& geometry() const { return geometry_; }
+  int64_t output_rows() const { return output_rows_; }
+  /// Taps of one phase of a row that may meet, for one input channel.
+  int64_t most_taps() const { return std::max<int64_t>(most_meetings_ * most_columns_, 1); }
+
+ private:
+  void FindColumns() {
+    const int64_t stride = geometry_.stride;
+    const auto starts = context_.scratch<int64_t>(static_cast<size_t>(geometry_.phases + 1));
+    const auto columns = context_.scratch<TransposedColumn>(static_cast<size_t>(geometry_.kernel_width));
+    std::fill(starts.begin(), starts.end(), 0);
+    const auto shift_of = [&](int64_t k) {
+      const int64_t x = k * window_.dilations[last_] - window_.begin[last_];
+      return x >= 0 ? x / stride : -((stride - 1 - x) / stride);
+    };
+    const auto phase_of = [&](int64_t k) { return k * window_.dilations[last_] - window_.begin[last_] - shift_of(k) * stride; };
+    for (int64_t k = 0; k < geometry_.kernel_width; ++k) {
+      if (phase_of(k) < geometry_.phases) ++starts[static_cast<size_t>(phase_of(k) + 1)];
+    }
+    for (size_t i = 1; i < starts.size(); ++i) {
+      most_columns_ = std::max(most_columns_, starts[i]);
+      starts[i] += starts[i - 1];
+    }
+    for (int64_t k = geometry_.kernel_width; k-- > 0;) {
+      const int64_t phase = phase_of(k), shift = shift_of(k);
+      if (phase >= geometry_.phases) continue;
+      const int64_t pixels = (geometry_.output_width - phase + stride - 1) / stride;
+      const int64_t first = std::clamp<int64_t>(shift, 0, pixels);
+      columns[static_cast<size_t>(--starts[static_cast<size_t>(phase + 1)])] = {
+          k, shift, first, std::clamp<int64_t>(geometry_.input_width + shift, first, pixels)};
+    }
+    // Each start has moved down to where its phase begins.
+    for (size_t i = 0; i + 1 < starts.size(); ++i) starts[i] = starts[i + 1];
+    int64_t used = 0;
+    for (int64_t k = 0; k < geometry_.kernel_width; ++k) used += phase_of(k) < geometry_.phases ? 1 : 0;
+    starts.back() = used;
+    geometry_.phase_starts = starts.data();
+    geometry_.columns = columns.data();
+  }
+
+  /// The output row where a kernel row and an input row meet; -1 outside.
+  int64_t MeetingRow(const Shape& kernel, const Shape& input) const {
+    int64_t row = 0;
+    for (size_t i = 0; i < last_; ++i) {
+      const int64_t pixel = input[i] * window_.strides[i] + kernel[i] * window_.dilations[i] - window_.begin[i];
+      if (pixel < 0 || pixel >= window_.input[i]) return -1;
+      row = row * window_.input[i] + pixel;
+    }
+    return row;
+  }
+
+  void FindMeetings() {
+    for (size_t i = 0; i < last_; ++i) output_rows_ = CheckedMul(output_rows_, window_.input[i]);
+    const auto kernel_rows = window_.kernel.dims().first(last_), input_rows = window_.output.dims().first(last_);
+    const auto starts = context_.scratch<int64_t>(static_cast<size_t>(CheckedAdd(output_rows_, int64_t{1})));
+    std::fill(starts.begin(), starts.end(), 0);
+    const auto visit = [&](auto&& body) {
+      int64_t kernel_row = 0;
+      ForEachIndex(kernel_rows, [&](const Shape& kernel) {
+        int64_t input_row = 0;
+        ForEachIndex(input_rows, [&](const Shape& input) {
+          const int64_t row = MeetingRow(kernel, input);
+          if (row >= 0) body(row, TransposedMeeting{kernel_row, input_row});
+          ++input_row;
+        });
+        ++kernel_row;
+      });
+    };
+    int64_t count = 0;
+    visit([&](int64_t row, const TransposedMeeting&) {
+      most_meetings_ = std::max(most_meetings_, ++starts[static_cast<size_t>(row)]);
+      ++count;
+    });
+    const auto meetings = context_.scratch<TransposedMeeting>(static_cast<size_t>(count));
+    for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    visit([&](int64_t row, const TransposedMeeting& meeting) { meetings[static_cast<size_t>(--starts[static_cast<size_t>(row)])] = meeting; });
+    geometry_.row_starts = starts.data();
+    geometry_.meetings = meetings.data();
+  }
+
+  KernelContext& context_;
+  const Window& window_;
+  size_t last_;
+  TransposedGeometry geometry_{};
+  int64_t output_rows_ = 1;
+  int64_t most_meetings_ = 0;
+  int64_t most_columns_ = 0;
+};
+
+/// One transposed convolution's tensors and sizes.
+template <class C>
+struct TransposedProblem {
+  int64_t batch, groups, channels, outputs;  // channels and outputs of a group
+  int64_t kernel, columns, pixels;
+  const C* input;
+  const C* weights;  // [group, channel, output, kernel], or null with
+  const C* turned;   // [group, output, kernel, channel]
+  const C* bias;
+  C* out;
+
+  C bias_of(int64_t output) const { return bias == nullptr ? C{0} : bias[output]; }
+  const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
+
+  /// columns = W' X for `count` outputs of a group.
+  GemmArgs<C> Product(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
+    GemmArgs<C> args;
+    args.m = count * kernel;
+    args.n = columns;
+    args.k = channels;
+    if (turned != nullptr) {
+      args.a = turned + (group * outputs + first) * kernel * channels;
+      args.a_row = channels;
+    } else {
+      args.a = weights + (group * channels * outputs + first) * kernel;
+      args.a_row = 1;
+      args.a_k = outputs * kernel;
+    }
+    args.b = image(i, group);
+    args.b_k = columns;
+    args.c = to;
+    args.c_row = columns;
+    return args;
+  }
+};
+
+/// Runs parts [0, parts) of `items`: body(part, begin, end).
+template <class Body>
+void ForEachPart(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
+  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) body(part, items * part / parts, items * (part + 1) / parts);
+  });
+}
+
+inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
+  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
+}
+
+/// Scratch of one part that gathers rows.
+template <class C>
+class GatherScratch {
+ public:
+  GatherScratch(KernelContext& context, const TransposedTables& tables, int64_t channels, int64_t parts)
+      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())), taps_(CheckedMul(tables.most_taps(), channels)) {
+    rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
+    all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
+  }
+  void Give(int64_t part, TransposedPlane<C>& plane) const {
+    plane.buffer = rows_.data() + part * row_;
+    plane.taps = all_taps_.data() + part * taps_;
+  }
+
+ private:
+  int64_t row_;
+  int64_t taps_;
+  std::span<C> rows_;
+  std::span<TransposedTap<C>> all_taps_;
+};
+
+/// Few input channels in a group: the pixels are gathered from the input itself.
+template <class C>
+void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+  const int64_t planes = problem.batch * problem.groups * problem.outputs;
+  const int64_t rows = CheckedMul(planes, tables.output_rows());
+  const int64_t parts = PartsFor(context.threads(), rows);
+  const GatherScratch<C> scratch(context, tables, problem.channels, parts);
+  const double taps = static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(tables.output_rows());
+  ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t index = begin / tables.output_rows(), row = begin % tables.output_rows();
+      const int64_t count = std::min(tables.output_rows() - row, end - begin);
+      const int64_t i = index / (problem.groups * problem.outputs), output = index % (problem.groups * problem.outputs);
+      const int64_t group = output / problem.outputs;
+      TransposedPlane<C> plane{};
+      plane.columns = problem.image(i, group);
+      plane.channels = problem.channels;
+      plane.channel_step = problem.columns;
+      plane.kernel_step = 0;
+      if (problem.weights != nullptr) plane.weights = problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
+      plane.weight_step = problem.outputs * problem.kernel;
+      plane.bias = problem.bias_of(output);
+      plane.out = problem.out + index * problem.pixels;
+      scratch.Give(part, plane);
+      ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
+      begin += count;
+    }
+  });
+}
+
+template <class C>
+TransposedPlane<C> ColumnsPlane(const TransposedProblem<C>& problem, const C* columns, int64_t i, int64_t output) {
+  TransposedPlane<C> plane{};
+  plane.columns = columns;
+  plane.channels = 1;
+  plane.kernel_step = problem.columns;
+  plane.bias = problem.bias_of(output);
+  plane.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
+  return plane;
+}
+
+/// Few output channels for the threads: the product is split by columns too, and gathered afterwards.
+template <class C>
+void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+  const int64_t outputs = problem.groups * problem.outputs;
+  const auto buffer = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
+  const int64_t rows = CheckedMul(outputs, tables.output_rows());
+  const int64_t parts = PartsFor(context.threads(), rows);
+  const GatherScratch<C> scratch(context, tables, 1, parts);
+  const double taps = static_cast<double>(problem.kernel * problem.columns) / static_cast<double>(tables.output_rows());
+  for (int64_t i = 0; i < problem.batch; ++i) {
+    RunProducts<C>(context, problem.groups, [&](int64_t group) {
+      return problem.Product(i, group, 0, problem.outputs, buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
+    });
+    ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t output = begin / tables.output_rows(), row = begin % tables.output_rows();
+        const int64_t count = std::min(tables.output_rows() - row, end - begin);
+        auto plane = ColumnsPlane<C>(problem, buffer.data() + output * problem.kernel * problem.columns, i, output);
+        scratch.Give(part, plane);
+        ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
+        begin += count;
+      }
+    });
+  }
+}
+
+/// Some output channels at a time: product and gathering.
+template <class C>
+void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables, int64_t block) {
+  ThreadPool& threads = context.threads();
+  const int64_t blocks = (problem.outputs + block - 1) / block;
+  const int64_t items = problem.batch * problem.groups * blocks;
+  const int64_t parts = PartsFor(threads, items);
+  // With one column, the product reads the matrices where they are.
+  const bool packs = blocks > 1 && problem.columns > 1;
+  const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, problem.columns) : 0;
+  const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), problem.batch * problem.groups)));
+  for (int64_t i = 0; packs && i < problem.batch * problem.groups; ++i) {
+    PackGemmB<C>(threads, problem.channels, problem.columns, problem.image(0, i), problem.columns, 1, packed.data() + i * static_cast<int64_t>(panel));
+  }
+  const int64_t buffer_size = CheckedMul(CheckedMul(block, problem.kernel), problem.columns);
+  const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
+  const GatherScratch<C> scratch(context, tables, 1, parts);
+  const double cost = static_cast<double>(buffer_size) * (static_cast<double>(problem.channels) * 0.025 + 0.2);
+  ForEachPart(threads, items, parts, cost, [&](int64_t part, int64_t begin, int64_t end) {
+    C* buffer = buffers.data() + part * buffer_size;
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t matrix = item / blocks, first = item % blocks * block;
+      const int64_t i = matrix / problem.groups, group = matrix % problem.groups;
+      const int64_t count = std::min(block, problem.outputs - first);
+      GemmArgs<C> args = problem.Product(i, group, first, count, buffer);
+      if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
+      GemmSerial(args);
+      for (int64_t o = 0; o < count; ++o) {
+        auto plane = ColumnsPlane<C>(problem, buffer + o * problem.kernel * problem.columns, i, group * problem.outputs + first + o);
+        scratch.Give(part, plane);
+        ComputeTransposedRows<C>(tables.geometry(), plane, 0, tables.output_rows());
+      }
+    }
+  });
+}
+
+/// Output channels whose contributions fit the cache, enough of them for an efficient product.
+template <class C>
+int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
+  const int64_t least = (24 + problem.kernel - 1) / problem.kernel;
+  const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns, 1));
+  int64_t block = std::max(fits, least);
+  if (threads > 1) {
+    const int64_t all = problem.batch * problem.groups * problem.outputs;
+    block = std::min(block, std::max((12 + problem.kernel - 1) / problem.kernel, all / (3 * threads)));
+  }
+  block = std::clamp<int64_t>(block, 1, problem.outputs);
+  const int64_t blocks = (problem.outputs + block - 1) / block;
+  return (problem.outputs + blocks - 1) / blocks;
+}
+
 template <class T>
 class ConvTranspose final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit ConvTranspose(const KernelInfo& info) : attributes_(info) {}
+  explicit ConvTranspose(const KernelInfo& info) : attributes_(info) {
+    const Tensor* weights = info.constant_input(1);
+    if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3) return;
+    weights_shape_ = weights->shape();
+    if (weights_shape_[0] % attributes_.group != 0 || weights_shape_[0] / attributes_.group <= kFewChannels) return;
+    const auto made = info.SharedPrepack(*weights, fmt::format("conv_transpose.{}", attributes_.group),
+                                         [&]() -> std::shared_ptr<const void> { return Turn(info.threads(), *weights); });
+    turned_ = std::static_pointer_cast<const Tensor>(made);
+    info.ReleaseConstant(1);
+  }
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Tensor& weights = context.required_input(1);
+    const Tensor* weights = turned_ ? nullptr : &context.required_input(1);
+    const Shape& weights_shape = turned_ ? weights_shape_ : weights->shape();
     const Tensor* bias = context.input(2);
-    const Window window = CheckShapes(input.shape(), weights.shape(), bias);
-    const int64_t outputs = weights.shape()[1] * attributes_.group;
-    Shape shape{input.shape()[0], outputs};
+    const Window window = CheckShapes(input.shape(), weights_shape, bias);
+    const int64_t groups = attributes_.group;
+    Shape shape{input.shape()[0], weights_shape[1] * groups};
     for (int64_t dim : window.input) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
-    Run(context, window, input.shape(), outputs, ComputeView<T>(context, &input), ComputeView<T>(context, &weights),
-        ComputeView<T>(context, bias), result.data());
+    const TransposedProblem<C> problem{input.shape()[0],
+                                       groups,
+                                       input.shape()[1] / groups,
+                                       weights_shape[1],
+                                       window.kernel.num_elements(),
+                                       window.output.num_elements(),
+                                       window.input.num_elements(),
+                                       ComputeView<T>(context, &input),
+                                       ComputeView<T>(context, weights),
+                                       turned_ ? turned_->data<C>() : nullptr,
+                                       ComputeView<T>(context, bias),
+                                       result.data()};
+    Run(context, window, problem);
     result.Finish();
   }
 
  private:
-  void Run(KernelContext& context, const Window& window, const Shape& input, int64_t outputs, const C* x, const C* w,
-           const C* bias, C* y) const {
-    const int64_t groups = attributes_.group;
-    const int64_t channels = input[1] / groups;
-    const int64_t group_outputs = outputs / groups;
-    const int64_t kernel = window.kernel.num_elements();
-    const int64_t columns = window.output.num_elements();
-    const int64_t pixels = window.input.num_elements();
-    const auto buffer = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, kernel), columns)));
-    for (int64_t image = 0; image < input[0]; ++image) {
-      RunProducts<C>(context, groups, [&](int64_t g) {
-        GemmArgs<C> args;  // columns = W' X
-        args.m = group_outputs * kernel;
-        args.n = columns;
-        args.k = channels;
-        args.a = w + g * channels * args.m;
-        args.a_row = 1;
-        args.a_k = args.m;
-        args.b = x + (image * groups + g) * channels * columns;
-        args.b_k = columns;
-        args.c = buffer.data() + g * args.m * columns;
-        args.c_row = columns;
+  static constexpr int64_t kFewChannels = 2;
+
+  /// Weights with the input channels last.
+  std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
+    auto turned = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape());
+    const int64_t channels = weights.shape()[0] / attributes_.group;
+    const int64_t rows = weights.shape().SizeOfRange(1, weights.shape().rank());
+    const T* from = weights.data<T>();
+    C* to = turned->template mutable_data<C>();
+    threads.ParallelFor(attributes_.group * rows, static_cast<double>(channels) * 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* column = from + i / rows * channels * rows + i % rows;
+        for (int64_t c = 0; c < channels; ++c) to[i * channels + c] = static_cast<C>(column[c * rows]);
+      }
+    });
+    return turned;
+  }
+
+  static void Run(KernelContext& context, const Window& window, const TransposedProblem<C>& problem) {
+    bool pointwise = problem.kernel == 1;
+    for (size_t i = 0; i < window.rank(); ++i) pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
+    if (pointwise && problem.channels > 0) {
+      RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+        const int64_t group = i % problem.groups;
+        auto args = problem.Product(i / problem.groups, group, 0, problem.outputs, problem.out + i * problem.outputs * problem.columns);
+        args.epilogue.row_bias = problem.bias == nullptr ? nullptr : problem.bias + group * problem.outputs;
         return args;
       });
-      const double cost = static_cast<double>(pixels) * 0.2 + static_cast<double>(kernel * columns) * 0.5;
-      context.threads().ParallelFor(outputs, cost, [&](int64_t begin, int64_t end) {
-        for (int64_t o = begin; o < end; ++o) {
-          C* plane = y + (image * outputs + o) * pixels;
-          std::fill_n(plane, pixels, bias == nullptr ? C{0} : bias[o]);
-          AddColumns(window, buffer.data() + o * kernel * columns, plane, [](C& pixel, C value) { pixel += value; });
-        }
-      });
+      return;
+    }
+    const TransposedTables tables(context, window);
+    const int threads = context.threads().num_threads();
+    if (problem.channels <= kFewChannels || problem.columns == 0) {
+      GatherInput(context, problem, tables);
+      return;
+    }
+    const int64_t block = ChooseBlock(problem, threads);
+    const int64_t blocks = problem.batch * problem.groups * ((problem.outputs + block - 1) / block);
+    if (threads > 1 && blocks < 2 * threads) {
+      GatherAfterwards(context, problem, tables);
+    } else {
+      GatherBlocks(context, problem, tables, block);
     }
   }
 
@@ -134,6 +457,8 @@ class ConvTranspose final : public Kernel {
   }
 
   TransposeAttributes attributes_;
+  Shape weights_shape_;
+  std::shared_ptr<const Tensor> turned_;
 };
 
 }  // namespace
