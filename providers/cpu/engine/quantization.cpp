@@ -33,10 +33,11 @@ const float* ReadScales(KernelContext& context, const Tensor& scales) {
   return values.data();
 }
 
-const float* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count) {
-  const auto values = context.scratch<float>(static_cast<size_t>(scale_count));
+template <class V>
+const V* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count) {
+  const auto values = context.scratch<V>(static_cast<size_t>(scale_count));
   if (zeros == nullptr) {
-    std::fill(values.begin(), values.end(), 0.0f);
+    std::fill(values.begin(), values.end(), V{0});
     return values.data();
   }
   Require(zeros->type() == type, "zero point is tensor({}), expected tensor({})", ElementTypeName(zeros->type()),
@@ -44,9 +45,12 @@ const float* ReadZeroPoints(KernelContext& context, const Tensor* zeros, Element
   const int64_t count = zeros->num_elements();
   Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape().ToString(),
           scale_count);
-  ElementCast(type, ElementType::kFloat).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
+  ElementCast(type, ElementTypeOf<V>).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
   if (count < scale_count) std::fill(values.begin() + 1, values.end(), values[0]);
   return values.data();
 }
+
+template const float* ReadZeroPoints<float>(KernelContext&, const Tensor*, ElementType, int64_t);
+template const int32_t* ReadZeroPoints<int32_t>(KernelContext&, const Tensor*, ElementType, int64_t);
 
 }  // namespace tessera::cpu

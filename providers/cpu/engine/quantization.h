@@ -53,8 +53,9 @@ class QuantizationLayout {
 /// The scales as floats: the tensor's own elements, or converted into scratch memory.
 const float* ReadScales(KernelContext& context, const Tensor& scales);
 
-/// One zero point for each of `scale_count` scales as floats; zeros where `zeros` is null. A single one serves all scales.
-const float* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count);
+/// One zero point for each of `scale_count` scales; zeros where `zeros` is null. A single one serves all scales. V: float, int32_t.
+template <class V>
+const V* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count);
 
 /// Elements that are converted at a time.
 inline constexpr int64_t kQuantizedBlock = 1024;

@@ -15,6 +15,33 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 
+template <class T>
+void RepeatElementsTwice(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* x = static_cast<const T*>(elements);
+  T* y = static_cast<T*>(rows_of_pairs);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    for (int64_t r = 0; r < rows; ++r) hn::StoreInterleaved2(v, v, d, y + 2 * (r * n + i));
+  }
+  for (; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) y[2 * (r * n + i)] = y[2 * (r * n + i) + 1] = x[i];
+  }
+}
+
+RepeatTwice RepeatTwiceOf(size_t bytes) {
+  switch (bytes) {
+    case 1: return RepeatElementsTwice<uint8_t>;
+    case 2: return RepeatElementsTwice<uint16_t>;
+    case 4: return RepeatElementsTwice<uint32_t>;
+    case 8: return RepeatElementsTwice<uint64_t>;
+    default: return nullptr;
+  }
+}
+
 template <class F>
 void RowOfPairs(const F* HWY_RESTRICT row, const int32_t* HWY_RESTRICT first, const F* HWY_RESTRICT weights, int64_t n,
                 F* HWY_RESTRICT out) {
@@ -208,6 +235,9 @@ namespace tessera::cpu {
 
 HWY_EXPORT(ResampleF32);
 HWY_EXPORT(ResampleF64);
+HWY_EXPORT(RepeatTwiceOf);
+RepeatTwice FindRepeatTwice(size_t bytes) { return HWY_DYNAMIC_DISPATCH(RepeatTwiceOf)(bytes); }
+
 template <>
 const ResampleKernels<float>& GetResampleKernels<float>() {
   return HWY_DYNAMIC_DISPATCH(ResampleF32)();

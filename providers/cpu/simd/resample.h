@@ -2,6 +2,7 @@
 
 // Inner loops of linear and cubic resampling.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "tessera/numeric.h"
@@ -25,6 +26,11 @@ struct ResampleKernels {
 /// F is float or double.
 template <class F>
 const ResampleKernels<F>& GetResampleKernels();
+
+/// Writes each of `n` elements twice, to the same place of each of `rows` rows that lie 2 * n elements apart.
+using RepeatTwice = void (*)(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows);
+/// `bytes`: of an element; null unless 1, 2, 4 or 8.
+RepeatTwice FindRepeatTwice(size_t bytes);
 
 /// F is float for bool and types of up to 16 bits, double for 32- and 64-bit integers.
 template <class F, class T>

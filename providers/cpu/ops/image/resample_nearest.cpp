@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/image/resample.h"
+#include "simd/resample.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -30,12 +31,7 @@ template <class T>
 void GatherElements(const RowGather& row, const void* source, void* target) {
   const T* __restrict in = static_cast<const T*>(source);
   T* __restrict out = static_cast<T*>(target);
-  if (row.repeat == 2) {
-    for (int64_t i = 0; i < row.count / 2; ++i) {
-      out[2 * i] = in[i];
-      out[2 * i + 1] = in[i];
-    }
-  } else if (row.repeat > 2) {
+  if (row.repeat > 1) {
     for (int64_t i = 0; i < row.count / row.repeat; ++i) {
       for (int r = 0; r < row.repeat; ++r) *out++ = in[i];
     }
@@ -221,26 +217,32 @@ void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Ten
   const size_t out_bytes = static_cast<size_t>(row.count) * row.block;
   const auto* in = static_cast<const unsigned char*>(input.raw());
   auto* out = static_cast<unsigned char*>(output.mutable_raw());
+  const RepeatTwice twice = row.repeat == 2 && row.outside == nullptr ? FindRepeatTwice(row.block) : nullptr;
   const double cost = static_cast<double>(row.count) * (0.4 + static_cast<double>(row.block) * 0.05);
   context.threads().ParallelFor(layout.rows, cost, [&](int64_t begin, int64_t end) {
-    int64_t previous = -1;
     SourceRows sources(layout.outer, begin);
-    for (int64_t r = begin; r < end; ++r) {
+    int64_t source = sources.Next(), next = -1, rows = 0;
+    for (int64_t r = begin; r < end; r += rows, source = next) {
+      // Rows of the same source are made once.
+      for (rows = 1; r + rows < end && (next = sources.Next()) == source; ++rows) {
+      }
       unsigned char* target = out + static_cast<size_t>(r) * out_bytes;
-      const int64_t source = sources.Next();
       if (source < 0) {
-        FillBlocks(target, out_bytes, fill, element);
-      } else if (source == previous) {
-        std::memcpy(target, target - out_bytes, out_bytes);
-      } else {
-        GatherRow(row, in + static_cast<size_t>(source) * in_bytes, target);
-        if (row.outside != nullptr) {
-          for (int64_t o = 0; o < row.count; ++o) {
-            if (row.outside[o]) FillBlocks(target + static_cast<size_t>(o) * row.block, row.block, fill, element);
-          }
+        FillBlocks(target, static_cast<size_t>(rows) * out_bytes, fill, element);
+        continue;
+      }
+      const unsigned char* from = in + static_cast<size_t>(source) * in_bytes;
+      if (twice != nullptr) {
+        twice(from, layout.row_in, target, rows);
+        continue;
+      }
+      GatherRow(row, from, target);
+      if (row.outside != nullptr) {
+        for (int64_t o = 0; o < row.count; ++o) {
+          if (row.outside[o]) FillBlocks(target + static_cast<size_t>(o) * row.block, row.block, fill, element);
         }
       }
-      previous = source;
+      for (int64_t copy = 1; copy < rows; ++copy) std::memcpy(target + static_cast<size_t>(copy) * out_bytes, target, out_bytes);
     }
   });
 }

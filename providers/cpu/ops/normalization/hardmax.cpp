@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/arg_extreme.h"
+#include "engine/axis.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -12,17 +13,14 @@ namespace {
 template <class T>
 class Hardmax final : public Kernel {
  public:
-  explicit Hardmax(const KernelInfo& info)
-      : flatten_(info.since_version() < 13), axis_(info.attribute<int64_t>("axis", flatten_ ? 1 : -1)) {}
+  explicit Hardmax(const KernelInfo& info) : axis_(info) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     Tensor* out = context.output(0, shape);
     if (out == nullptr || out->num_elements() == 0) return;
-    const size_t axis = NormalizeAxis(axis_, shape.rank());
-    const AxisView view = flatten_ ? AxisView(shape.SizeOfRange(0, axis), shape.SizeOfRange(axis, shape.rank()), 1)
-                                   : AxisView(shape, axis);
+    const AxisView view = axis_.View(shape);
     const auto index = context.scratch<int64_t>(static_cast<size_t>(view.outer * view.inner));
     ArgExtreme<T>(context, view, input.data<T>(), false, false, index.data());
     T* y = out->mutable_data<T>();
@@ -35,8 +33,7 @@ class Hardmax final : public Kernel {
   }
 
  private:
-  bool flatten_;
-  int64_t axis_;
+  const SoftmaxAxis axis_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Softmax, LogSoftmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
 
+#include "engine/axis.h"
 #include "engine/softmax.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -10,23 +11,19 @@ namespace {
 template <class T, bool kLog>
 class SoftmaxKernel final : public Kernel {
  public:
-  explicit SoftmaxKernel(const KernelInfo& info)
-      : flatten_(info.since_version() < 13), axis_(info.attribute<int64_t>("axis", flatten_ ? 1 : -1)) {}
+  explicit SoftmaxKernel(const KernelInfo& info) : axis_(info) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     Tensor* out = context.output(0, shape);
     if (out == nullptr || out->num_elements() == 0) return;
-    const size_t axis = NormalizeAxis(axis_, shape.rank());
-    const AxisView view = flatten_ ? AxisView(shape.SizeOfRange(0, axis), shape.SizeOfRange(axis, shape.rank()), 1)
-                                   : AxisView(shape, axis);
+    const AxisView view = axis_.View(shape);
     SoftmaxAlong<T>(context, view, input.data<T>(), out->mutable_data<T>(), kLog);
   }
 
  private:
-  bool flatten_;
-  int64_t axis_;
+  const SoftmaxAxis axis_;
 };
 
 template <class T>

@@ -50,9 +50,9 @@ class DequantizeLinear final : public Kernel {
     if (y == nullptr) return;
     Job job{layout, x.raw(), y->mutable_raw(), ReadScales(context, scale), nullptr, nullptr};
     if (x.type() == ElementType::kInt32) {
-      job.int_zeros = ReadIntZeros(context, zero, scale.num_elements());
+      job.int_zeros = ReadZeroPoints<int32_t>(context, zero, x.type(), scale.num_elements());
     } else {
-      job.zeros = ReadZeroPoints(context, zero, x.type(), scale.num_elements());
+      job.zeros = ReadZeroPoints<float>(context, zero, x.type(), scale.num_elements());
     }
     const bool direct = loop_ != nullptr || x.type() == ElementType::kInt32;
     if (direct && output_type_ == ElementType::kFloat) {
@@ -73,18 +73,6 @@ class DequantizeLinear final : public Kernel {
     const float* zeros;
     const int32_t* int_zeros;
   };
-
-  static const int32_t* ReadIntZeros(KernelContext& context, const Tensor* zeros, int64_t count) {
-    const auto values = context.scratch<int32_t>(static_cast<size_t>(count));
-    std::fill(values.begin(), values.end(), 0);
-    if (zeros == nullptr) return values.data();
-    Require(zeros->type() == ElementType::kInt32 && (zeros->num_elements() == count || zeros->num_elements() == 1),
-            "zero point is tensor({}) of shape {}, expected tensor(int32) for {} scales", ElementTypeName(zeros->type()),
-            zeros->shape().ToString(), count);
-    if (zeros->num_elements() == count) return zeros->data<int32_t>();
-    std::fill(values.begin(), values.end(), *zeros->data<int32_t>());
-    return values.data();
-  }
 
   /// At most kQuantizedBlock elements unless nothing but the loop is needed.
   void DequantizeBlock(const Job& job, int64_t begin, int64_t end) const {

@@ -78,7 +78,7 @@ class QuantizeLinear final : public Kernel {
     const QuantizationLayout layout(x.shape(), scale.shape(), axis_, block_size_);
     Tensor* y = context.output(0, output_type_, x.shape());
     if (y == nullptr) return;
-    const float* zeros = ReadZeroPoints(context, zero, output_type_, scale.num_elements());
+    const float* zeros = ReadZeroPoints<float>(context, zero, output_type_, scale.num_elements());
     Job job{layout, x.raw(), y->mutable_raw(), nullptr, nullptr, zeros, zero != nullptr};
     if (wide_ == ElementType::kDouble) {
       const auto values = context.scratch<double>(static_cast<size_t>(scale.num_elements()));
