@@ -181,7 +181,7 @@ void ConvolveBand(const BandLayout& layout, const float* band, const float* weig
 }
 
 template <int K, int S>
-void PkLanes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
   const D d;
   constexpr int64_t kBand = kBandBytes / int64_t{sizeof(float)};
   HWY_ALIGN float padded[kBand + 2 * kLanes];
@@ -236,14 +236,14 @@ bool Suits(const DepthwiseShape& shape) {
 
 void Convolve(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
   const bool one = shape.stride == 1;
-  if (shape.kernel == 3) return one ? PkLanes<3, 1>(shape, tensors, begin, end) : PkLanes<3, 2>(shape, tensors, begin, end);
-  return one ? PkLanes<5, 1>(shape, tensors, begin, end) : PkLanes<5, 2>(shape, tensors, begin, end);
+  if (shape.kernel == 3) return one ? Planes<3, 1>(shape, tensors, begin, end) : Planes<3, 2>(shape, tensors, begin, end);
+  return one ? Planes<5, 1>(shape, tensors, begin, end) : Planes<5, 2>(shape, tensors, begin, end);
 }
 
 }  // namespace
 
 bool SuitsImage(const DepthwiseShape& shape) { return Suits(shape); }
-void ConvolvePkLanes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
+void ConvolvePlanes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
   Convolve(shape, tensors, begin, end);
 }
 
@@ -254,11 +254,11 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 
 HWY_EXPORT(SuitsImage);
-HWY_EXPORT(ConvolvePkLanes);
+HWY_EXPORT(ConvolvePlanes);
 
 bool SuitsDepthwise(const DepthwiseShape& shape) { return HWY_DYNAMIC_DISPATCH(SuitsImage)(shape); }
 void ConvolveDepthwise(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ConvolvePkLanes)(shape, tensors, begin, end);
+  HWY_DYNAMIC_DISPATCH(ConvolvePlanes)(shape, tensors, begin, end);
 }
 
 }  // namespace tessera::cpu

@@ -2,6 +2,8 @@
 // which define GEMM_T
 // (the element type) and GEMM_KERNELS (the name of the table).
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -30,6 +32,8 @@ constexpr int kWidth = 2 * kLanes;                        // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register tile
 constexpr int64_t kDepth = sizeof(T) == 4 ? 320 : 160;    // rows of B per visit: a panel of it stays in L1
 constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, 160 KiB of L2
+constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
+constexpr int64_t kCopiedRows = 96;                       // of A at a time, where it must be copied: 120 KiB
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
 
 /// One register tile's way to C.
@@ -45,29 +49,45 @@ struct TileOut {
   const T* residual;
 };
 
-template <int R, int N>
-HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
-  const V alpha = hn::Set(d, out.alpha);
+/// f(v, r, j) replaces each vector of a tile. One loop a step of the epilogue: a tile of twelve vectors then asks six
+/// questions and not seventy.
+template <int R, int N, class F>
+HWY_INLINE void ForTile(V (&acc)[R][N], F&& f) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) {
-      T* c = out.c + r * out.c_row + j * kLanes;
-      V v = out.add ? hn::MulAdd(acc[r][j], alpha, hn::LoadU(d, c)) : hn::Mul(acc[r][j], alpha);
-      if (out.last) {
-        if (out.row_bias != nullptr) v = hn::Add(v, hn::Set(d, out.row_bias[r]));
-        if (out.col_bias != nullptr) v = hn::Add(v, hn::LoadU(d, out.col_bias + j * kLanes));
-        if (out.residual != nullptr) v = hn::Add(v, hn::LoadU(d, out.residual + r * out.c_row + j * kLanes));
-        if (out.epilogue->activation != GemmActivation::kNone) v = Activate(d, v, *out.epilogue);
-      }
-      hn::StoreU(v, d, c);
-    }
+    for (int j = 0; j < N; ++j) acc[r][j] = f(acc[r][j], r, j);
   }
 }
 
-/// R rows by N vectors of columns; `a` rows are a_row apart and contiguous in k, `b` rows are b_k apart.
 template <int R, int N>
-void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, const TileOut& out) {
+HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
+  const auto at = [&](const T* base, int r, int j) { return hn::LoadU(d, base + r * out.c_row + j * kLanes); };
+  if (out.alpha != T{1}) {
+    const V alpha = hn::Set(d, out.alpha);
+    ForTile(acc, [&](V v, int, int) { return hn::Mul(v, alpha); });
+  }
+  if (out.add) ForTile(acc, [&](V v, int r, int j) { return hn::Add(v, at(out.c, r, j)); });
+  if (out.last) {
+    if (out.row_bias != nullptr) ForTile(acc, [&](V v, int r, int) { return hn::Add(v, hn::Set(d, out.row_bias[r])); });
+    if (out.col_bias != nullptr) {
+      ForTile(acc, [&](V v, int, int j) { return hn::Add(v, hn::LoadU(d, out.col_bias + j * kLanes)); });
+    }
+    if (out.residual != nullptr) ForTile(acc, [&](V v, int r, int j) { return hn::Add(v, at(out.residual, r, j)); });
+    if (out.epilogue->activation != GemmActivation::kNone) {
+      ForTile(acc, [&](V v, int, int) { return Activate(d, v, *out.epilogue); });
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::StoreU(acc[r][j], d, out.c + r * out.c_row + j * kLanes);
+  }
+}
+
+/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart.
+template <int R, int N>
+void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, int64_t k, const TileOut& out) {
   const D d;
   // Few rows leave too few chains of additions to hide their latency: walk several k at once.
   constexpr int kUnroll = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
@@ -79,6 +99,8 @@ void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, 
   }
   int64_t p = 0;
   if constexpr (kUnroll == 1) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) hwy::Prefetch(out.c + r * out.c_row);
 #pragma GCC unroll 2
     for (; p < k; ++p) {
       V bv[N];
@@ -90,7 +112,7 @@ void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, 
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) acc[r][j] = hn::MulAdd(av, bv[j], acc[r][j]);
       }
-      ++a;
+      a += a_k;
       b += b_k;
     }
   } else {
@@ -111,12 +133,12 @@ void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, 
         for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d, b + u * b_k + j * kLanes);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
-          const V av = hn::Set(d, a[r * a_row + u]);
+          const V av = hn::Set(d, a[r * a_row + u * a_k]);
 #pragma GCC unroll 2
           for (int j = 0; j < N; ++j) part[u][r][j] = hn::MulAdd(av, bv[j], part[u][r][j]);
         }
       }
-      a += kUnroll;
+      a += kUnroll * a_k;
       b += kUnroll * b_k;
     }
     for (; p < k; ++p) {
@@ -126,7 +148,7 @@ void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, 
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) part[0][r][j] = hn::MulAdd(av, hn::LoadU(d, b + j * kLanes), part[0][r][j]);
       }
-      ++a;
+      a += a_k;
       b += b_k;
     }
 #pragma GCC unroll 4
@@ -141,7 +163,7 @@ void MicroKernel(const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, 
   StoreTile<R, N>(d, acc, out);
 }
 
-using MicroKernelFn = void (*)(const T*, int64_t, const T*, int64_t, int64_t, const TileOut&);
+using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const T*, int64_t, int64_t, const TileOut&);
 
 template <int N, size_t... R>
 constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
@@ -154,9 +176,17 @@ MicroKernelFn KernelFor(int64_t rows, int64_t width) {
   return width <= kLanes ? KernelForRows<1>(kSequence, rows) : KernelForRows<2>(kSequence, rows);
 }
 
+/// Where rows of A lie.
+struct Rows {
+  const T* a;
+  int64_t row;   // from row to row of a tile
+  int64_t k;     // from one step in k to the next
+  int64_t tile;  // from tile to tile, a row
+};
+
 /// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer.
-void EdgeTile(MicroKernelFn kernel, const T* a, int64_t a_row, const T* b, int64_t b_k, int64_t k, int64_t rows,
-              int64_t width, const TileOut& out) {
+void EdgeTile(MicroKernelFn kernel, const Rows& a, const T* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
+              const TileOut& out) {
   HWY_ALIGN T buffer[kRows * kWidth] = {};
   HWY_ALIGN T residual[kRows * kWidth] = {};
   HWY_ALIGN T col_bias[kWidth] = {};
@@ -173,8 +203,43 @@ void EdgeTile(MicroKernelFn kernel, const T* a, int64_t a_row, const T* b, int64
     std::memcpy(col_bias, out.col_bias, bytes);
     inner.col_bias = col_bias;
   }
-  kernel(a, a_row, b, b_k, k, inner);
+  kernel(a.a, a.row, a.k, b, b_k, k, inner);
   for (int64_t r = 0; r < rows; ++r) std::memcpy(out.c + r * out.c_row, buffer + r * kWidth, bytes);
+}
+
+/// Four rows of four columns.
+template <class E>  // a template so that the branch on its size is discarded
+HWY_INLINE void StoreTransposed4(const E* buffer, E* c, int64_t c_col) {
+  if constexpr (sizeof(E) == 4) {
+    const hn::FixedTag<E, 4> d4;
+    const hn::Repartition<double, decltype(d4)> d2;
+    const auto r0 = hn::LoadU(d4, buffer), r1 = hn::LoadU(d4, buffer + kBufferedColumns);
+    const auto r2 = hn::LoadU(d4, buffer + 2 * kBufferedColumns), r3 = hn::LoadU(d4, buffer + 3 * kBufferedColumns);
+    const auto q0 = hn::BitCast(d2, hn::InterleaveLower(d4, r0, r1)), q1 = hn::BitCast(d2, hn::InterleaveLower(d4, r2, r3));
+    const auto q2 = hn::BitCast(d2, hn::InterleaveUpper(d4, r0, r1)), q3 = hn::BitCast(d2, hn::InterleaveUpper(d4, r2, r3));
+    hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q0, q1)), d4, c);
+    hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q0, q1)), d4, c + c_col);
+    hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q2, q3)), d4, c + 2 * c_col);
+    hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q2, q3)), d4, c + 3 * c_col);
+  } else {
+    for (int64_t j = 0; j < 4; ++j) {
+      for (int64_t r = 0; r < 4; ++r) c[j * c_col + r] = buffer[r * kBufferedColumns + j];
+    }
+  }
+}
+
+/// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are neighbours.
+void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64_t c_col) {
+  int64_t j = 0;
+  for (; rows >= 4 && j + 4 <= columns; j += 4) {
+    for (int64_t r = 0; r < rows; r += 4) {
+      const int64_t first = std::min(r, rows - 4);
+      StoreTransposed4(buffer + first * kBufferedColumns + j, c + j * c_col + first, c_col);
+    }
+  }
+  for (; j < columns; ++j) {
+    for (int64_t r = 0; r < rows; ++r) c[j * c_col + r] = buffer[r * kBufferedColumns + j];
+  }
 }
 
 /// Columns contiguous in k (B was transposed): 4x4 blocks through registers.
@@ -253,7 +318,7 @@ HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_
   }
 }
 
-void MultiplyBlock(const GemmArgs<T>& args, const T* a, int64_t a_row, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels& panels, int64_t k0, int64_t kc) {
   TileOut out;
   out.c_row = args.c_row;
@@ -272,27 +337,81 @@ void MultiplyBlock(const GemmArgs<T>& args, const T* a, int64_t a_row, int64_t m
       out.col_bias = args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + n;
       out.residual = args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + m * args.c_row + n;
       const MicroKernelFn kernel = KernelFor(rows, width);
-      const T* a_tile = a + (m - m0) * a_row;
+      const Rows tile{a.a + (m - m0) * a.tile, a.row, a.k, a.tile};
       if (edge) {
-        EdgeTile(kernel, a_tile, a_row, b, panels.b_k, kc, rows, width, out);
+        EdgeTile(kernel, tile, b, panels.b_k, kc, rows, width, out);
       } else {
-        kernel(a_tile, a_row, b, panels.b_k, kc, out);
+        kernel(tile.a, tile.row, tile.k, b, panels.b_k, kc, out);
       }
     }
   }
 }
 
+/// Rows of A that are neighbours in memory: each tile's are copied together, k after k.
+HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
+  const D d;
+  const T* end = args.a + args.m + (args.k - 1) * args.a_k;
+  for (int64_t m = m0; m < m1; m += kRows, out += kRows * kc) {
+    const int64_t rows = std::min<int64_t>(kRows, m1 - m);
+    const T* from = args.a + m + k0 * args.a_k;
+    T* to = out;
+    for (int64_t p = 0; p < kc; ++p, from += args.a_k, to += kRows) {
+      if (end - from >= kRows + kLanes) {  // what reaches past the rows is overwritten by the next
+        for (int64_t r = 0; r < kRows; r += kLanes) hn::StoreU(hn::LoadU(d, from + r), d, to + r);
+      } else {
+        std::copy_n(from, rows, to);
+      }
+    }
+  }
+}
+
+/// Copies of A's rows in the order that a tile reads them. `rows` holds kCopiedRows of kDepth.
+Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
+  if (args.a_row == 1) {
+    PackTiles(args, m0, m1, k0, kc, rows);
+    return {rows, 1, kRows, kc};
+  }
+  CopyRows(args, m0, m1, k0, kc, rows);
+  return {rows, kc, 1, kc};
+}
+
 void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels& panels,
                      int64_t k0, int64_t kc) {
-  HWY_ALIGN T rows[kRowBlock / 2 * kDepth];
-  for (int64_t m = m0; m < m1; m += kRowBlock / 2) {
-    const int64_t end = std::min(m1, m + kRowBlock / 2);
-    CopyRows(args, m, end, k0, kc, rows);
-    MultiplyBlock(args, rows, kc, m, end, n0, n1, panels, k0, kc);
+  HWY_ALIGN T rows[kCopiedRows * kDepth + kLanes];
+  for (int64_t m = m0; m < m1; m += kCopiedRows) {
+    const int64_t end = std::min(m1, m + kCopiedRows);
+    MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n0, n1, panels, k0, kc);
+  }
+}
+
+/// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
+void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  HWY_ALIGN T rows[kCopiedRows * kDepth + kLanes];
+  HWY_ALIGN T buffer[kCopiedRows * kBufferedColumns];
+  const int64_t depth = DepthStep(args.k);
+  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
+  for (int64_t m = m0; m < m1; m += kCopiedRows) {
+    const int64_t m_end = std::min(m1, m + kCopiedRows);
+    for (int64_t n = n0; n < n1; n += kBufferedColumns) {
+      const int64_t n_end = std::min(n1, n + kBufferedColumns);
+      GemmArgs<T> block = args;
+      block.c = buffer;
+      block.c_row = kBufferedColumns;
+      if (args.epilogue.row_bias != nullptr) block.epilogue.row_bias += m;
+      if (args.epilogue.col_bias != nullptr) block.epilogue.col_bias += n;
+      for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
+        const int64_t kc = std::min(depth, args.k - k0);
+        const Rows a = CopyTiles(args, m, m_end, k0, kc, rows);
+        MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth},
+                      k0, kc);
+      }
+      StoreTransposed(buffer, m_end - m, n_end - n, args.c + m + n * args.c_col, args.c_col);
+    }
   }
 }
 
 void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
   HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool packed = args.packed_b != nullptr;
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
@@ -310,8 +429,8 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
           return;
         }
         for (int64_t m = m0; m < m1; m += kRowBlock) {
-          MultiplyBlock(args, args.a + m * args.a_row + k0, args.a_row, m, std::min(m1, m + kRowBlock), from, to, panels, k0,
-                        kc);
+          MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock), from,
+                        to, panels, k0, kc);
         }
       };
       if (packed) {

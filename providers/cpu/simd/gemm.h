@@ -55,6 +55,7 @@ struct GemmArgs {
   int64_t b_col = 1;
   T* c = nullptr;
   int64_t c_row = 0;
+  int64_t c_col = 1;  // other than 1: c_row must be 1 and B packed; neither `accumulate` nor a residual
   T alpha = 1;
   bool accumulate = false;  // add to what C holds
   GemmEpilogue<T> epilogue;

@@ -5,6 +5,7 @@
 
 #include "ops/nn/conv_input.h"
 #include "ops/nn/float_view.h"
+#include "ops/nn/packed_weights.h"
 #include "ops/nn/products.h"
 #include "ops/nn/winograd_conv.h"
 #include "ops/ops.h"
@@ -87,6 +88,64 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
     args.b_k = problem.pixels;
     return args;
   });
+}
+
+/// Weights [outputs, channels * kernel positions] packed as the right-hand matrix: the output's channels are a tile's columns and
+/// its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel positions, pixels].
+template <class C>
+GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* packed, const C* columns, int64_t image) {
+  GemmArgs<C> args;
+  args.m = problem.pixels;
+  args.n = problem.outputs;
+  args.k = problem.channels * problem.kernel_size;
+  args.a = columns;
+  args.a_row = 1;
+  args.a_k = problem.pixels;
+  args.packed_b = packed;
+  args.c = problem.out + image * problem.outputs * problem.pixels;
+  args.c_row = 1;
+  args.c_col = problem.pixels;
+  args.epilogue = problem.epilogue;
+  args.epilogue.col_bias = problem.bias;
+  return args;
+}
+
+template <class C>
+void PointwiseWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const C* packed) {
+  RunProducts<C>(context, problem.batch, [&](int64_t i) {
+    return ProductWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
+  });
+}
+
+template <class C>
+void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input, const C* packed) {
+  const int64_t column_rows = CheckedMul(problem.channels, problem.kernel_size);
+  const auto columns = context.scratch<C>(static_cast<size_t>(CheckedMul(column_rows, problem.pixels)));
+  // Vectors read past a channel: the slack after each keeps them out of what another thread writes.
+  const int64_t padded_size = CheckedAdd(input.channel_size(), kSlack);
+  const auto laid_out = context.scratch<C>(static_cast<size_t>(input.in_place() ? 0 : CheckedMul(problem.channels, padded_size)));
+  const auto segments = context.scratch<ConvSegment>(input.row_offsets().size());
+  for (size_t row = 0; row < segments.size(); ++row) {
+    segments[row] = {input.row_offsets()[row], static_cast<int64_t>(row) * input.output_width(), input.output_width()};
+  }
+  const int64_t channel_columns = problem.kernel_size * problem.pixels;
+  for (int64_t image = 0; image < problem.batch; ++image) {
+    const double cost = 20 + static_cast<double>(input.channel_size() + channel_columns) * 0.15;
+    context.threads().ParallelFor(problem.channels, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const C* channel = problem.input + (image * problem.channels + c) * problem.plane;
+        if (!input.in_place()) {
+          C* padded = laid_out.data() + c * padded_size;
+          input.LayOut<C>(channel, padded);
+          std::fill_n(padded + input.channel_size(), kSlack, C{0});
+          channel = padded;
+        }
+        CopyConvPanel<C>(channel, input.kernel_offsets().data(), problem.kernel_size, segments, problem.pixels,
+                         input.in_place(), columns.data() + c * channel_columns);
+      }
+    });
+    RunProducts<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
+  }
 }
 
 /// One input channel per group, a small square kernel over an image; false for others.
@@ -193,13 +252,15 @@ class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-    if (std::is_same_v<T, float> && group_ == 1) winograd_.emplace(info, 1, attributes_);
+    if (group_ != 1) return;
+    if constexpr (std::is_same_v<T, float>) winograd_.emplace(info, 1, attributes_);
+    if (!winograd_ || winograd_->released_weights() == nullptr) PackWeights(info);
   }
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Shape* released = winograd_ ? winograd_->released_weights() : nullptr;
+    const Shape* released = packed_ ? &packed_shape_ : winograd_ ? winograd_->released_weights() : nullptr;
     const Tensor* weights = released != nullptr ? nullptr : &context.required_input(1);
     const Shape& weights_shape = released != nullptr ? *released : weights->shape();
     const Tensor* bias = context.input(2);
@@ -232,13 +293,32 @@ class Conv final : public Kernel {
   }
 
  private:
+  /// For images known to be small.
+  void PackWeights(const KernelInfo& info) {
+    constexpr int64_t kMostPixels = 256;
+    constexpr int64_t kFewestOutputs = 16;
+    const Tensor* weights = info.constant_input(1);
+    const auto& symbolic = info.input_info(0).shape;
+    const std::optional<Shape> data = symbolic ? ToShape(*symbolic) : std::nullopt;
+    if (weights == nullptr || !data || data->rank() < 3 || weights->shape().rank() != data->rank()) return;
+    packed_shape_ = weights->shape();
+    const Window window = attributes_.Fit(data->dims().subspan(2), packed_shape_.dims().subspan(2));
+    if (window.output.num_elements() > kMostPixels || packed_shape_[0] < kFewestOutputs) return;
+    packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
+  }
+
   template <class C>
-  static void Run(KernelContext& context, const Window& window, const ConvProblem<C>& problem) {
+  void Run(KernelContext& context, const Window& window, const ConvProblem<C>& problem) const {
     bool pointwise = problem.kernel_size == 1;
     for (size_t i = 0; i < window.rank(); ++i) {
       pointwise = pointwise && window.strides[i] == 1 && window.begin[i] == 0 && window.end[i] == 0;
     }
     const bool depthwise = problem.channels == problem.groups && problem.groups > 1 && problem.kernel_size > 1;
+    if (packed_) {
+      const C* packed = packed_->data<C>();
+      if (pointwise) return PointwiseWithPackedWeights(context, problem, packed);
+      return GeneralWithPackedWeights(context, problem, ConvInput(context, window), packed);
+    }
     if (pointwise) {
       Pointwise(context, problem);
     } else if (!depthwise || !DepthwiseImage(context, problem, window)) {
@@ -264,6 +344,8 @@ class Conv final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   std::optional<WinogradConv> winograd_;
+  Shape packed_shape_;
+  std::shared_ptr<const Tensor> packed_;
 };
 
 }  // namespace
