@@ -75,7 +75,7 @@ class Measurer:
 
     def command(self, runtime, threads, seconds):
         common = [self.model, "--inputs", self.work, "--seconds", str(seconds), "--threads", str(threads),
-                  "--callers", str(self.arguments.callers)]
+                  "--callers", str(self.arguments.callers), "--warmup", str(self.arguments.warmup)]
         if runtime in NAMES:
             return [sys.executable, HERE / "peers.py", runtime, *common]
         return [self.arguments.build / "bin/tessera_perf", *common, "-e", runtime, "--json"]
@@ -112,13 +112,13 @@ class Measurer:
         return found
 
 
-def speed(measurement, throughput):
-    """Runs a second: of all callers together, or one over the median latency."""
-    return measurement["runs_per_second"] if throughput else 1e3 / measurement["latency_ms"]["median"]
+def speed(measurement, arguments):
+    """Runs a second: of all callers together, or one over the latency that counts."""
+    return measurement["runs_per_second"] if arguments.throughput else 1e3 / measurement["latency_ms"][arguments.statistic]
 
 
-def ratio(ours, theirs, throughput):
-    return statistics.median(speed(a, throughput) / speed(b, throughput) for a, b in zip(ours, theirs))
+def ratio(ours, theirs, arguments):
+    return statistics.median(speed(a, arguments) / speed(b, arguments) for a, b in zip(ours, theirs))
 
 
 def cell(measurements, pick, form="{:.2f}"):
@@ -128,11 +128,11 @@ def cell(measurements, pick, form="{:.2f}"):
 def row(name, provider, found, errors, arguments):
     """A table's row for one provider, and its ratios by peer."""
     runtimes = [provider, *arguments.peers]
-    shown = (lambda m: m["runs_per_second"]) if arguments.throughput else (lambda m: m["latency_ms"]["median"])
+    shown = (lambda m: m["runs_per_second"]) if arguments.throughput else (lambda m: m["latency_ms"][arguments.statistic])
     ratios = {}
     for peer in arguments.peers:
         if not isinstance(found[provider], str) and not isinstance(found[peer], str):
-            ratios[peer] = ratio(found[provider], found[peer], arguments.throughput)
+            ratios[peer] = ratio(found[provider], found[peer], arguments)
     limit = arguments.limit
     difference = errors.get(provider)
     agrees = "" if difference is None else f"{difference:.1e}" if difference <= limit else f"**{difference:.1e}**"
@@ -172,11 +172,14 @@ def parse():
     parser.add_argument("--threads", type=lambda text: [int(t) for t in split(text)], default=[1, os.cpu_count()])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1, help="how long each measurement runs")
+    parser.add_argument("--warmup", type=int, default=5, help="runs before each measurement")
     parser.add_argument("--timeout", type=float, default=300, help="seconds after which a measurement counts as failed")
     parser.add_argument("--only", default="")
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])
     parser.add_argument("--peers", type=split, default=["ort", "openvino"], help=f"of {', '.join(NAMES)}")
     parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--fastest", dest="statistic", action="store_const", const="min", default="median",
+                        help="compare the fastest run of each measurement, not the median: for a machine that others use, too")
     parser.add_argument("--limit", type=float, default=1e-3, help="difference above which outputs do not agree")
     parser.add_argument("--json", type=pathlib.Path, help="every measurement")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")

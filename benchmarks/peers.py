@@ -73,11 +73,10 @@ class OpenVino:
 
 
 PEERS = {"ort": (OnnxRuntime, None), "openvino": (OpenVino, "f32"), "openvino-default": (OpenVino, None)}
-WARMUP = 5
 
 
-def run_for(run, seconds, barrier):
-    for _ in range(WARMUP):
+def run_for(run, seconds, warmup, barrier):
+    for _ in range(warmup):
         run()
     barrier.wait()
     times, begin = [], time.perf_counter()
@@ -88,13 +87,13 @@ def run_for(run, seconds, barrier):
     return times, time.perf_counter() - begin
 
 
-def measure(session, inputs, callers, seconds):
+def measure(session, inputs, callers, seconds, warmup):
     """Latencies and runs a second of `callers` threads; and the first one's results."""
     pairs = [session.caller(inputs) for _ in range(callers)]
     barrier, taken = threading.Barrier(callers), [None] * callers
 
     def call(i):
-        taken[i] = run_for(pairs[i][0], seconds, barrier)
+        taken[i] = run_for(pairs[i][0], seconds, warmup, barrier)
 
     threads = [threading.Thread(target=call, args=(i,)) for i in range(1, callers)]
     for thread in threads:
@@ -114,6 +113,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--callers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--warmup", type=int, default=5)
     arguments = parser.parse_args()
     inputs = read_inputs(arguments.inputs)
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak: Python's own start does not count
@@ -122,7 +122,7 @@ def main():
     begin = time.perf_counter()
     session = kind(arguments.model, arguments.threads, arguments.callers, precision)
     load_ms = (time.perf_counter() - begin) * 1e3
-    times, rate, results = measure(session, inputs, arguments.callers, arguments.seconds)
+    times, rate, results = measure(session, inputs, arguments.callers, arguments.seconds, arguments.warmup)
     memory = memory_mib("VmHWM") - python_mib
     if arguments.outputs:
         arguments.outputs.mkdir(parents=True, exist_ok=True)
