@@ -108,6 +108,40 @@ void Loop<int64_t, float>(const void* from, void* to, int64_t count) {
 }
 #endif
 
+// The compiler's loops to single bytes check ranges that the conversion instruction covers, and pack by masks.
+#if HWY_TARGET == HWY_AVX2
+/// The bytes of 32 integers from 0 to 255.
+inline void StoreBytes(__m256i a, __m256i b, __m256i c, __m256i d, void* y) {
+  const __m256i packed = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));  // by 128-bit halves
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(static_cast<__m256i*>(y), _mm256_permutevar8x32_epi32(packed, order));
+}
+
+template <>
+void Loop<float, uint8_t>(const void* from, void* to, int64_t count) {
+  const float* x = static_cast<const float*>(from);
+  uint8_t* y = static_cast<uint8_t*>(to);
+  const __m256i low = _mm256_set1_epi32(0xff);
+  const auto bytes = [&](int64_t i) HWY_ATTR { return _mm256_and_si256(_mm256_cvttps_epi32(_mm256_loadu_ps(x + i)), low); };
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) StoreBytes(bytes(i), bytes(i + 8), bytes(i + 16), bytes(i + 24), y + i);
+  for (; i < count; ++i) y[i] = Convert<uint8_t>(x[i]);
+}
+
+template <>
+void Loop<float, bool>(const void* from, void* to, int64_t count) {
+  const float* x = static_cast<const float*>(from);
+  bool* y = static_cast<bool*>(to);
+  const auto bits = [&](int64_t i) HWY_ATTR {
+    const __m256 differs = _mm256_cmp_ps(_mm256_loadu_ps(x + i), _mm256_setzero_ps(), _CMP_NEQ_UQ);
+    return _mm256_srli_epi32(_mm256_castps_si256(differs), 31);
+  };
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) StoreBytes(bits(i), bits(i + 8), bits(i + 16), bits(i + 24), y + i);
+  for (; i < count; ++i) y[i] = Convert<bool>(x[i]);
+}
+#endif
+
 /// To and from integers of up to 64 bits only the size of the target matters.
 template <class From>
 CastLoop IntegerLoop(size_t to_size) {

@@ -1,6 +1,7 @@
 // IsNaN (9, 13, 20) and IsInf (10, 20): tests on the bits of every floating-point type.
 
 #include <bit>
+#include <type_traits>
 
 #include "simd/targets.h"
 
@@ -14,13 +15,13 @@
 #ifndef TESSERA_OPS_IS_SPECIAL_ONCE
 #define TESSERA_OPS_IS_SPECIAL_ONCE
 namespace tessera::cpu {
-/// `U` is the unsigned type of the float's bits. True where the bits without those of `ignored` are above `above`, or equal
-/// to one of `codes`.
+/// IEEE's NaNs lie above infinity where the sign is masked away; infinities, and the NaNs of other types, are one or two codes.
+enum class Special { kAbove, kOneOf };
+/// `U` is the unsigned type of the float's bits.
 template <class U>
 struct SpecialCodes {
-  U ignored;
-  U above;
-  U codes[2];
+  U first;   // the mask, or a code
+  U second;  // what is exceeded, or a code
 };
 }  // namespace tessera::cpu
 #endif
@@ -31,24 +32,35 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class U>
-struct IsSpecial {
-  SpecialCodes<U> special;
+struct IsAbove {
+  SpecialCodes<U> codes;
+  // Signed comparisons are single instructions, and the sign is masked away.
   uint8_t operator()(U x) const {
-    return static_cast<uint8_t>((static_cast<U>(x & static_cast<U>(~special.ignored)) > special.above) |
-                                (x == special.codes[0]) | (x == special.codes[1]));
+    using S = std::make_signed_t<U>;
+    return static_cast<S>(x & codes.first) > static_cast<S>(codes.second);
   }
+};
+template <class U>
+struct IsOneOf {
+  SpecialCodes<U> codes;
+  uint8_t operator()(U x) const { return static_cast<uint8_t>((x == codes.first) | (x == codes.second)); }
 };
 
 struct Params {};
 
+template <class U>
+SpanLoop LoopOf(Special what) {
+  return what == Special::kAbove ? UnaryLoop<U, uint8_t, IsAbove<U>, Params> : UnaryLoop<U, uint8_t, IsOneOf<U>, Params>;
+}
+
 }  // namespace
 
-SpanLoop FindSpecialLoop(int bits) {
+SpanLoop FindSpecialLoop(Special what, int bits) {
   switch (bits) {
-    case 8: return UnaryLoop<uint8_t, uint8_t, IsSpecial<uint8_t>, Params>;
-    case 16: return UnaryLoop<uint16_t, uint8_t, IsSpecial<uint16_t>, Params>;
-    case 32: return UnaryLoop<uint32_t, uint8_t, IsSpecial<uint32_t>, Params>;
-    default: return UnaryLoop<uint64_t, uint8_t, IsSpecial<uint64_t>, Params>;
+    case 8: return LoopOf<uint8_t>(what);
+    case 16: return LoopOf<uint16_t>(what);
+    case 32: return LoopOf<uint32_t>(what);
+    default: return LoopOf<uint64_t>(what);
   }
 }
 
@@ -82,18 +94,18 @@ Layout LayoutOf(ElementType type) {
 }
 
 template <class U>
-void SetCodes(Elementwise& body, uint64_t ignored, uint64_t above, uint64_t first, uint64_t second) {
-  body.set_params(SpecialCodes<U>{static_cast<U>(ignored), static_cast<U>(above), {static_cast<U>(first), static_cast<U>(second)}});
+void SetCodes(Elementwise& body, uint64_t first, uint64_t second) {
+  body.set_params(SpecialCodes<U>{static_cast<U>(first), static_cast<U>(second)});
 }
 
-Elementwise MakeBody(ElementType type, uint64_t ignored, uint64_t above, uint64_t first, uint64_t second) {
+Elementwise MakeBody(ElementType type, Special what, uint64_t first, uint64_t second) {
   const int bits = BitWidth(type);
-  Elementwise body{HWY_DYNAMIC_DISPATCH(FindSpecialLoop)(bits), 0.2};
+  Elementwise body{HWY_DYNAMIC_DISPATCH(FindSpecialLoop)(what, bits), 0.1};
   switch (bits) {
-    case 8: SetCodes<uint8_t>(body, ignored, above, first, second); break;
-    case 16: SetCodes<uint16_t>(body, ignored, above, first, second); break;
-    case 32: SetCodes<uint32_t>(body, ignored, above, first, second); break;
-    default: SetCodes<uint64_t>(body, ignored, above, first, second);
+    case 8: SetCodes<uint8_t>(body, first, second); break;
+    case 16: SetCodes<uint16_t>(body, first, second); break;
+    case 32: SetCodes<uint32_t>(body, first, second); break;
+    default: SetCodes<uint64_t>(body, first, second);
   }
   return body;
 }
@@ -129,10 +141,8 @@ class IsNaN final : public SpecialKernel {
  private:
   static Elementwise Body(ElementType type) {
     const Layout layout = LayoutOf(type);
-    if (layout.infinity != 0) {
-      return MakeBody(type, layout.sign, layout.infinity, layout.infinity + 1, layout.infinity + 1);
-    }
-    return MakeBody(type, 0, ~uint64_t{0}, layout.nan, layout.nan | layout.sign);
+    if (layout.infinity != 0) return MakeBody(type, Special::kAbove, ~layout.sign, layout.infinity);
+    return MakeBody(type, Special::kOneOf, layout.nan, layout.nan | layout.sign);
   }
 };
 
@@ -150,7 +160,7 @@ class IsInf final : public SpecialKernel {
     const uint64_t minus = layout.infinity | layout.sign;
     if (!positive && !negative) return Never();
     // The codes repeat where only one sign is asked for.
-    return MakeBody(type, 0, ~uint64_t{0}, positive ? plus : minus, negative ? minus : plus);
+    return MakeBody(type, Special::kOneOf, positive ? plus : minus, negative ? minus : plus);
   }
   static Elementwise Never() {
     Elementwise body;
