@@ -38,7 +38,7 @@ HWY_INLINE void SumVectors(D d, const T* columns, const TransposedTap<T>* taps, 
   for (int i = 0; i < N; ++i) hn::StoreU(sums[i], d, out + j + i * lanes);
 }
 
-/// Pixels [begin, end) that every tap reaches; D narrows until a vector fits.
+/// Pixels [begin, end), which every tap reaches; D narrows until a vector fits.
 template <bool kWeighted, class D, class T>
 HWY_INLINE void SumInside(D d, const T* columns, const TransposedTap<T>* taps, int64_t count, T bias, int64_t begin, int64_t end,
                           T* out) {
@@ -56,55 +56,122 @@ HWY_INLINE void SumInside(D d, const T* columns, const TransposedTap<T>* taps, i
   if (j < end) SumVectors<kWeighted, 1>(d, columns, taps, count, bias, end - lanes, out);
 }
 
+/// The taps of one phase of a row.
 template <class T>
-HWY_INLINE void SumEdge(const T* columns, const TransposedTap<T>* taps, int64_t count, T bias, int64_t begin, int64_t end, T* out) {
+struct PhaseTaps {
+  const TransposedTap<T>* taps;
+  int64_t count;
+  int64_t pixels;
+  int64_t first;  // pixels that every tap reaches
+  int64_t last;
+};
+
+/// Pixels [begin, end), `step` apart in `out`, one by one.
+template <class T>
+HWY_INLINE void SumEdge(const T* columns, const PhaseTaps<T>& phase, T bias, int64_t begin, int64_t end, int64_t step, T* out) {
   for (int64_t j = begin; j < end; ++j) {
     T sum = bias;
-    for (int64_t t = 0; t < count; ++t) {
-      if (j >= taps[t].first && j < taps[t].last) sum += taps[t].weight * columns[taps[t].from + j];
+    for (int64_t t = 0; t < phase.count; ++t) {
+      const TransposedTap<T>& tap = phase.taps[t];
+      if (j >= tap.first && j < tap.last) sum += tap.weight * columns[tap.from + j];
     }
-    out[j] = sum;
+    out[j * step] = sum;
   }
 }
 
-/// The taps of one phase of an output row.
+template <bool kWeighted, class D, class T, class V = hn::Vec<D>>
+HWY_INLINE V SumVector(D d, const T* columns, const TransposedTap<T>* taps, int64_t count, V bias, int64_t j) {
+  V sum = bias;
+  for (int64_t t = 0; t < count; ++t) {
+    const V v = hn::LoadU(d, columns + (taps[t].from + j));
+    sum = kWeighted ? hn::MulAdd(hn::Set(d, taps[t].weight), v, sum) : hn::Add(sum, v);
+  }
+  return sum;
+}
+
+/// Pixels [begin, end) of both phases of stride two, woven together; false when they are fewer than the narrowest vector has.
+template <bool kWeighted, class D, class T>
+HWY_INLINE bool WeaveInside(D d, const T* columns, const PhaseTaps<T>& even, const PhaseTaps<T>& odd, T bias, int64_t begin,
+                            int64_t end, T* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (end - begin < lanes) {
+    if constexpr (sizeof(T) * hn::MaxLanes(d) > 16) {
+      return WeaveInside<kWeighted>(hn::Half<D>(), columns, even, odd, bias, begin, end, out);
+    }
+    return false;
+  }
+  const TransposedTap<T>*const even_taps = even.taps, *const odd_taps = odd.taps;
+  const int64_t even_count = even.count, odd_count = odd.count;
+  const auto start = hn::Set(d, bias);
+  const auto store = [=](int64_t j) HWY_ATTR {
+    hn::StoreInterleaved2(SumVector<kWeighted>(d, columns, even_taps, even_count, start, j),
+                          SumVector<kWeighted>(d, columns, odd_taps, odd_count, start, j), d, out + 2 * j);
+  };
+  int64_t j = begin;
+  for (; j + lanes <= end; j += lanes) store(j);
+  if (j < end) store(end - lanes);
+  return true;
+}
+
+/// Finds the taps of one phase of an output row.
 template <class T>
-int64_t FindTaps(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, int64_t phase) {
-  int64_t count = 0;
-  for (int64_t m = geometry.row_starts[row]; m < geometry.row_starts[row + 1]; ++m) {
+PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, int64_t phase,
+                      TransposedTap<T>* taps) {
+  const int64_t size = TransposedPhaseSize(geometry);
+  const int64_t pixels = (size - 1) * geometry.stride + phase < geometry.output_width ? size : size - 1;
+  PhaseTaps<T> found{taps, 0, pixels, 0, pixels};
+  const int64_t end = geometry.row_starts[row + 1];
+  for (int64_t m = geometry.row_starts[row]; m < end; ++m) {
     const TransposedMeeting& meeting = geometry.meetings[m];
     for (int64_t k = geometry.phase_starts[phase]; k < geometry.phase_starts[phase + 1]; ++k) {
       const TransposedColumn& column = geometry.columns[k];
       if (column.first >= column.last) continue;
+      found.first = std::max(found.first, column.first);
+      found.last = std::min(found.last, column.last);
       const int64_t position = meeting.kernel_row * geometry.kernel_width + column.kernel;
       int64_t from = position * plane.kernel_step + meeting.input_row * geometry.input_width - column.shift;
-      const T* weight = plane.weights == nullptr ? nullptr : plane.weights + position;
+      if (plane.weights == nullptr) {
+        taps[found.count++] = {from, column.first, column.last, T{1}};
+        continue;
+      }
+      const T* weight = plane.weights + position;
       for (int64_t c = 0; c < plane.channels; ++c) {
-        plane.taps[count++] = {from, column.first, column.last, weight == nullptr ? T{1} : weight[c * plane.weight_step]};
+        taps[found.count++] = {from, column.first, column.last, weight[c * plane.weight_step]};
         from += plane.channel_step;
       }
     }
   }
-  return count;
+  found.last = std::max(found.first, found.last);
+  return found;
 }
 
 template <class T>
-void SumPhase(const TransposedPlane<T>& plane, int64_t taps, int64_t pixels, T* out) {
-  int64_t first = 0, last = pixels;
-  for (int64_t t = 0; t < taps; ++t) {
-    first = std::max(first, plane.taps[t].first);
-    last = std::min(last, plane.taps[t].last);
-  }
-  first = std::min(first, pixels);
-  last = std::max(first, last);
-  SumEdge(plane.columns, plane.taps, taps, plane.bias, 0, first, out);
+HWY_INLINE void SumPhase(const TransposedPlane<T>& plane, const PhaseTaps<T>& phase, T* out) {
   const hn::ScalableTag<T> d;
+  SumEdge(plane.columns, phase, plane.bias, 0, phase.first, 1, out);
   if (plane.weights == nullptr) {
-    SumInside<false>(d, plane.columns, plane.taps, taps, plane.bias, first, last, out);
+    SumInside<false>(d, plane.columns, phase.taps, phase.count, plane.bias, phase.first, phase.last, out);
   } else {
-    SumInside<true>(d, plane.columns, plane.taps, taps, plane.bias, first, last, out);
+    SumInside<true>(d, plane.columns, phase.taps, phase.count, plane.bias, phase.first, phase.last, out);
   }
-  SumEdge(plane.columns, plane.taps, taps, plane.bias, last, pixels, out);
+  SumEdge(plane.columns, phase, plane.bias, phase.last, phase.pixels, 1, out);
+}
+
+/// A row of stride two, both phases at once.
+template <class T>
+HWY_INLINE void WeaveRow(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, T* out) {
+  const auto even = FindTaps(geometry, plane, row, 0, plane.taps);
+  const auto odd = FindTaps(geometry, plane, row, 1, plane.taps + even.count);
+  const int64_t begin = std::max(even.first, odd.first), end = std::max(begin, std::min(even.last, odd.last));
+  const hn::ScalableTag<T> d;
+  const bool done = plane.weights == nullptr ? WeaveInside<false>(d, plane.columns, even, odd, plane.bias, begin, end, out)
+                                             : WeaveInside<true>(d, plane.columns, even, odd, plane.bias, begin, end, out);
+  const int64_t from = done ? end : begin;
+  for (const auto* phase : {&even, &odd}) {
+    T* to = out + (phase == &odd ? 1 : 0);
+    SumEdge(plane.columns, *phase, plane.bias, 0, std::min(begin, phase->pixels), 2, to);
+    SumEdge(plane.columns, *phase, plane.bias, std::min(from, phase->pixels), phase->pixels, 2, to);
+  }
 }
 
 /// out = even[0] + bias, odd[0] + bias, even[1] + bias, ...; false when there are fewer pixels than the narrowest vector has.
@@ -132,9 +199,7 @@ HWY_INLINE void Interleave(const TransposedGeometry& geometry, const T* from, in
   const int64_t width = geometry.output_width;
   const int64_t stride = geometry.stride;
   int64_t j = 0;
-  if (stride == 2 && geometry.phases == 2) {
-    if (InterleaveTwo(d, from, from + size, T{0}, width / 2, out)) j = width / 2;
-  } else if (stride == 4 && geometry.phases == 4) {
+  if (stride == 4 && geometry.phases == 4) {
     for (; 4 * (j + lanes) <= width; j += lanes) {
       hn::StoreInterleaved4(hn::LoadU(d, from + j), hn::LoadU(d, from + size + j), hn::LoadU(d, from + 2 * size + j),
                             hn::LoadU(d, from + 3 * size + j), d, out + 4 * j);
@@ -170,10 +235,12 @@ void Rows(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, i
   for (int64_t row = begin; row < end; ++row) {
     T* out = plane.out + row * geometry.output_width;
     if (pairs && PairRow(geometry, plane, row, out)) continue;
+    if (geometry.stride == 2 && geometry.phases == 2) {
+      WeaveRow(geometry, plane, row, out);
+      continue;
+    }
     for (int64_t phase = 0; phase < geometry.phases; ++phase) {
-      const int64_t taps = FindTaps(geometry, plane, row, phase);
-      const int64_t pixels = (geometry.output_width - phase + geometry.stride - 1) / geometry.stride;
-      SumPhase(plane, taps, pixels, geometry.stride == 1 ? out : plane.buffer + phase * size);
+      SumPhase(plane, FindTaps(geometry, plane, row, phase, plane.taps), geometry.stride == 1 ? out : plane.buffer + phase * size);
     }
     if (geometry.stride != 1) Interleave(geometry, plane.buffer, size, out);
   }

@@ -56,7 +56,7 @@ struct TransposedPlane {
   T bias;
   T* out;
   T* buffer;                // phases * TransposedPhaseSize() elements
-  TransposedTap<T>* taps;   // as many as can meet in a row
+  TransposedTap<T>* taps;   // as many as can meet in two phases of a row
 };
 
 inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {

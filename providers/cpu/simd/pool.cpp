@@ -116,7 +116,7 @@ HWY_INLINE void StoreVectors(D d, const Piece<T>& piece, const Finished finished
     hn::StoreU(finished(o), d, out);
   } else {
     HWY_ALIGN T tail[HWY_LANES(T)];
-    hn::Store(finished(o), d, tail);
+    hn::StoreU(finished(o), d, tail);
     std::memcpy(out, tail, static_cast<size_t>(output) * sizeof(T));
   }
 }
@@ -189,12 +189,17 @@ void CombineColumns(const PoolAlong<T>& along, const Piece<T>& piece) {
   }
 }
 
-/// Windows of two side by side without padding: both passes in registers.
-template <class T, PoolKind kKind, int N>
-HWY_INLINE void CombinePairs(const PoolAlong<T>& along, const PoolRow<T>& row, int64_t first, const Piece<T>& piece) {
+/// Windows of two side by side without padding: both passes in registers. D narrows until a vector fits.
+template <PoolKind kKind, int N, class D, class T>
+HWY_INLINE void CombinePairs(D d, const PoolAlong<T>& along, const PoolRow<T>& row, int64_t first, const Piece<T>& piece) {
   using Op = PoolOp<T, kKind>;
-  const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (sizeof(T) * hn::MaxLanes(d) > 16) {
+    if (piece.output < lanes) {
+      CombinePairs<kKind, N>(hn::Half<D>(), along, row, first, piece);
+      return;
+    }
+  }
   const T* const* const rows = row.rows;
   const T* const top = rows[0] + first;
   const T* const bottom = rows[N == 2 ? 1 : 0] + first;
@@ -217,7 +222,8 @@ HWY_INLINE void CombinePairs(const PoolAlong<T>& along, const PoolRow<T>& row, i
 template <class T, PoolKind kKind>
 void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
   const T identity = PoolOp<T, kKind>::Identity();
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t extent = (along.kernel - 1) * along.dilation + 1;
   const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
   T* factors = buffer + kPoolDepth * buffer_row;
@@ -230,26 +236,35 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
     const int64_t left = std::clamp<int64_t>(-start, 0, span);
     const int64_t first = start + left;
     const int64_t width = std::clamp<int64_t>(along.width - first, 0, span - left);
-    const auto piece_of = [&](int64_t r) {
+    // Factors for the first count of rows met, usually of full windows, and for the latest other one.
+    T counted[2] = {};
+    int known = 0;
+    const auto factors_for = [&](T rows_counted) HWY_ATTR -> const T* {
+      if (along.finish != PoolFinish::kDivide) return nullptr;
+      int slot = 0;
+      while (slot < known && counted[slot] != rows_counted) ++slot;
+      T* const into = factors + std::min(slot, 1) * buffer_row;
+      if constexpr (std::is_floating_point_v<T>) {
+        if (slot == known) {
+          known = std::min(slot + 1, 2);
+          counted[std::min(slot, 1)] = rows_counted;
+          for (int64_t x = 0; x < output + lanes; ++x) into[x] = T{1} / std::max(along.counts[o + x] * rows_counted, T{1});
+        }
+      }
+      return into;
+    };
+    const auto piece_of = [&](int64_t r) HWY_ATTR {
       T* to = out + r * along.output + o;
       const bool whole = output == along.output;  // what runs into the next row is overwritten when its turn comes
-      return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors};
+      return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors_for(rows[r].count)};
     };
-    T count_before = -1;
-    const auto find_factors = [&](T rows_counted) HWY_ATTR {
-      if (along.finish != PoolFinish::kDivide || rows_counted == count_before) return;
-      count_before = rows_counted;
-      if constexpr (std::is_floating_point_v<T>) {
-        for (int64_t x = 0; x < output + lanes; ++x) factors[x] = T{1} / std::max(along.counts[o + x] * rows_counted, T{1});
-      }
-    };
-    if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span && output >= lanes) {
+    if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span &&
+        output * static_cast<int64_t>(sizeof(T)) >= 16) {
       for (int64_t r = 0; r < count; ++r) {
-        find_factors(rows[r].count);
         if (rows[r].row_count == 2) {
-          CombinePairs<T, kKind, 2>(along, rows[r], first, piece_of(r));
+          CombinePairs<kKind, 2>(d, along, rows[r], first, piece_of(r));
         } else if (rows[r].row_count > 0) {
-          CombinePairs<T, kKind, 0>(along, rows[r], first, piece_of(r));
+          CombinePairs<kKind, 0>(d, along, rows[r], first, piece_of(r));
         } else {
           CombineRows<T, kKind>(rows[r], 0, output, out + r * along.output + o);
         }
@@ -265,7 +280,6 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
     for (int64_t r = 0; r < count + ahead; ++r) {
       if (r < count && width > 0) CombineRows<T, kKind>(rows[r], first, width, buffer + r % kPoolDepth * buffer_row + left);
       if (r < ahead) continue;
-      find_factors(rows[r - ahead].count);
       Piece<T> piece = piece_of(r - ahead);
       piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
       switch (along.kernel) {

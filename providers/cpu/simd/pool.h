@@ -37,7 +37,7 @@ struct PoolRow {
 inline constexpr int64_t kPoolBlock = 1024;
 /// Rows that are between the two passes at a time, so that none is read back too soon after it was written.
 inline constexpr int64_t kPoolDepth = 4;
-inline constexpr int64_t kPoolBufferRows = kPoolDepth + 1;  // and the divisors
+inline constexpr int64_t kPoolBufferRows = kPoolDepth + 2;  // and the divisors of full windows and of cut ones
 /// Vectors may run past the end of a row.
 inline constexpr int64_t kPoolSlack = 192;
 

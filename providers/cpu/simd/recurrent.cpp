@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Sigmoid(D d, V x) {
   const auto one = hn::Set(d, hn::TFromD<D>(1));
-  const V e = ExpBounded(d, hn::Neg(hn::Abs(x)));
+  const V e = ExpNotPositive(d, hn::Neg(hn::Abs(x)));
   const V positive = hn::Div(one, hn::Add(one, e));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, positive), positive);
 }
@@ -31,7 +31,7 @@ HWY_INLINE V TanhOf(D d, V x) {
   } else {
     const auto one = hn::Set(d, 1.0f);
     const V magnitude = hn::Abs(x);
-    const V e = ExpBounded(d, hn::Mul(hn::Set(d, -2.0f), magnitude));
+    const V e = ExpNotPositive(d, hn::Mul(hn::Set(d, -2.0f), magnitude));
     const V large = hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
     const V z = hn::Mul(x, x);
     V p = hn::Set(d, -5.70498872745e-3f);

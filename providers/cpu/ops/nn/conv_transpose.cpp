@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/nn/window.h"
@@ -78,7 +80,7 @@ class TransposedTables {
 
   const TransposedGeometry& geometry() const { return geometry_; }
   int64_t output_rows() const { return output_rows_; }
-  /// Taps of one phase of a row that may meet, for one input channel.
+  /// Taps that may meet in one phase of a row, for one input channel.
   int64_t most_taps() const { return std::max<int64_t>(most_meetings_ * most_columns_, 1); }
 
  private:
@@ -218,7 +220,7 @@ template <class C>
 class GatherScratch {
  public:
   GatherScratch(KernelContext& context, const TransposedTables& tables, int64_t channels, int64_t parts)
-      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())), taps_(CheckedMul(tables.most_taps(), channels)) {
+      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())), taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
     rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
     all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
   }
@@ -347,9 +349,10 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
     const int64_t all = problem.batch * problem.groups * problem.outputs;
     block = std::min(block, std::max((12 + problem.kernel - 1) / problem.kernel, all / (3 * threads)));
   }
-  block = std::clamp<int64_t>(block, 1, problem.outputs);
-  const int64_t blocks = (problem.outputs + block - 1) / block;
-  return (problem.outputs + blocks - 1) / blocks;
+  // Rows of the product come in sixes or twelves.
+  const int64_t unit = 12 / std::gcd(problem.kernel, int64_t{12});
+  if (unit <= block + 1) block = (block + unit - 1) / unit * unit;
+  return std::clamp<int64_t>(block, 1, problem.outputs);
 }
 
 template <class T>

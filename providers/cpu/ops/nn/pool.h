@@ -3,6 +3,8 @@
 // Poolings walk their output row by row (the last spatial axis); the input rows under a row of windows are found here.
 
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 
 #include "ops/nn/window.h"
 #include "simd/pool.h"
@@ -139,6 +141,9 @@ class PoolPlanes {
 
   void Run(const T* in, T* out) {
     if (items_ == 0) return;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (TakesWholePlanes()) return RunWholePlanes(in, out);
+    }
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
     const int64_t buffer_size =
@@ -157,7 +162,7 @@ class PoolPlanes {
   }
 
  private:
-  static constexpr int64_t kBatch = 32;  // rows
+  static constexpr int64_t kBatch = 64;  // rows
 
   /// An output position along an axis: where the input under its window begins, how many positions are there, how many count.
   struct Position {
@@ -165,6 +170,29 @@ class PoolPlanes {
     int64_t inside;
     int64_t counted;
   };
+
+  /// One window that covers all of each plane.
+  bool TakesWholePlanes() const {
+    for (size_t i = 0; i <= outer_; ++i) {
+      if (window_.output[i] != 1 || window_.dilations[i] != 1) return false;
+      const KernelRange range = InsideInput(window_, i, 0);
+      if (range.first != window_.begin[i] || range.last - range.first != window_.input[i]) return false;
+    }
+    return true;
+  }
+
+  void RunWholePlanes(const T* in, T* out) const {
+    const int64_t size = window_.input.num_elements();
+    T divisor = along_.finish == PoolFinish::kDivide ? along_.counts[0] : T{1};
+    for (size_t i = 0; i < outer_; ++i) divisor *= static_cast<T>(positions_[i].counted);
+    divisor = std::max(divisor, T{1});
+    context_.threads().ParallelFor(items_, 10 + 0.15 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T value = ReducePoolRow<T>(along_.kind, in + i * size, size);
+        out[i] = along_.finish == PoolFinish::kSquareRoot ? std::sqrt(value) : value / divisor;
+      }
+    });
+  }
 
   void FindPositions(int64_t total, PoolFinish finish, Counted counted) {
     positions_ = context_.scratch<Position>(static_cast<size_t>(total));

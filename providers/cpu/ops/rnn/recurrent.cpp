@@ -251,22 +251,20 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
 }
 
 template <class T>
-void Recurrent<T>::FillState(const F* initial, const RecurrentSizes& s, int64_t direction, F* state) const {
+void Recurrent<T>::FillState(const RecurrentRun<F>& run, const F* initial, F* state) const {
+  const RecurrentSizes& s = run.sizes;
   if (initial == nullptr) {
     std::fill_n(state, s.batch * s.hidden, F{0});
     return;
   }
-  for (int64_t b = 0; b < s.batch; ++b) {
-    const int64_t row = batch_first_ ? b * s.directions + direction : direction * s.batch + b;
-    std::copy_n(initial + row * s.hidden, s.hidden, state + b * s.hidden);
-  }
+  for (int64_t b = 0; b < s.batch; ++b) std::copy_n(initial + StateRow(run, b) * s.hidden, s.hidden, state + b * s.hidden);
 }
 
 template <class T>
 void Recurrent<T>::StoreState(const RecurrentRun<F>& run, const F* state, T* out) const {
   const RecurrentSizes& s = run.sizes;
   for (int64_t b = 0; b < s.batch; ++b) {
-    T* target = out + (batch_first_ ? b * s.directions + run.direction : run.direction * s.batch + b) * s.hidden;
+    T* target = out + StateRow(run, b) * s.hidden;
     // A sequence without steps has no last state.
     const bool none = run.lengths != nullptr && run.lengths[b] == 0;
     for (int64_t i = 0; i < s.hidden; ++i) target[i] = none ? T{} : static_cast<T>(state[b * s.hidden + i]);
@@ -278,18 +276,19 @@ void Recurrent<T>::RunDirection(RecurrentRun<F> run, F* gates, const F* initial_
   const RecurrentSizes& s = run.sizes;
   const int64_t width = gates_ * s.hidden;
   const bool reverse = reverse_ || run.direction == 1;
-  FillState(initial_h, s, run.direction, run.h);
-  if (has_cell_) FillState(initial_c, s, run.direction, run.c);
-  gates += run.direction * s.steps * s.batch * width;
+  FillState(run, initial_h, run.h);
+  if (has_cell_) FillState(run, initial_c, run.c);
+  gates += run.direction * run.whole_batch * s.steps * width + run.first * (batch_first_ ? s.steps * width : width);
   run.gates_row = batch_first_ ? s.steps * width : width;
   for (int64_t i = 0; i < s.steps; ++i) {
     run.step = reverse ? s.steps - 1 - i : i;
-    run.gates = gates + run.step * (batch_first_ ? width : s.batch * width);
+    run.gates = gates + run.step * (batch_first_ ? width : run.whole_batch * width);
     Step(run);
     if (y == nullptr) continue;
     for (int64_t b = 0; b < s.batch; ++b) {
-      const int64_t row = batch_first_ ? (b * s.steps + run.step) * s.directions + run.direction
-                                       : (run.step * s.directions + run.direction) * s.batch + b;
+      const int64_t entry = run.first + b;
+      const int64_t row = batch_first_ ? (entry * s.steps + run.step) * s.directions + run.direction
+                                       : (run.step * s.directions + run.direction) * run.whole_batch + entry;
       T* target = y + row * s.hidden;
       if (!run.active(b)) {
         std::fill_n(target, s.hidden, T{});
@@ -339,32 +338,51 @@ void Recurrent<T>::Compute(KernelContext& context) {
     }
   }
 
-  // Two directions run side by side where a step has too little work for all threads.
+  // Entries of the batch do not depend on each other: parts of it run side by side without meeting at every step, and so do
+  // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
   const Tensor* lengths = context.input(4);
-  const auto direction = [&](int64_t d) {
+  const auto run_part = [&](int64_t d, int64_t first, int64_t count) {
     RecurrentRun<F> run{};
     run.threads = &context.threads();
     run.sizes = s;
+    run.sizes.batch = count;
     run.direction = d;
-    run.lengths = lengths == nullptr ? nullptr : lengths->data<int32_t>();
+    run.first = first;
+    run.whole_batch = s.batch;
+    run.lengths = lengths == nullptr ? nullptr : lengths->data<int32_t>() + first;
     run.bias = bias == nullptr ? nullptr : bias + d * 2 * width;
     run.peepholes = peepholes == nullptr ? nullptr : peepholes + d * 3 * s.hidden;
     run.packed_r = packed.data() + static_cast<size_t>(d) * parts;
-    run.h = states.data() + d * 4 * block;
-    run.c = run.h + block;
-    run.temp = run.h + 2 * block;
+    run.h = states.data() + d * 4 * block + 4 * first * s.hidden;
+    run.c = run.h + count * s.hidden;
+    run.temp = run.h + 2 * count * s.hidden;
     RunDirection(run, gates, initial_h, initial_c, y, y_h, y_c);
   };
+  const int64_t batch_parts = BatchParts(s, context.threads().num_threads());
   const double step_work = static_cast<double>(block) * static_cast<double>(width);
-  if (s.directions == 2 && step_work < 4e6) {
-    context.threads().ParallelFor(2, static_cast<double>(s.steps) * step_work * 0.1, [&](int64_t begin, int64_t end) {
-      for (int64_t d = begin; d < end; ++d) direction(d);
+  if (batch_parts > 1 || (s.directions == 2 && step_work < 4e6)) {
+    const double cost = static_cast<double>(s.steps) * step_work * 0.05 / static_cast<double>(batch_parts);
+    context.threads().ParallelFor(s.directions * batch_parts, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t part = i % batch_parts, first = s.batch * part / batch_parts;
+        run_part(i / batch_parts, first, s.batch * (part + 1) / batch_parts - first);
+      }
     });
   } else {
-    for (int64_t d = 0; d < s.directions; ++d) direction(d);
+    for (int64_t d = 0; d < s.directions; ++d) run_part(d, 0, s.batch);
   }
+}
+
+/// Every part reads all of R at every step: worth it where R stays in a core's cache or serves many entries.
+template <class T>
+int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
+  const int64_t wanted = (threads + s.directions - 1) / s.directions;
+  const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
+  constexpr int64_t kCacheBytes = int64_t{1} << 20;
+  const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(sizeof(F));
+  return bytes <= kCacheBytes || s.batch / parts >= 12 ? parts : 1;
 }
 
 template class Recurrent<float>;

@@ -25,12 +25,14 @@ struct RecurrentSizes {
   int64_t steps, batch, input, hidden, directions;
 };
 
-/// One direction of one run, at work.
+/// One direction of one run, for some of the batch, at work.
 template <class F>
 struct RecurrentRun {
   ThreadPool* threads;
-  RecurrentSizes sizes;
+  RecurrentSizes sizes;  // batch: entries of this run
   int64_t direction;
+  int64_t first;        // of them in the whole batch
+  int64_t whole_batch;
   const int32_t* lengths;  // null: all steps
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
@@ -89,7 +91,12 @@ class Recurrent : public Kernel {
   std::shared_ptr<const Packed> PackConstant(const KernelInfo& info, size_t input, const char* key,
                                              std::span<const int64_t> splits) const;
   void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const Packed* packed_w, const F* bias, F* gates) const;
-  void FillState(const F* initial, const RecurrentSizes& sizes, int64_t direction, F* state) const;
+  /// Row of entry `b` in a tensor of states.
+  int64_t StateRow(const RecurrentRun<F>& run, int64_t b) const {
+    return batch_first_ ? (run.first + b) * directions_ + run.direction : run.direction * run.whole_batch + run.first + b;
+  }
+  int64_t BatchParts(const RecurrentSizes& sizes, int threads) const;
+  void FillState(const RecurrentRun<F>& run, const F* initial, F* state) const;
   void RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h, T* y_c) const;
   void StoreState(const RecurrentRun<F>& run, const F* state, T* out) const;
 
