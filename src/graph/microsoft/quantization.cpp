@@ -1,9 +1,288 @@
-// Quantization.
+// Quantized operators. Most are their float operator between a DequantizeLinear and a QuantizeLinear.
+
+#include <numeric>
 
 #include "graph/microsoft/define.h"
 
 namespace tessera {
+namespace {
 
-void AddQuantizationSchemas(MicrosoftSchemas&) {}
+using Context = Define::Context;
+using Body = onnx::FunctionBuilder;
+
+const Types kFloat = {"tensor(float)"};
+
+/// `to` = QuantizeLinear of `from` to the type of input 0.
+void Quantize(const Context& context, Body& body, const std::string& to, const std::string& from, const std::string& scale,
+              const std::string& zero, int zero_input) {
+  if (context.hasInput(zero_input)) {
+    body.Add((to + " = QuantizeLinear (" + from + ", " + scale + ", " + zero + ")").c_str());
+  } else {
+    body.Add((to + " = QuantizeLinear (" + from + ", " + scale + ")").c_str(), "output_dtype", int64_t{ElementTypeOfInput(context, 0)});
+  }
+}
+
+/// The permutations between channels last and channels first for `spatial` dimensions.
+std::vector<int64_t> ToChannelsFirst(int64_t spatial) {
+  std::vector<int64_t> perm(static_cast<size_t>(spatial) + 2);
+  perm[0] = 0;
+  perm[1] = spatial + 1;
+  std::iota(perm.begin() + 2, perm.end(), 1);
+  return perm;
+}
+std::vector<int64_t> ToChannelsLast(int64_t spatial) {
+  std::vector<int64_t> perm(static_cast<size_t>(spatial) + 2);
+  std::iota(perm.begin(), perm.end(), 1);
+  perm[0] = 0;
+  perm.back() = 1;
+  return perm;
+}
+
+/// Spatial dimensions of input 0, or -1.
+int64_t SpatialRank(const Context& context) {
+  const auto* type = context.getInputType(0);
+  if (type == nullptr || !type->tensor_type().has_shape()) return -1;
+  return type->tensor_type().shape().dim_size() - 2;
+}
+
+/// `middle` turns "first" into "result", both channels first; `from` and `to` have channels last.
+bool AroundTransposes(const Context& context, Body& body, const std::string& from, const std::string& to, const std::string& middle) {
+  const int64_t spatial = SpatialRank(context);
+  if (spatial < 0) return false;
+  body.Add(("first = Transpose (" + from + ")").c_str(), "perm", ToChannelsFirst(spatial));
+  body.Add(middle.c_str());
+  body.Add((to + " = Transpose (result)").c_str(), "perm", ToChannelsLast(spatial));
+  return true;
+}
+
+/// The body of a quantized pool; `pool` turns "first" into "result".
+std::function<bool(const Context&, Body&)> QuantizedPool(const char* pool) {
+  return [pool](const Context& context, Body& body) {
+    body.Add("real = DequantizeLinear (X, x_scale, x_zero_point)");
+    if (IntOf(context, "channels_last", 0) != 0) {
+      if (!AroundTransposes(context, body, "real", "pooled", pool)) return false;
+    } else {
+      body.Add("first = Identity (real)").Add(pool).Add("pooled = Identity (result)");
+    }
+    Quantize(context, body, "Y", "pooled", "y_scale", "y_zero_point", 4);
+    return true;
+  };
+}
+
+constexpr const char* kAveragePool = R"(result = AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode,
+    count_include_pad: int = @count_include_pad, kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (first))";
+constexpr const char* kMaxPool = R"(result = MaxPool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, dilations: ints = @dilations,
+    kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (first))";
+constexpr const char* kQLinearConv = R"( = QLinearConv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
+    kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides>
+    (first, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B))";
+
+bool SoftmaxBody(const Context& context, Body& body) {
+  body.Add("real = DequantizeLinear (X, X_scale, x_zero_point)");
+  if (IntOf(context, "opset", 13) >= 13) {
+    body.Add("result = Softmax <axis: int = @axis> (real)");
+  } else {  // of everything from the axis on
+    body.Add("shape = Shape (real)").Add("flat = Flatten <axis: int = @axis> (real)").Add("row = Softmax <axis = -1> (flat)");
+    body.Add("result = Reshape (row, shape)");
+  }
+  Quantize(context, body, "Y", "result", "y_scale", "y_zero_point", 4);
+  return true;
+}
+
+bool ConcatBody(const Context& context, Body& body) {
+  std::string parts;
+  for (int i = 0; context.hasInput(2 + 3 * i); ++i) {
+    const auto name = [&](int k) { return "inputs" + std::to_string(3 * i + k); };
+    const std::string part = "real" + std::to_string(i);
+    body.Add((part + " = DequantizeLinear (" + name(0) + ", " + name(1) + ", " + name(2) + ")").c_str());
+    parts += (i == 0 ? "" : ", ") + part;
+  }
+  body.Add(("joined = Concat <axis: int = @axis> (" + parts + ")").c_str());
+  body.Add("Y = QuantizeLinear (joined, Y_scale, Y_zero_point)");
+  return !parts.empty();
+}
+
+bool DynamicQuantizeMatMulBody(const Context& context, Body& body) {
+  body.Add(R"(
+      quantized, a_scale, a_zero = DynamicQuantizeLinear (A)
+      whole = MatMulInteger (quantized, B, a_zero, b_zero_point)
+      real = Cast <to = 1> (whole)
+      scale = Mul (a_scale, b_scale))");
+  body.Add(context.hasInput(4) ? "scaled = Mul (real, scale) Y = Add (scaled, bias)" : "Y = Mul (real, scale)");
+  return true;
+}
+
+bool MatMulIntegerToFloatBody(const Context& context, Body& body) {
+  body.Add(R"(
+      whole = MatMulInteger (A, B, a_zero_point, b_zero_point)
+      exact = Cast <to = 1> (whole)
+      scale_ab = Mul (a_scale, b_scale)
+      scale = Cast <to = 1> (scale_ab)
+      scaled = Mul (exact, scale)
+      real = CastLike (scaled, a_scale))");
+  body.Add(context.hasInput(6) ? "Y = Add (real, bias)" : "Y = Identity (real)");
+  return true;
+}
+
+bool QGemmBody(const Context& context, Body& body) {
+  body.Add(IntOf(context, "transA", 0) != 0 ? "left = Transpose <perm = [1, 0]> (A)" : "left = Identity (A)");
+  body.Add(IntOf(context, "transB", 0) != 0 ? "right = Transpose <perm = [1, 0]> (B)" : "right = Identity (B)");
+  body.Add("product = MatMulInteger (left, right, a_zero_point, b_zero_point)");
+  body.Add(context.hasInput(6) ? "whole = Add (product, C)" : "whole = Identity (product)");
+  body.Const("factor", FloatOf(context, "alpha", 1));
+  body.Add("real = Cast <to = 1> (whole) scale_ab = Mul (a_scale, b_scale) scale = Mul (scale_ab, factor)");
+  if (!context.hasInput(7)) {
+    body.Add("Y = Mul (real, scale)");
+  } else {
+    body.Add("scaled = Mul (real, scale)");
+    Quantize(context, body, "Y", "scaled", "y_scale", "y_zero_point", 8);
+  }
+  return true;
+}
+
+bool QAttentionBody(const Context& context, Body& body) {
+  if (IntOf(context, "do_rotary", 0) != 0 || IntOf(context, "past_present_share_buffer", 0) != 0) return false;
+  body.Add(R"(
+      projected = com.microsoft.MatMulIntegerToFloat (input, weight, input_scale, weight_scale, input_zero_point, weight_zero_point, bias)
+      q, k, v = Split <axis = -1, num_outputs = 3> (projected)
+      zero = Constant <value = int64[1] {0}> ())");
+  const bool has_past = context.hasInput(8);
+  if (has_past) {
+    body.Add(R"(
+        past_keys, past_values = Split <axis = 0, num_outputs = 2> (past)
+        past_key = Squeeze (past_keys, zero)
+        past_value = Squeeze (past_values, zero))");
+  }
+  std::string attention = R"( = com.microsoft.MultiHeadAttention <mask_filter_value: float = @mask_filter_value, num_heads: int = @num_heads,
+      scale: float = @scale, unidirectional: int = @unidirectional> (q, k, v, "", mask_index)";
+  attention += has_past ? R"(, "", past_key, past_value))" : ")";
+  if (!context.hasOutput(1)) {
+    body.Add(("output" + attention).c_str());
+    return true;
+  }
+  body.Add(("output, present_key, present_value" + attention).c_str());
+  body.Add(R"(
+      keys = Unsqueeze (present_key, zero)
+      values = Unsqueeze (present_value, zero)
+      present = Concat <axis = 0> (keys, values))");
+  return true;
+}
+
+constexpr const char* kDynamicQuantizeLstm = R"(
+    spread = Constant <value = int64[3] {0, 1, -1}> ()
+    w_scale = Reshape (W_scale, spread)
+    w_zero = Reshape (W_zero_point, spread)
+    w_codes = Cast <to = 1> (W)
+    w_zeros = Cast <to = 1> (w_zero)
+    w_centered = Sub (w_codes, w_zeros)
+    w_real = Mul (w_centered, w_scale)
+    w = Transpose <perm = [0, 2, 1]> (w_real)
+    r_scale = Reshape (R_scale, spread)
+    r_zero = Reshape (R_zero_point, spread)
+    r_codes = Cast <to = 1> (R)
+    r_zeros = Cast <to = 1> (r_zero)
+    r_centered = Sub (r_codes, r_zeros)
+    r_real = Mul (r_centered, r_scale)
+    r = Transpose <perm = [0, 2, 1]> (r_real)
+    Y, Y_h, Y_c = LSTM <activation_alpha: floats = @activation_alpha, activation_beta: floats = @activation_beta,
+        activations: strings = @activations, clip: float = @clip, direction: string = @direction, hidden_size: int = @hidden_size,
+        input_forget: int = @input_forget> (X, w, r, B, sequence_lens, initial_h, initial_c, P))";
+
+void InferBinary(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const auto* a = ShapeOfInput(context, 0);
+  const auto* b = ShapeOfInput(context, 3);
+  if (a == nullptr || b == nullptr) return;
+  onnx::TensorShapeProto result;
+  onnx::bidirectionalBroadcastShapeInference(*a, *b, result);
+  onnx::updateOutputShape(context, 0, result);
+}
+
+void AddElementwise(MicrosoftSchemas& schemas) {
+  for (const char* name : {"QLinearAdd", "QLinearMul"}) {
+    Define(schemas, name)
+        .In("A").In("A_scale", "tensor(float)").OptionalIn("A_zero_point").In("B").In("B_scale", "tensor(float)").OptionalIn("B_zero_point")
+        .In("C_scale", "tensor(float)").OptionalIn("C_zero_point").Out("C").Type("T", kBytes).Infer(InferBinary);
+  }
+  for (const char* name : {"QLinearSigmoid", "QLinearLeakyRelu"}) {
+    Define define(schemas, name);
+    if (std::string(name) == "QLinearLeakyRelu") define.Float("alpha", 0.01f);
+    define.In("X").In("X_scale", "tensor(float)").OptionalIn("X_zero_point").In("Y_scale", "tensor(float)").OptionalIn("Y_zero_point");
+    define.Out("Y").Type("T", kBytes).LikeFirstInput();
+  }
+  Define(schemas, "QLinearSoftmax")
+      .Int("axis", -1).RequiredInt("opset").In("X").In("X_scale", "tensor(float)").OptionalIn("x_zero_point")
+      .In("y_scale", "tensor(float)").In("y_zero_point").Out("Y").Type("T", kBytes).Body(SoftmaxBody);
+  Define(schemas, "QLinearConcat")
+      .RequiredInt("axis").In("Y_scale", "TF").In("Y_zero_point", "T8").VariadicIn("inputs", "TV").Out("Y", "T8").Type("T8", kBytes)
+      .Type("TF", kFloat).Type("TV", {"tensor(uint8)", "tensor(int8)", "tensor(float)"}).Body(ConcatBody);
+  const Types codes = {"tensor(int8)", "tensor(uint8)", "tensor(int16)", "tensor(uint16)", "tensor(int4)", "tensor(uint4)"};
+  const Types reals = {"tensor(float)", "tensor(float16)"};
+  Types wider = codes;
+  wider.push_back("tensor(int32)");
+  Define(schemas, "QuantizeLinear")
+      .Int("axis").In("x", "T1").In("y_scale", "T1").OptionalIn("y_zero_point", "T2").Out("y", "T2").Type("T1", reals).Type("T2", codes)
+      .Body("y = QuantizeLinear <axis: int = @axis> (x, y_scale, y_zero_point)");
+  Define(schemas, "DequantizeLinear")
+      .Int("axis").In("x", "T1").In("x_scale", "T2").OptionalIn("x_zero_point", "T1").Out("y", "T2").Type("T1", wider).Type("T2", reals)
+      .Body("y = DequantizeLinear <axis: int = @axis> (x, x_scale, x_zero_point)");
+}
+
+void AddPools(MicrosoftSchemas& schemas) {
+  Define(schemas, "QLinearAveragePool")
+      .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Int("channels_last", 0).Int("count_include_pad", 0).Ints("kernel_shape").Ints("pads")
+      .Ints("strides").In("X").In("x_scale", "tensor(float)").OptionalIn("x_zero_point").In("y_scale", "tensor(float)")
+      .OptionalIn("y_zero_point").Out("Y").Type("T", kBytes).Body(QuantizedPool(kAveragePool));
+  Define(schemas, "QLinearGlobalAveragePool")
+      .Int("channels_last", 0).In("X").In("x_scale", "tensor(float)").In("x_zero_point").In("y_scale", "tensor(float)").In("y_zero_point")
+      .Out("Y").Type("T", kBytes).Body(QuantizedPool("result = GlobalAveragePool (first)"));
+  Define(schemas, "NhwcMaxPool")
+      .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Ints("dilations").Ints("kernel_shape").Ints("pads").Ints("strides")
+      .In("x").Out("y").Type("T", kBytes).Body([](const Context& context, Body& body) {
+        return AroundTransposes(context, body, "x", "y", kMaxPool);
+      });
+  Define(schemas, "QLinearConv")
+      .String("auto_pad", "NOTSET").Int("channels_last", 0).Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("pads").Ints("strides")
+      .In("x", "T1").In("x_scale", "tensor(float)").In("x_zero_point", "T1").In("w", "T2").In("w_scale", "tensor(float)")
+      .In("w_zero_point", "T2").In("y_scale", "tensor(float)").In("y_zero_point", "T3").OptionalIn("B", "T4").Out("y", "T3")
+      .Type("T1", kBytes).Type("T2", kBytes).Type("T3", kBytes).Type("T4", {"tensor(int32)"})
+      .Body([](const Context& context, Body& body) {
+        if (IntOf(context, "channels_last", 0) != 0) return AroundTransposes(context, body, "x", "y", std::string("result") + kQLinearConv);
+        body.Add("first = Identity (x)").Add((std::string("y") + kQLinearConv).c_str());
+        return true;
+      });
+}
+
+}  // namespace
+
+void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
+  AddElementwise(schemas);
+  AddPools(schemas);
+  Define(schemas, "DynamicQuantizeMatMul")
+      .In("A", "T1").In("B", "T2").In("b_scale", "T1").OptionalIn("b_zero_point", "T2").OptionalIn("bias", "T1").Out("Y", "T1")
+      .Type("T1", kFloat).Type("T2", kBytes).Body(DynamicQuantizeMatMulBody);
+  Define(schemas, "MatMulIntegerToFloat")
+      .In("A", "T1").In("B", "T2").In("a_scale", "T3").In("b_scale", "T3").OptionalIn("a_zero_point", "T1").OptionalIn("b_zero_point", "T2")
+      .OptionalIn("bias", "T3").Out("Y", "T3").Type("T1", kBytes).Type("T2", kBytes).Type("T3", {"tensor(float)", "tensor(float16)"})
+      .Body(MatMulIntegerToFloatBody);
+  Define(schemas, "QGemm")
+      .Float("alpha", 1).Int("transA", 0).Int("transB", 0)
+      .In("A", "TA").In("a_scale").In("a_zero_point", "TA").In("B", "TB").In("b_scale").In("b_zero_point", "TB").OptionalIn("C", "TC")
+      .OptionalIn("y_scale").OptionalIn("y_zero_point", "TYZ").Out("Y", "TY").Type("T", kFloat).Type("TA", kBytes).Type("TB", kBytes)
+      .Type("TC", {"tensor(int32)"}).Type("TYZ", kBytes).Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"}).Body(QGemmBody);
+  Define(schemas, "QAttention")
+      .Int("do_rotary", 0).Float("mask_filter_value").RequiredInt("num_heads").Int("past_present_share_buffer").Float("scale")
+      .Int("unidirectional", 0)
+      .In("input", "T1").In("weight", "T2").In("bias", "T3").In("input_scale", "T3").In("weight_scale", "T3").OptionalIn("mask_index", "T4")
+      .OptionalIn("input_zero_point", "T1").OptionalIn("weight_zero_point", "T2").OptionalIn("past", "T3").Out("output", "T3")
+      .OptionalOut("present", "T3").Type("T1", kBytes).Type("T2", kBytes).Type("T3", {"tensor(float)", "tensor(float16)"})
+      .Type("T4", {"tensor(int32)"}).Body(QAttentionBody);
+  Define(schemas, "DynamicQuantizeLSTM")
+      .Floats("activation_alpha").Floats("activation_beta").Strings("activations").Float("clip").String("direction", "forward")
+      .Int("hidden_size").Int("input_forget", 0)
+      .In("X").In("W", "T2").In("R", "T2").OptionalIn("B").OptionalIn("sequence_lens", "T1").OptionalIn("initial_h").OptionalIn("initial_c")
+      .OptionalIn("P").In("W_scale").In("W_zero_point", "T2").In("R_scale").In("R_zero_point", "T2").OptionalOut("Y").OptionalOut("Y_h")
+      .OptionalOut("Y_c").Type("T", kFloat).Type("T1", {"tensor(int32)"}).Type("T2", kBytes).Body(kDynamicQuantizeLstm);
+}
 
 }  // namespace tessera

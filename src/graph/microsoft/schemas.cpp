@@ -8,6 +8,15 @@ namespace {
 /// Of ai.onnx in the functions' bodies.
 constexpr int kBodyOpset = 24;
 
+/// A variadic input `x` goes by x0, x1, ... in the body.
+void NameVariadicInputs(const Define::Context& context, const onnx::OpSchema& schema, onnx::FunctionProto& body) {
+  if (schema.inputs().empty() || schema.inputs().back().GetOption() != onnx::OpSchema::Variadic) return;
+  const std::string name = schema.inputs().back().GetName();
+  body.mutable_input()->RemoveLast();
+  const int first = body.input_size();
+  for (int i = 0; context.hasInput(first + i); ++i) body.add_input(name + std::to_string(i));
+}
+
 MicrosoftSchemas MakeSchemas() {
   MicrosoftSchemas schemas;
   AddActivationSchemas(schemas);
@@ -93,6 +102,7 @@ Define& Define::Body(std::function<bool(const Context&, onnx::FunctionBuilder&)>
         builder.AddOpset("", kBodyOpset).AddOpset(std::string(kMicrosoftDomain).c_str(), 1);
         if (!build(context, builder)) return false;
         schema.BuildFunction(body);
+        NameVariadicInputs(context, schema, body);
         return true;
       });
   return *this;

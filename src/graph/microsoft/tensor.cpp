@@ -31,6 +31,60 @@ void InferGatherBlockQuantized(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
+using Context = Define::Context;
+using Body = onnx::FunctionBuilder;
+
+/// In opset 20 the modes changed their names.
+bool GridSampleBody(const Context& context, Body& body) {
+  const std::string mode = StringOf(context, "mode", "bilinear");
+  const std::string name = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
+  body.Add("Y = GridSample <align_corners: int = @align_corners, padding_mode: string = @padding_mode> (X, Grid)", "mode", name);
+  return true;
+}
+
+/// A transposed convolution without pads, then its borders off.
+bool ConvTransposeBody(const Context& context, Body& body) {
+  const char* attributes = R"( = ConvTranspose <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
+      kernel_shape: ints = @kernel_shape, output_padding: ints = @output_padding, strides: ints = @strides> (X, W, B))";
+  if (!context.hasInput(2)) {
+    body.Add((std::string("Y") + attributes).c_str());
+    return true;
+  }
+  const auto* weights = context.getInputType(1);
+  if (weights == nullptr || !weights->tensor_type().has_shape()) return false;
+  std::vector<int64_t> axes;
+  for (int i = 2; i < weights->tensor_type().shape().dim_size(); ++i) axes.push_back(i);
+  body.Add((std::string("full") + attributes).c_str());
+  body.Const("axes", axes);
+  body.Add(R"(removed = Neg (Pads) Y = Pad (full, removed, "", axes))");
+  return true;
+}
+
+bool PadBody(const Context& context, Body& body) {
+  body.Add("flat = Constant <value = int64[1] {-1}> () sizes = Reshape (pads, flat)");
+  body.Add(context.hasInput(2) ? "scalar = Squeeze (value) output = Pad <mode: string = @mode> (data, sizes, scalar)"
+                               : "output = Pad <mode: string = @mode> (data, sizes)");
+  return true;
+}
+
+const Types kEverything = {"tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(int8)", "tensor(int16)",
+                           "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)", "tensor(bfloat16)",
+                           "tensor(string)", "tensor(bool)", "tensor(complex64)", "tensor(complex128)"};
+const Types kReals = {"tensor(float16)", "tensor(float)", "tensor(double)"};
+
+void InferCropAndResize(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const auto* x = ShapeOfInput(context, 0);
+  const auto* boxes = ShapeOfInput(context, 1);
+  if (x == nullptr || boxes == nullptr || x->dim_size() != 4 || boxes->dim_size() != 2) return;
+  onnx::TensorShapeProto result;
+  *result.add_dim() = boxes->dim(0);
+  *result.add_dim() = x->dim(1);
+  result.add_dim();
+  result.add_dim();
+  onnx::updateOutputShape(context, 0, result);
+}
+
 }  // namespace
 
 void AddTensorSchemas(MicrosoftSchemas& schemas) {
@@ -39,6 +93,27 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .In("data", "T1").In("indices", "Tind").In("scales", "T2").OptionalIn("zero_points", "T1").Out("output", "T2")
       .Type("T1", {"tensor(int4)", "tensor(uint4)", "tensor(uint8)"}).Type("T2", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
       .Type("Tind", {"tensor(int32)", "tensor(int64)"}).Infer(InferGatherBlockQuantized);
+  Define(schemas, "Trilu").Int("upper", 1).In("X").OptionalIn("k", "tensor(int64)").Out("Y").Type("T", kEverything).Body(
+      "Y = Trilu <upper: int = @upper> (X, k)");
+  Define(schemas, "Unique").In("x").Out("y").Out("idx", "tensor(int64)").Out("counts", "tensor(int64)").Type("T", kEverything).Body(
+      "y, first, idx, counts = Unique <sorted = 0> (x)");
+  Define(schemas, "ExpandDims").In("X").In("axis", "tensor(int32)").Out("Y").Type("T", kEverything).Body(R"(
+      one = Constant <value = int64[1] {1}> ()
+      wide = Cast <to = 7> (axis)
+      axes = Reshape (wide, one)
+      Y = Unsqueeze (X, axes))");
+  Define(schemas, "GridSample")
+      .Int("align_corners", 0).String("mode", "bilinear").String("padding_mode", "zeros").In("X", "T1").In("Grid", "T1").Out("Y", "T1")
+      .Type("T1", kEverything).Body(GridSampleBody);
+  Define(schemas, "Pad").String("mode", "constant").In("data").In("pads", "tensor(int64)").OptionalIn("value").Out("output")
+      .Type("T", kReals).Body(PadBody);
+  Define(schemas, "ConvTransposeWithDynamicPads")
+      .String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("output_padding").Ints("strides")
+      .In("X").In("W").OptionalIn("Pads", "tensor(int64)").OptionalIn("B").Out("Y").Type("T", kReals).Body(ConvTransposeBody);
+  Define(schemas, "Inverse").In("X").Out("Y").Type("T", kReals).LikeFirstInput();
+  Define(schemas, "CropAndResize")
+      .Float("extrapolation_value", 0).String("mode", "bilinear").In("X", "T1").In("rois", "T1").In("batch_indices", "T2")
+      .In("crop_size", "T2").Out("Y", "T1").Type("T1", kReals).Type("T2", {"tensor(int32)"}).Infer(InferCropAndResize);
 }
 
 }  // namespace tessera

@@ -1,0 +1,72 @@
+// QLinearSigmoid and QLinearLeakyRelu, com.microsoft, version 1: a table of the 256 results, then a look-up for each element.
+
+#include <cmath>
+
+#include "ops/microsoft/quantized_scalar.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+class QLinearUnary : public Kernel {
+ public:
+  explicit QLinearUnary(const KernelInfo& info) : is_signed_(info.input_type(0) == ElementType::kInt8) {}
+
+  void Compute(KernelContext& context) final {
+    const Tensor& x = context.required_input(0);
+    const QuantizedScalar in = ReadQuantizedScalar(context, 1), out = ReadQuantizedScalar(context, 3);
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    uint8_t table[256];
+    const float low = is_signed_ ? -128.0f : 0.0f, high = is_signed_ ? 127.0f : 255.0f;
+    for (int code = 0; code < 256; ++code) {
+      const float number = is_signed_ ? static_cast<float>(static_cast<int8_t>(code)) : static_cast<float>(code);
+      const float result = std::nearbyint(Map((number - in.zero) * in.scale) / out.scale) + out.zero;
+      const float clamped = result >= low ? std::min(result, high) : low;  // NaN as the lowest
+      table[code] = static_cast<uint8_t>(static_cast<int>(clamped));
+    }
+    const auto* from = static_cast<const uint8_t*>(x.raw());
+    auto* to = static_cast<uint8_t*>(y->mutable_raw());
+    context.threads().ParallelFor(x.num_elements(), 0.5, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = table[from[i]];
+    });
+  }
+
+ protected:
+  virtual float Map(float x) const = 0;
+
+ private:
+  bool is_signed_;
+};
+
+class QLinearSigmoid final : public QLinearUnary {
+ public:
+  using QLinearUnary::QLinearUnary;
+
+ private:
+  float Map(float x) const override { return 1 / (1 + std::exp(-x)); }
+};
+
+class QLinearLeakyRelu final : public QLinearUnary {
+ public:
+  explicit QLinearLeakyRelu(const KernelInfo& info) : QLinearUnary(info), alpha_(info.attribute<float>("alpha", 0.01f)) {}
+
+ private:
+  float Map(float x) const override { return x >= 0 ? x : alpha_ * x; }
+
+  float alpha_;
+};
+
+constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
+
+}  // namespace
+
+void RegisterQLinearSigmoid(KernelRegistry& registry) {
+  registry.Add(Op("QLinearSigmoid", "com.microsoft").Types(0, kBytes).InPlace(0, 0).Make<QLinearSigmoid>());
+}
+void RegisterQLinearLeakyRelu(KernelRegistry& registry) {
+  registry.Add(Op("QLinearLeakyRelu", "com.microsoft").Types(0, kBytes).InPlace(0, 0).Make<QLinearLeakyRelu>());
+}
+
+}  // namespace tessera::cpu

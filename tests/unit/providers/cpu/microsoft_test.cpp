@@ -1,0 +1,114 @@
+// com.microsoft: what models do wrong is said, not computed.
+
+#include <gmock/gmock.h>
+
+#include "model_builder.h"
+
+namespace tessera {
+namespace {
+
+using testing::ModelBuilder;
+using ::testing::HasSubstr;
+
+onnx::NodeProto& Contrib(ModelBuilder& model, const char* op, std::initializer_list<std::string> inputs) {
+  auto& node = model.Node(op, inputs, {"y"}, "node");
+  node.set_domain("com.microsoft");
+  return node;
+}
+
+void SetInt(onnx::NodeProto& node, const char* name, int64_t value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+
+template <class Act>
+std::string ErrorOf(const Act& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Microsoft, AnUnknownOperatorIsNamed) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  Contrib(model, "NoSuchThing", {"x"});
+  EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("com.microsoft.NoSuchThing"));
+}
+
+TEST(Microsoft, AnImportIsNotNeeded) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  Contrib(model, "QuickGelu", {"x"});
+  const std::vector<std::string> names = {"x"};
+  const std::vector<Value> inputs = {testing::Floats({2}, {0, 100})};
+  EXPECT_THAT(testing::ToVector(model.Session().Run(names, inputs)[0]), ::testing::ElementsAre(0, 100));
+}
+
+TEST(Microsoft, TypesThatTheOperatorDoesNotTakeAreRefused) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kInt32, {2}).Output("y", ElementType::kInt32, {2});
+  Contrib(model, "Gelu", {"x"});
+  EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("tensor(int32)"));
+}
+
+TEST(Microsoft, RequiredAttributesAreMissed) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 2, 4}).Output("y", ElementType::kFloat, {1, 2, 4});
+  Contrib(model, "MultiHeadAttention", {"x", "x", "x"});
+  EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("'num_heads' is required"));
+}
+
+ModelBuilder NBits(int64_t k, int64_t block_size, int64_t bits) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {1, 32}).Input("b", ElementType::kUInt8, {-1}).Input("s", ElementType::kFloat, {-1});
+  model.Output("y", ElementType::kFloat, {-1, -1});
+  auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s"});
+  SetInt(node, "K", k);
+  SetInt(node, "N", 1);
+  SetInt(node, "block_size", block_size);
+  SetInt(node, "bits", bits);
+  return model;
+}
+
+TEST(Microsoft, MatMulNBitsChecksItsAttributes) {
+  EXPECT_THAT(ErrorOf([] { NBits(32, 24, 4).Session(); }), HasSubstr("block_size is 24"));
+  EXPECT_THAT(ErrorOf([] { NBits(32, 32, 5).Session(); }), HasSubstr("bits is 5"));
+  EXPECT_THAT(ErrorOf([] { NBits(0, 32, 4).Session(); }), HasSubstr("K is 0"));
+}
+
+TEST(Microsoft, MatMulNBitsChecksItsWeights) {
+  const std::vector<std::string> names = {"a", "b", "s"};
+  const std::vector<Value> inputs = {testing::Floats({1, 32}, std::vector<float>(32)), Tensor::Of<uint8_t>({8}, std::vector<uint8_t>(8)),
+                                     testing::Floats({1}, {1})};
+  const Session session = NBits(32, 32, 4).Session();
+  EXPECT_THAT(ErrorOf([&] { session.Run(names, inputs); }), HasSubstr("B is [8]"));
+}
+
+TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
+  ModelBuilder model;
+  model.Input("q", ElementType::kFloat, {1, 1, 24}).Input("n", ElementType::kInt32, {1}).Input("t", ElementType::kInt32, {});
+  model.Output("y", ElementType::kFloat, {-1, -1, -1});
+  auto& node = Contrib(model, "GroupQueryAttention", {"q", "", "", "", "", "n", "t"});
+  SetInt(node, "num_heads", 1);
+  SetInt(node, "kv_num_heads", 1);
+  const Session session = model.Session();
+  const std::vector<std::string> names = {"q", "n", "t"};
+  const auto run = [&](int32_t length, int32_t total) {
+    const std::vector<Value> inputs = {testing::Floats({1, 1, 24}, std::vector<float>(24)), Tensor::Of<int32_t>({1}, std::vector{length}),
+                                       Tensor::Of<int32_t>({}, std::vector{total})};
+    return ErrorOf([&] { session.Run(names, inputs); });
+  };
+  EXPECT_EQ(run(0, 1), "no error");
+  EXPECT_THAT(run(5, 1), HasSubstr("seqlens_k holds 5"));
+  EXPECT_THAT(run(-3, 1), HasSubstr("seqlens_k holds -3"));
+  EXPECT_THAT(run(4, 5), HasSubstr("seqlens_k holds 4"));
+  EXPECT_THAT(run(0, 0), HasSubstr("total_sequence_length is 0"));
+}
+
+}  // namespace
+}  // namespace tessera
