@@ -68,16 +68,6 @@ StridedRow StridedRowOf(ElementKind element) {
   }
 }
 
-/// Copies what is there already: few long copies instead of many short ones.
-void RepeatRow(const std::byte* src, std::byte* dst, int64_t rows, int64_t bytes) {
-  constexpr int64_t kLongCopy = 4096;  // stays in the first-level cache
-  std::memcpy(dst, src, static_cast<size_t>(bytes));
-  for (int64_t done = 1, n = 1; done < rows; done += n) {
-    n = std::min({done, rows - done, std::max<int64_t>(kLongCopy / bytes, 1)});
-    std::memcpy(dst + done * bytes, dst, static_cast<size_t>(n * bytes));
-  }
-}
-
 void CopySpan(std::byte* dst, const std::byte* src, int64_t bytes, ElementKind element) {
   CopyElements(dst, src, bytes / element.bytes, element);
 }
@@ -93,7 +83,8 @@ void CopyRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t 
     }
     return;
   }
-  if (src_stride == 0 && dst_stride == bytes && bytes > 16 && rows > 2) return RepeatRow(src, dst, rows, bytes);
+  // Where a call of memcpy would cost as much as the bytes.
+  if (src_stride == 0 && dst_stride == bytes && bytes >= kRepeatedBytes && bytes <= 4096) return RepeatRow(src, dst, rows, bytes);
   switch (bytes) {
     case 1:
       return CopyFixedRows<1>(src, src_stride, dst, dst_stride, rows);

@@ -243,6 +243,24 @@ StridedLoad SelectLoad(int64_t element_bytes, int64_t src_stride) {
   }
 }
 
+void RepeatRowOf(const std::byte* HWY_RESTRICT src, std::byte* HWY_RESTRICT dst, int64_t rows, int64_t bytes) {
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  static_assert(HWY_LANES(uint8_t) <= kRepeatedBytes);
+  const auto copy = [&](int64_t at) HWY_ATTR { hn::StoreU(hn::LoadU(d, At<uint8_t>(src, at)), d, At<uint8_t>(dst, at)); };
+  for (int64_t r = 0; r < rows; ++r, dst += bytes) {
+    int64_t at = 0;
+    for (; at + 4 * lanes <= bytes; at += 4 * lanes) {
+      copy(at);
+      copy(at + lanes);
+      copy(at + 2 * lanes);
+      copy(at + 3 * lanes);
+    }
+    for (; at + lanes <= bytes; at += lanes) copy(at);
+    if (at < bytes) copy(bytes - lanes);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::cpu
 HWY_AFTER_NAMESPACE();
@@ -254,6 +272,10 @@ HWY_EXPORT(SelectLoad);
 TransposeTile TransposeTileOf(int64_t element_bytes) { return HWY_DYNAMIC_DISPATCH(SelectTile)(element_bytes); }
 StridedLoad StridedLoadOf(int64_t element_bytes, int64_t src_stride) {
   return HWY_DYNAMIC_DISPATCH(SelectLoad)(element_bytes, src_stride);
+}
+HWY_EXPORT(RepeatRowOf);
+void RepeatRow(const std::byte* src, std::byte* dst, int64_t rows, int64_t bytes) {
+  HWY_DYNAMIC_DISPATCH(RepeatRowOf)(src, dst, rows, bytes);
 }
 }  // namespace tessera::cpu
 #endif

@@ -16,4 +16,8 @@ TransposeTile TransposeTileOf(int64_t element_bytes);
 using StridedLoad = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t count);
 StridedLoad StridedLoadOf(int64_t element_bytes, int64_t src_stride);
 
+/// Copies `bytes` >= kRepeatedBytes of src to each of `rows` rows that follow each other.
+inline constexpr int64_t kRepeatedBytes = 64;
+void RepeatRow(const std::byte* src, std::byte* dst, int64_t rows, int64_t bytes);
+
 }  // namespace tessera::cpu
