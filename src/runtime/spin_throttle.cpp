@@ -38,6 +38,11 @@ class SleepingTeam {
     }
   }
 
+  bool running() noexcept {
+    const std::lock_guard lock(mutex_);
+    return running_;
+  }
+
  private:
   void Sleep() noexcept {
     const int cores = UsableCores();
@@ -87,5 +92,7 @@ void SpinThrottle::RunEnded() noexcept {
   if (!first && static_cast<double>(seen.switches - last.switches) > std::max(1.0, kBusyRate * cpu)) TheSleepingTeam().Keep();
   last = seen;
 }
+
+bool SpinThrottle::engaged() noexcept { return TheSleepingTeam().running(); }
 
 }  // namespace tessera

@@ -12,6 +12,8 @@ class SpinThrottle {
  public:
   /// Called after each run on a thread that had a team: looks at how often the kernel took the core away from it.
   static void RunEnded() noexcept;
+  /// True while the sleeping team is kept.
+  static bool engaged() noexcept;
 };
 
 }  // namespace tessera
