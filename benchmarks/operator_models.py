@@ -173,7 +173,11 @@ MODELS = {
     # pooling, resampling, detection, recurrent
     "MaxPool 3x3 s2": model("MaxPool", [IMAGE], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 2x2 s2": model("MaxPool", [IMAGE], kernel_shape=[2, 2], strides=[2, 2]),
+    "MaxPool 3x3 small": model("MaxPool", [((1, 512, 14, 14), F32)], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "MaxPool 3d": model("MaxPool", [((1, 32, 16, 28, 28), F32)], kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
     "AveragePool 3x3": model("AveragePool", [IMAGE], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "AveragePool 2x2 s2 small": model("AveragePool", [((1, 512, 14, 14), F32)], kernel_shape=[2, 2], strides=[2, 2]),
+    "AveragePool 7x7": model("AveragePool", [((1, 1024, 7, 7), F32)], kernel_shape=[7, 7]),
     "GlobalAveragePool": model("GlobalAveragePool", [((1, 2048, 7, 7), F32)]),
     "Resize linear 2x": model("Resize", [((1, 64, 56, 56), F32)], [None, np.float32([1, 1, 2, 2])], mode="linear"),
     "Resize nearest 2x": model("Resize", [((1, 64, 56, 56), F32)], [None, np.float32([1, 1, 2, 2])], mode="nearest",
@@ -195,6 +199,10 @@ MODELS = {
     "Conv 1x1": model("Conv", [((1, 256, 56, 56), F32)], [weights(64, 256, 1, 1), weights(64)]),
     "Conv depthwise": model("Conv", [((1, 96, 56, 56), F32)], [weights(96, 1, 3, 3), weights(96)], group=96, pads=[1, 1, 1, 1]),
     "ConvTranspose": model("ConvTranspose", [((1, 64, 28, 28), F32)], [weights(64, 32, 2, 2)], strides=[2, 2]),
+    "ConvTranspose 4x4 s2": model("ConvTranspose", [((1, 128, 32, 32), F32)], [weights(128, 64, 4, 4), weights(64)], strides=[2, 2],
+                                  pads=[1, 1, 1, 1]),
+    "ConvTranspose depthwise": model("ConvTranspose", [((1, 21, 64, 64), F32)], [weights(21, 1, 4, 4)], group=21, strides=[2, 2],
+                                     pads=[1, 1, 1, 1]),
     "Einsum": model("Einsum", [((8, 12, 128, 64), F32), ((8, 12, 128, 64), F32)], equation="bhqd,bhkd->bhqk"),
 }
 

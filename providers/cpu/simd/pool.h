@@ -53,6 +53,24 @@ inline int64_t PoolBufferRow(int64_t output, int64_t extent, int64_t stride) {
 template <class T>
 void ComputePoolRows(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out);
 
+/// Small planes, whose windows are combined in one pass over a padded copy. Sizes are [rows, columns].
+template <class T>
+struct SmallPlanes {
+  PoolKind kind;
+  PoolFinish finish;
+  int64_t input[2];
+  int64_t output[2];
+  int64_t kernel[2];
+  int64_t strides[2];  // along columns 1, 2, or 3 with a kernel of three
+  int64_t dilations[2];
+  int64_t pads[2];
+  int64_t padded[2];  // what the windows span
+  const T* factors;   // kDivide: one over each window's count, and kPoolSlack more
+};
+/// Pools `count` planes, one after the other. `buffer` has the padded plane's elements and kPoolSlack more.
+template <class T>
+void PoolSmallPlanes(const SmallPlanes<T>& planes, int64_t count, const T* in, T* buffer, T* out);
+
 /// Maximum or sum over a whole row; T is float or double.
 template <class T>
 T ReducePoolRow(PoolKind kind, const T* in, int64_t count);
@@ -61,6 +79,10 @@ template <>
 float ReducePoolRow<float>(PoolKind, const float*, int64_t);
 template <>
 double ReducePoolRow<double>(PoolKind, const double*, int64_t);
+extern template void PoolSmallPlanes<float>(const SmallPlanes<float>&, int64_t, const float*, float*, float*);
+extern template void PoolSmallPlanes<double>(const SmallPlanes<double>&, int64_t, const double*, double*, double*);
+extern template void PoolSmallPlanes<uint8_t>(const SmallPlanes<uint8_t>&, int64_t, const uint8_t*, uint8_t*, uint8_t*);
+extern template void PoolSmallPlanes<int8_t>(const SmallPlanes<int8_t>&, int64_t, const int8_t*, int8_t*, int8_t*);
 extern template void ComputePoolRows<float>(const PoolAlong<float>&, const PoolRow<float>*, int64_t, float*, float*);
 extern template void ComputePoolRows<double>(const PoolAlong<double>&, const PoolRow<double>*, int64_t, double*, double*);
 extern template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*, uint8_t*);

@@ -144,6 +144,7 @@ class PoolPlanes {
     if constexpr (std::is_floating_point_v<T>) {
       if (TakesWholePlanes()) return RunWholePlanes(in, out);
     }
+    if (TakesSmallPlanes()) return RunSmallPlanes(in, out);
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
     const int64_t buffer_size =
@@ -190,6 +191,56 @@ class PoolPlanes {
       for (int64_t i = begin; i < end; ++i) {
         const T value = ReducePoolRow<T>(along_.kind, in + i * size, size);
         out[i] = along_.finish == PoolFinish::kSquareRoot ? std::sqrt(value) : value / divisor;
+      }
+    });
+  }
+
+  /// Rows too short for two passes along them, and planes enough for every thread.
+  bool TakesSmallPlanes() const {
+    if (outer_ != 1 || window_.input.num_elements() == 0) return false;
+    const int threads = context_.threads().num_threads();
+    if (threads > 1 && items_ / output_rows_ < 4 * threads) return false;
+    const int64_t stride = window_.strides[1], columns = window_.kernel[1];
+    if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[1] != 1))) return false;
+    if (window_.kernel[0] > 5 || columns > 5 || along_.output > (columns > 3 ? 28 : 40)) return false;
+    return PaddedSize(0) <= 128 && PaddedSize(1) <= 128 && window_.begin[0] <= 8 && window_.begin[1] <= 8;
+  }
+  int64_t PaddedSize(size_t axis) const { return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis); }
+
+  void RunSmallPlanes(const T* in, T* out) {
+    SmallPlanes<T> small{along_.kind, along_.finish, {}, {}, {}, {}, {}, {}, {}, nullptr};
+    for (size_t i = 0; i < 2; ++i) {
+      small.input[i] = window_.input[i];
+      small.output[i] = window_.output[i];
+      small.kernel[i] = window_.kernel[i];
+      small.strides[i] = window_.strides[i];
+      small.dilations[i] = window_.dilations[i];
+      small.pads[i] = window_.begin[i];
+      small.padded[i] = PaddedSize(i);
+    }
+    // Where only the end of the input is not read, rows of the input's length spare the copy.
+    if (window_.begin[1] == 0 && small.padded[1] < window_.input[1]) small.padded[1] = window_.input[1];
+    if (along_.finish == PoolFinish::kDivide) {
+      const auto factors = context_.scratch<T>(static_cast<size_t>(output_rows_ * along_.output + kPoolSlack));
+      std::fill(factors.begin(), factors.end(), T{1});
+      for (int64_t r = 0; r < output_rows_; ++r) {
+        const T counted = static_cast<T>(positions_[static_cast<size_t>(r)].counted);
+        for (int64_t o = 0; o < along_.output; ++o) {
+          factors[r * along_.output + o] = static_cast<T>(T{1} / std::max<T>(static_cast<T>(along_.counts[o] * counted), T{1}));
+        }
+      }
+      small.factors = factors.data();
+    }
+    const int64_t planes = items_ / output_rows_, in_size = window_.input.num_elements(), out_size = output_rows_ * along_.output;
+    const int threads = context_.threads().num_threads();
+    const int64_t parts = threads == 1 ? 1 : std::min<int64_t>(planes, 8 * threads);
+    const int64_t size = (small.padded[0] * small.padded[1] + kPoolSlack + 63) & ~int64_t{63};
+    const auto buffers = context_.scratch<T>(static_cast<size_t>(size * parts));
+    const double cost = 20 + static_cast<double>(in_size + out_size * window_.kernel.num_elements()) * static_cast<double>(sizeof(T)) * 0.02;
+    context_.threads().ParallelFor(parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t first = planes * part / parts, count = planes * (part + 1) / parts - first;
+        PoolSmallPlanes<T>(small, count, in + first * in_size, buffers.data() + part * size, out + first * out_size);
       }
     });
   }
