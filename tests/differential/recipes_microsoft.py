@@ -597,3 +597,28 @@ def crop_and_resize(rng):
     return contrib("CropAndResize", [values(rng, (n, c, h, w), np.float32), boxes, rng.integers(0, n, size=count).astype(np.int32),
                                      rng.integers(1, 8, size=2).astype(np.int32)], mode=choice(rng, ["bilinear", "nearest", None]),
                    extrapolation_value=maybe(rng, lambda: 2.5), atol=1e-4)
+
+
+@recipe("Microsoft.GemmFastGelu")
+def gemm_fast_gelu(rng):
+    m, n, k = (int(rng.integers(1, 30)) for _ in range(3))
+    x, w, bias = values(rng, (2, m, k), np.float32), values(rng, (k, n), np.float32, -1, 1), values(rng, (n,), np.float32)
+    biased = rng.random() < 0.5
+    return contrib("GemmFastGelu", [x, w, bias if biased else None], atol=1e-4,
+                   peer=lambda inputs: [fast_gelu(x.astype(np.float64) @ w + (bias if biased else 0)).astype(np.float32)])
+
+
+@recipe("Microsoft.Empty")
+def empty(rng):
+    """Nothing to compute, but shapes to give."""
+    f = lambda *dims: np.zeros(dims, np.float32)
+    op, inputs, attributes = choice(rng, [
+        ("FusedMatMul", [f(0, 3, 4), f(4, 5)], {}), ("FusedMatMul", [f(2, 0, 4), f(2, 5, 4)], {"transB": 1}), ("QuickGelu", [f(0, 3)], {}),
+        ("BiasGelu", [f(0, 3), f(3)], {}), ("SkipLayerNormalization", [f(0, 2, 3), f(0, 2, 3), f(3), f(3)], {}),
+        ("MatMulNBits", [f(0, 32), np.zeros((4, 1, 16), np.uint8), f(4, 1)], {"K": 32, "N": 4, "block_size": 32}),
+        ("QLinearAdd", [np.zeros((0, 2), np.uint8), np.float32(1), np.uint8(0), np.zeros((1, 2), np.uint8), np.float32(1), np.uint8(0), np.float32(1),
+                        np.uint8(0)], {}),
+        ("RotaryEmbedding", [f(0, 2, 8), np.zeros((0, 2), np.int64), f(5, 4), f(5, 4)], {})])
+    dtype = inputs[0].dtype
+    result = {"FusedMatMul": (*inputs[0].shape[:-1], 5), "MatMulNBits": (0, 4)}.get(op, inputs[0].shape)
+    return contrib(op, inputs, dtype=dtype, peer=lambda _: [np.zeros(result, dtype)], **attributes)

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "simd/nbits.h"
 
@@ -135,12 +136,36 @@ void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* 
   }
 }
 
+/// Whole chunks of 4 or 8 bits; how many weights they are.
+template <int kBits>
+int64_t DequantizeChunks(const uint8_t* codes, int64_t count, float scale, float zero, float* HWY_RESTRICT out) {
+  using D = Tag<kBits>;
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<uint8_t, D> d8;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale), offset = hn::Set(d, zero);
+  int64_t i = 0;
+  for (; i + lanes * kPlanes<kBits> <= count; i += lanes * kPlanes<kBits>) {
+    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, codes + i / kPlanes<kBits>));
+    const auto low = hn::Mul(hn::Sub(PlaneOf<kBits, 0>(d, bytes), offset), factor);
+    if constexpr (kBits == 8) {
+      hn::StoreU(low, d, out + i);
+    } else {
+      const auto high = hn::Mul(hn::Sub(PlaneOf<kBits, 1>(d, bytes), offset), factor);
+      hn::StoreInterleaved2(low, high, d, out + i);
+    }
+  }
+  return i;
+}
+
 template <int kBits>
 void Dequantize(const NBitsWeights& w, int64_t row, int64_t k0, int64_t count, float* HWY_RESTRICT out) {
   constexpr int kCount = kPlanes<kBits>;
   constexpr int kMask = (1 << kBits) - 1;
+  const int shift = std::countr_zero(static_cast<uint64_t>(w.block_size));
   while (count > 0) {
-    const int64_t block = k0 / w.block_size, first = k0 % w.block_size;
+    const int64_t block = k0 >> shift, first = k0 & (w.block_size - 1);
     const int64_t n = std::min(count, w.block_size - first);
     const uint8_t* codes = w.codes + (row * w.blocks + block) * w.block_bytes();
     const float scale = w.scales[row * w.blocks + block], zero = w.ZeroOf(row, block);
@@ -150,6 +175,7 @@ void Dequantize(const NBitsWeights& w, int64_t row, int64_t k0, int64_t count, f
     };
     int64_t i = 0;
     if (first % kCount == 0) {
+      if constexpr (kBits >= 4) i = DequantizeChunks<kBits>(codes + first / kCount, n, scale, zero, out);
       for (; i + kCount <= n; i += kCount) {
         const int byte = codes[(first + i) / kCount];
         for (int p = 0; p < kCount; ++p) out[i + p] = (static_cast<float>((byte >> (p * kBits)) & kMask) - zero) * scale;

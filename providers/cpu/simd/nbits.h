@@ -16,7 +16,7 @@ struct NBitsWeights {
   int64_t n = 0;
   int64_t k = 0;
   int64_t blocks = 0;
-  int64_t block_size = 0;
+  int64_t block_size = 0;              // a power of two
   int bits = 4;
 
   int64_t block_bytes() const { return block_size * bits / 8; }

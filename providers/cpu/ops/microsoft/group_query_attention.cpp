@@ -109,6 +109,7 @@ class GroupQueryAttention final : public Kernel {
       Require(totals[b] >= 1 && totals[b] <= total && past[b] >= 0 && past[b] <= held,
               "seqlens_k holds {} for {} new tokens, a total of {} and a past of {} rows", totals[b] - 1, call.steps, total, held);
     }
+    Require(total <= held + call.steps, "total_sequence_length is {} with {} new tokens and a past of {} rows", total, call.steps, held);
     call.capacity = std::max(held, total);
     call.past = past.data();
     call.total = totals.data();

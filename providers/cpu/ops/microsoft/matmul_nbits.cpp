@@ -18,31 +18,23 @@ constexpr int64_t kFewRows = 16;
 /// Panels of the weights' transpose.
 class NBitsPanels final : public GemmPanelSource<float> {
  public:
-  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
+  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {
+    Require(GemmPanelWidth<float>() <= kMostColumns, "panels are {} columns wide", GemmPanelWidth<float>());
+  }
 
   void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out) const override {
-    constexpr int64_t kRun = 128;
+    float columns[kMostColumns * kRun];
     const int64_t panel = GemmPanelWidth<float>();
-    float rows[kColumns][kRun];
-    for (int64_t n = 0; n < width; n += kColumns) {
-      const int64_t columns = std::min(kColumns, width - n);
-      for (int64_t k = 0; k < kc; k += kRun) {
-        const int64_t count = std::min(kRun, kc - k);
-        for (int64_t j = 0; j < columns; ++j) Dequantize(n0 + n + j, k0 + k, count, rows[j]);
-        for (int64_t j = columns; j < kColumns; ++j) std::fill_n(rows[j], count, 0.0f);
-        float* to = out + k * panel + n;
-        const int64_t stored = std::min(kColumns, panel - n);
-        for (int64_t i = 0; i < count; ++i) {
-          for (int64_t j = 0; j < stored; ++j) to[i * panel + j] = rows[j][i];
-        }
-      }
+    for (int64_t k = 0; k < kc; k += kRun) {
+      const int64_t count = std::min(kRun, kc - k);
+      for (int64_t j = 0; j < width; ++j) Dequantize(n0 + j, k0 + k, count, columns + j * kRun);
+      PackGemmPanel<float>(columns, 1, kRun, count, width, out + k * panel);
     }
-    const int64_t filled = (width + kColumns - 1) / kColumns * kColumns;
-    for (int64_t k = 0; filled < panel && k < kc; ++k) std::fill(out + k * panel + filled, out + (k + 1) * panel, 0.0f);
   }
 
  private:
-  static constexpr int64_t kColumns = 8;
+  static constexpr int64_t kRun = 64;
+  static constexpr int64_t kMostColumns = 64;
 
   void Dequantize(int64_t row, int64_t k0, int64_t count, float* out) const {
     if (groups_ == nullptr) return DequantizeNBits(w_, row, k0, count, out);
