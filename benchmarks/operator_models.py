@@ -39,6 +39,12 @@ def lstm_like(op, gates, length, batch, size, hidden):
                                                       weights(1, 2 * gates * hidden)], outputs=2, hidden_size=hidden)
 
 
+def conv(channels, outputs, size, kernel, stride=1, group=1):
+    """One square image, padded so that a stride of 1 keeps its size."""
+    return model("Conv", [((1, channels, size, size), F32)], [weights(outputs, channels // group, kernel, kernel), weights(outputs)],
+                 pads=[kernel // 2] * 4, strides=[stride] * 2, group=group)
+
+
 def boxes(count):
     corner = rng.uniform(0, 1, (1, count, 2))
     return np.concatenate([corner, corner + rng.uniform(0.01, 0.2, (1, count, 2))], -1).astype(np.float32)
@@ -191,13 +197,29 @@ MODELS = {
     "GRU": lstm_like("GRU", 3, 64, 4, 128, 128),
     "RNN": lstm_like("RNN", 1, 64, 4, 128, 128),
     "DFT": model("DFT", [((16, 1024, 1), F32)], [None, np.int64(1)], opset=20),
-    # products and convolutions (their proper speed is another chapter; here so that nobody forgets them)
+    # products and convolutions, at the layers of BERT, ResNet-50, MobileNetV2 and EfficientNet
     "MatMul 512": model("MatMul", [((512, 768), F32)], [weights(768, 768)]),
+    "MatMul BERT": model("MatMul", [((128, 768), F32)], [weights(768, 768)]),
+    "MatMul BERT up": model("MatMul", [((384, 768), F32)], [weights(768, 3072)]),
+    "MatMul BERT down": model("MatMul", [((128, 3072), F32)], [weights(3072, 768)]),
+    "MatMul decode": model("MatMul", [((1, 4096), F32)], [weights(4096, 4096)]),
     "MatMul batched": model("MatMul", [((8, 12, 128, 64), F32), ((8, 12, 64, 128), F32)]),
     "Gemm vector": model("Gemm", [((1, 2048), F32)], [weights(1000, 2048), weights(1000)], transB=1),
-    "Conv 3x3": model("Conv", [((1, 64, 56, 56), F32)], [weights(64, 64, 3, 3), weights(64)], pads=[1, 1, 1, 1]),
-    "Conv 1x1": model("Conv", [((1, 256, 56, 56), F32)], [weights(64, 256, 1, 1), weights(64)]),
-    "Conv depthwise": model("Conv", [((1, 96, 56, 56), F32)], [weights(96, 1, 3, 3), weights(96)], group=96, pads=[1, 1, 1, 1]),
+    "Conv 3x3": conv(64, 64, 56, 3),
+    "Conv 3x3 14": conv(256, 256, 14, 3),
+    "Conv 3x3 7": conv(512, 512, 7, 3),
+    "Conv 3x3 s2": conv(128, 128, 56, 3, stride=2),
+    "Conv 7x7 s2": conv(3, 64, 224, 7, stride=2),
+    "Conv 1x1": conv(256, 64, 56, 1),
+    "Conv 1x1 expand": conv(24, 144, 56, 1),
+    "Conv 1x1 14": conv(1024, 256, 14, 1),
+    "Conv 1x1 7": conv(512, 2048, 7, 1),
+    "Conv 1x1 project": conv(960, 160, 7, 1),
+    "Conv depthwise": conv(96, 96, 56, 3, group=96),
+    "Conv depthwise s2": conv(96, 96, 112, 3, stride=2, group=96),
+    "Conv depthwise 7": conv(960, 960, 7, 3, group=960),
+    "Conv depthwise 5x5": conv(240, 240, 28, 5, group=240),
+    "Conv depthwise 5x5 s2": conv(144, 144, 56, 5, stride=2, group=144),
     "ConvTranspose": model("ConvTranspose", [((1, 64, 28, 28), F32)], [weights(64, 32, 2, 2)], strides=[2, 2]),
     "ConvTranspose 4x4 s2": model("ConvTranspose", [((1, 128, 32, 32), F32)], [weights(128, 64, 4, 4), weights(64)], strides=[2, 2],
                                   pads=[1, 1, 1, 1]),

@@ -410,8 +410,31 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
   }
 }
 
+/// Packed B, contiguous rows of A: blocks of A are copied next to each other, which spares the TLB and keeps rows that are a
+/// power of two apart from sharing cache sets.
+void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  constexpr int64_t kTogether = 4 * kColumns;  // enough to pay for the copy; a block of C of this width stays in L2
+  HWY_ALIGN T rows[kCopiedRows * kDepth];
+  const int64_t depth = DepthStep(args.k);
+  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
+  for (int64_t n = n0; n < n1; n += kTogether) {
+    for (int64_t m = m0; m < m1; m += kCopiedRows) {
+      const int64_t end = std::min(m1, m + kCopiedRows);
+      for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
+        const int64_t kc = std::min(depth, args.k - k0);
+        for (int64_t i = m; i < end; ++i) std::copy_n(args.a + i * args.a_row + k0, kc, rows + (i - m) * kc);
+        MultiplyBlock(args, {rows, kc, 1, kc}, m, end, n, std::min(n1, n + kTogether),
+                      {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth}, k0, kc);
+      }
+    }
+  }
+}
+
 void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
+  if (args.packed_b != nullptr && args.a_k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
+    return TileOfCopiedRows(args, m0, m1, n0, n1);
+  }
   HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool packed = args.packed_b != nullptr;
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
