@@ -315,6 +315,19 @@ HWY_INLINE void SmallRow(const SmallPlanes<T>& planes, const T* from, const Piec
   };
   if (planes.strides[1] == 1) {
     ForEachVector(d, planes.finish, piece, [=](int64_t o) HWY_ATTR { return window(from + o); });
+  } else if (planes.strides[1] == 2 && (KW == 2 || KW == 3) && across == 1) {
+    const auto column = [=](const T* at) HWY_ATTR {
+      auto v = Op::Load(hn::LoadU(d, at));
+      for (int64_t r = 1; r < rows; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, at + r * down)));
+      return v;
+    };
+    ForEachVector(d, planes.finish, piece, [=](int64_t o) HWY_ATTR {
+      const T* at = from + 2 * o;
+      const auto low = column(at), high = column(at + lanes);
+      auto v = Op::Combine(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+      if constexpr (KW == 3) v = Op::Combine(v, hn::ConcatEven(d, column(at + lanes + 2), column(at + 2)));
+      return v;
+    });
   } else if (planes.strides[1] == 2) {
     ForEachVector(d, planes.finish, piece, [=](int64_t o) HWY_ATTR {
       return hn::ConcatEven(d, window(from + 2 * o + lanes), window(from + 2 * o));
