@@ -1,6 +1,7 @@
 #include "optimizer/edit.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "onnx/defs/schema.h"
 
@@ -135,6 +136,18 @@ std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& n
   if (HasInput(node, input)) return Integers(ConstantInput(graph, node, input));
   if (const auto* values = IntsAttribute(node, attribute)) return *values;
   return std::nullopt;
+}
+
+std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node) {
+  if (!IsOp(node, "Transpose") || !HasInput(node, 0)) return std::nullopt;
+  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
+  if (shape == nullptr) return std::nullopt;
+  Permutation in_order(shape->size());
+  std::iota(in_order.begin(), in_order.end(), 0);
+  const auto* perm = IntsAttribute(node, "perm");
+  if (perm == nullptr) return Permutation(in_order.rbegin(), in_order.rend());
+  if (perm->size() != in_order.size() || !std::is_permutation(perm->begin(), perm->end(), in_order.begin())) return std::nullopt;
+  return *perm;
 }
 
 const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept {

@@ -49,6 +49,10 @@ std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most =
 /// The same from an input, or from the attribute that it was in older versions.
 std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input, std::string_view attribute);
 
+using Permutation = std::vector<int64_t>;
+/// Of a Transpose. Nothing where the rank is not known, or perm is none of that rank: that error is the kernel's.
+std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node);
+
 const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept;
 /// The shape when all of it is known.
 std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index);

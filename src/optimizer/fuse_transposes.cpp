@@ -2,7 +2,6 @@
 // none; one in front of a product of matrices becomes Gemm's transA or transB.
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -11,20 +10,6 @@
 
 namespace tessera {
 namespace {
-
-using Permutation = std::vector<int64_t>;
-
-/// Nothing where the rank is not known, or perm is none of that rank: that error is the kernel's.
-std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node) {
-  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
-  if (!IsOp(node, "Transpose") || shape == nullptr) return std::nullopt;
-  Permutation in_order(shape->size());
-  std::iota(in_order.begin(), in_order.end(), 0);
-  const auto* perm = IntsAttribute(node, "perm");
-  if (perm == nullptr) return Permutation(in_order.rbegin(), in_order.rend());
-  if (perm->size() != in_order.size() || !std::is_permutation(perm->begin(), perm->end(), in_order.begin())) return std::nullopt;
-  return *perm;
-}
 
 bool IsElementwise(const Node& node) {
   static const std::set<std::string_view> unary = {

@@ -14,6 +14,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
+    RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},

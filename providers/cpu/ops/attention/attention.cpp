@@ -1,5 +1,6 @@
 // Attention (23, 24, 25).
 
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -20,7 +21,8 @@ struct AttentionAttributes {
         softcap(info.attribute<float>("softcap", 0.0f)),
         capture(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         left(info.attribute<int64_t>("left_window_size", -1)),
-        right(info.attribute<int64_t>("right_window_size", -1)) {
+        right(info.attribute<int64_t>("right_window_size", -1)),
+        broadcasts(info.attribute<int64_t>("tessera_broadcast", 0) != 0) {
     Require(q_heads >= 0 && kv_heads >= 0, "q_num_heads is {} and kv_num_heads is {}", q_heads, kv_heads);
     Require(capture >= 0 && capture <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", capture);
     Require(left >= -1 && right >= -1, "a window size is below -1: left {}, right {}", left, right);
@@ -33,6 +35,8 @@ struct AttentionAttributes {
   float softcap;
   int64_t capture;
   int64_t left, right;
+  /// Set by the optimizer on what was MatMul, Add and MatMul: batch, queries and mask broadcast as there.
+  bool broadcasts;
 };
 
 /// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
@@ -88,27 +92,39 @@ const C* ReadMask(KernelContext& context, const Tensor& mask) {
   return out;
 }
 
+/// Dimensions of the mask along batch, heads, queries and keys: 1 where it has none.
+std::array<int64_t, 4> MaskDims(const Tensor& mask) {
+  const Shape& shape = mask.shape();
+  Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape.ToString());
+  std::array<int64_t, 4> dims = {1, 1, 1, 1};
+  for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
+  return dims;
+}
+
 template <class C>
-AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const AttentionSizes& sizes) {
+AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const AttentionSizes& sizes, bool pads) {
   AttentionBias<C> bias;
   if (mask == nullptr) return bias;
-  const Shape& shape = mask->shape();
-  const int64_t wanted[3] = {sizes.batch, sizes.query_heads, sizes.queries};
-  Require(shape.rank() >= 1 && shape.rank() <= 4 && shape.back() <= sizes.keys, "attn_mask {} does not broadcast to [{},{},{},{}]",
-          shape.ToString(), wanted[0], wanted[1], wanted[2], sizes.keys);
-  bias.keys = shape.back();
-  int64_t* strides[3] = {&bias.batch, &bias.head, &bias.row};
-  int64_t stride = bias.keys;
-  for (size_t axis = 3; axis-- > 0;) {
-    const size_t skipped = 4 - shape.rank();
-    if (axis < skipped) break;
-    const int64_t dim = shape[axis - skipped];
-    Require(dim == 1 || dim == wanted[axis], "attn_mask {} does not broadcast to [{},{},{},{}]", shape.ToString(), wanted[0], wanted[1],
-            wanted[2], sizes.keys);
-    *strides[axis] = dim == 1 ? 0 : stride;
-    stride *= dim;
-  }
+  const std::array<int64_t, 4> dims = MaskDims(*mask);
+  const std::array<int64_t, 4> wanted = {sizes.batch, sizes.query_heads, sizes.queries, sizes.keys};
+  const auto fits = [&](size_t axis) { return dims[axis] == 1 || dims[axis] == wanted[axis]; };
+  Require(fits(0) && fits(1) && fits(2) && (fits(3) || (pads && dims[3] < wanted[3])), "attn_mask {} does not broadcast to [{},{},{},{}]",
+          mask->shape().ToString(), wanted[0], wanted[1], wanted[2], wanted[3]);
   bias.data = ReadMask<C>(context, *mask);
+  bias.keys = dims[3];
+  if (!pads && dims[3] == 1 && sizes.keys > 1) {  // one number a row
+    const int64_t rows = mask->num_elements();
+    C* spread = context.scratch<C>(static_cast<size_t>(CheckedMul(rows, sizes.keys))).data();
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(spread + i * sizes.keys, sizes.keys, bias.data[i]);
+    bias.data = spread;
+    bias.keys = sizes.keys;
+  }
+  int64_t stride = bias.keys;
+  int64_t* strides[3] = {&bias.batch, &bias.head, &bias.row};
+  for (size_t axis = 3; axis-- > 0;) {
+    *strides[axis] = dims[axis] == 1 ? 0 : stride;
+    stride *= dims[axis];
+  }
   return bias;
 }
 
@@ -123,19 +139,20 @@ class Attention final : public Kernel {
     const Tensor& v = context.required_input(2);
     const Tensor* past_key = context.input(4);
     const Tensor* past_value = context.input(5);
-    const HeadSizes q_sizes = ReadSizes(q.shape(), attributes_.q_heads, "Q");
-    const HeadSizes k_sizes = ReadSizes(k.shape(), attributes_.kv_heads, "K");
-    const HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, "V");
+    HeadSizes q_sizes = ReadSizes(q.shape(), attributes_.q_heads, "Q");
+    HeadSizes k_sizes = ReadSizes(k.shape(), attributes_.kv_heads, "K");
+    HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, "V");
     const int64_t past = PastRows(past_key, past_value, k_sizes, v_sizes);
     AttentionProblem<C> problem;
-    problem.sizes = Combine(q_sizes, k_sizes, v_sizes, past);
     problem.q = q_sizes.Place(RealView<C>(context, q));
     problem.k = WithPast(context, 1, past_key, past, k, k_sizes);
     problem.v = WithPast(context, 2, past_value, past, v, v_sizes);
+    if (attributes_.broadcasts) Broadcast(context.input(3), q_sizes, k_sizes, v_sizes, problem);
+    problem.sizes = Combine(q_sizes, k_sizes, v_sizes, past);
     problem.scale = static_cast<C>(attributes_.has_scale ? static_cast<double>(attributes_.scale)
                                                          : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
     problem.softcap = static_cast<C>(attributes_.softcap);
-    problem.bias = FitMask<C>(context, context.input(3), problem.sizes);
+    problem.bias = FitMask<C>(context, context.input(3), problem.sizes, !attributes_.broadcasts);
     problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
     HeadSizes y_sizes = q_sizes;
     y_sizes.width = v_sizes.width;
@@ -172,6 +189,25 @@ class Attention final : public Kernel {
     Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2],
             "past_key {} and past_value {} do not fit K and V", key->shape().ToString(), value->shape().ToString());
     return key->shape()[2];
+  }
+
+  /// Gives what has one batch, or one query, as many as the others have.
+  static void Broadcast(const Tensor* mask, HeadSizes& q, HeadSizes& k, HeadSizes& v, AttentionProblem<C>& problem) {
+    const std::array<int64_t, 4> dims = mask == nullptr ? std::array<int64_t, 4>{1, 1, 1, 1} : MaskDims(*mask);
+    int64_t batch = dims[0];
+    for (const HeadSizes* sizes : {&q, &k, &v}) batch = batch == 1 ? sizes->batch : batch;
+    const auto spread = [batch](HeadSizes& sizes, Heads<const C>& place) {
+      if (sizes.batch != 1 || batch == 1) return;
+      sizes.batch = batch;
+      place.batch = 0;
+    };
+    spread(q, problem.q);
+    spread(k, problem.k);
+    spread(v, problem.v);
+    if (q.rows == 1 && dims[2] != 1) {
+      q.rows = dims[2];
+      problem.q.row = 0;
+    }
   }
 
   static AttentionSizes Combine(const HeadSizes& q, const HeadSizes& k, const HeadSizes& v, int64_t past) {

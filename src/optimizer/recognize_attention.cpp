@@ -1,0 +1,347 @@
+// recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul, becomes
+// Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and written there,
+// without Transpose. A row of which the mask leaves nothing gives zeros, where Softmax gives NaN.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "optimizer/edit.h"
+#include "optimizer/fused_kernels.h"
+#include "optimizer/rewrites.h"
+#include "optimizer/scalar.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kAttentionVersion = 23;
+/// What stands for minus infinity in a mask: no score comes near it.
+constexpr double kMasking = -5e3;
+const Permutation kHeadsFirst = {0, 2, 1, 3};
+
+/// The scores' additive mask, or where they are replaced by a number near minus infinity.
+struct MaskTerm {
+  ValueIndex value = kNone;
+  ValueIndex fill = kNone;  // of Where(value, scores, fill)
+};
+
+struct Pattern {
+  ValueIndex q = kNone, transposed_k = kNone, v = kNone;
+  double scale = 1;
+  std::vector<MaskTerm> masks;
+  NodeIndex softmax = kNone, product = kNone;
+  std::vector<NodeIndex> nodes;
+};
+
+bool IsRowSoftmax(const Graph& graph, const Node& node) {
+  if (!IsOp(node, "Softmax") || !HasInput(node, 0)) return false;
+  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
+  if (shape == nullptr) return false;
+  const int64_t axis = IntAttribute(node, "axis", node.since_version < 13 ? 1 : -1);
+  return axis == -1 || axis == static_cast<int64_t>(shape->size()) - 1;
+}
+
+/// x * c, c * x or x / c: x, and what it is multiplied by.
+std::optional<std::pair<ValueIndex, double>> Scaling(const Graph& graph, const Node& node) {
+  const bool divides = IsOp(node, "Div");
+  if ((!divides && !IsOp(node, "Mul")) || node.inputs.size() != 2 || node.since_version < 7) return std::nullopt;
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    const auto scalar = ScalarOf(ConstantInput(graph, node, i));
+    if (!scalar || (divides && i == 0) || !std::isfinite(*scalar) || *scalar == 0) continue;
+    const SymbolicShape* shape = ShapeOf(graph, node.inputs[1 - i]);
+    if (shape == nullptr || ConstantInput(graph, node, i)->shape().rank() > shape->size()) continue;
+    return std::pair(node.inputs[1 - i], divides ? 1 / *scalar : *scalar);
+  }
+  return std::nullopt;
+}
+
+/// Takes factors off an operand of the first product.
+ValueIndex Unscaled(const Graph& graph, ValueIndex value, Pattern& pattern) {
+  for (NodeIndex producer; HasOneReader(graph, value) && (producer = graph.value(value).producer) != kNone;) {
+    const auto scaling = Scaling(graph, graph.node(producer));
+    if (!scaling) break;
+    pattern.scale *= scaling->second;
+    pattern.nodes.push_back(producer);
+    value = scaling->first;
+  }
+  return value;
+}
+
+bool LeadsToProduct(const Graph& graph, ValueIndex value) {
+  const NodeIndex producer = graph.value(value).producer;
+  if (producer == kNone || !HasOneReader(graph, value)) return false;
+  const Node& node = graph.node(producer);
+  if (IsOp(node, "MatMul")) return true;
+  if (IsOp(node, "Where") && node.inputs.size() == 3) return LeadsToProduct(graph, node.inputs[1]);
+  const auto scaling = Scaling(graph, node);
+  if (scaling) return LeadsToProduct(graph, scaling->first);
+  return IsOp(node, "Add") && node.inputs.size() == 2 && (LeadsToProduct(graph, node.inputs[0]) || LeadsToProduct(graph, node.inputs[1]));
+}
+
+/// From the softmax's input up to the product of queries and keys.
+bool MatchScores(const Graph& graph, ValueIndex value, Pattern& pattern) {
+  for (bool scaled = false;;) {
+    const NodeIndex producer = graph.value(value).producer;
+    if (producer == kNone || !HasOneReader(graph, value)) return false;
+    const Node& node = graph.node(producer);
+    pattern.nodes.push_back(producer);
+    if (IsOp(node, "MatMul")) {
+      pattern.q = Unscaled(graph, node.inputs[0], pattern);
+      pattern.transposed_k = Unscaled(graph, node.inputs[1], pattern);
+      return true;
+    }
+    if (const auto scaling = Scaling(graph, node)) {
+      pattern.scale *= scaling->second;
+      value = scaling->first;
+      scaled = true;
+      continue;
+    }
+    if (scaled) return false;  // the factor would be the mask's too
+    if (IsOp(node, "Add") && node.inputs.size() == 2 && node.since_version >= 7) {
+      const size_t scores = LeadsToProduct(graph, node.inputs[0]) ? 0 : 1;
+      pattern.masks.push_back({.value = node.inputs[1 - scores]});
+      value = node.inputs[scores];
+    } else if (IsOp(node, "Where") && node.inputs.size() == 3) {
+      const auto fill = ScalarOf(ConstantInput(graph, node, 2));
+      if (!fill || !(*fill <= kMasking)) return false;
+      pattern.masks.push_back({.value = node.inputs[0], .fill = node.inputs[2]});
+      value = node.inputs[1];
+    } else {
+      return false;
+    }
+  }
+}
+
+std::optional<Pattern> Match(const Graph& graph, const Node& softmax) {
+  if (!IsRowSoftmax(graph, softmax)) return std::nullopt;
+  const Node* product = OnlyReader(graph, softmax.outputs[0]);
+  if (product == nullptr || !IsOp(*product, "MatMul") || product->inputs[0] != softmax.outputs[0]) return std::nullopt;
+  Pattern pattern;
+  pattern.softmax = softmax.index;
+  pattern.product = product->index;
+  pattern.v = product->inputs[1];
+  pattern.nodes = {product->index, softmax.index};
+  if (pattern.v == softmax.outputs[0] || !MatchScores(graph, softmax.inputs[0], pattern)) return std::nullopt;
+  return pattern.scale > 0 ? std::optional(pattern) : std::nullopt;
+}
+
+/// [batch, heads, rows, width], or without the batch. Heads are equal; what else broadcasts at run time does in Attention too.
+bool ShapesFit(const Graph& graph, const Pattern& pattern) {
+  const SymbolicShape *q = ShapeOf(graph, pattern.q), *k = ShapeOf(graph, pattern.transposed_k), *v = ShapeOf(graph, pattern.v);
+  if (q == nullptr || k == nullptr || v == nullptr) return false;
+  const size_t rank = q->size();
+  if ((rank != 3 && rank != 4) || k->size() != rank || v->size() != rank) return false;
+  return SameDimension((*q)[rank - 3], (*k)[rank - 3]) && SameDimension((*q)[rank - 3], (*v)[rank - 3]);
+}
+
+bool MaskFits(const Graph& graph, const MaskTerm& mask, size_t rank, ElementType type) {
+  const SymbolicShape* shape = ShapeOf(graph, mask.value);
+  return shape != nullptr && !shape->empty() && shape->size() <= rank &&
+         ElementOf(graph, mask.fill == kNone ? mask.value : mask.fill) == type;
+}
+
+/// Puts the nodes of one Attention into the place of a pattern's.
+class Builder {
+ public:
+  Builder(Graph& graph, const Pattern& pattern) : graph_(graph), pattern_(pattern), result_(graph.node(pattern.product).outputs[0]) {}
+
+  void Replace(Node fused) {
+    std::array<ValueIndex, 3> inputs = {pattern_.q, Keys(), pattern_.v};
+    const ValueIndex mask = Mask();
+    for (const NodeIndex gone : pattern_.nodes) graph_.RemoveNode(gone);
+    ValueIndex output = result_;
+    if (Shape(result_).size() == 3) {  // one batch of them
+      for (ValueIndex& input : inputs) input = Unsqueeze(input);
+      output = NewValue(WithBatch(Shape(result_)));
+      Squeeze(output);
+    } else if (const auto packed = SideBySide(inputs)) {
+      for (size_t i = 0; i < 3; ++i) inputs[i] = Pack((*packed)[i]);
+      SetAttribute(fused, "q_num_heads", Shape((*packed)[0])[2].value);
+      SetAttribute(fused, "kv_num_heads", Shape((*packed)[1])[2].value);
+      output = Unpack();
+    }
+    fused.inputs.assign(inputs.begin(), inputs.end());
+    if (mask != kNone) fused.inputs.push_back(mask);
+    fused.outputs = {output};
+    graph_.AddNode(std::move(fused), pattern_.product);
+  }
+
+ private:
+  const SymbolicShape& Shape(ValueIndex value) const { return *ShapeOf(graph_, value); }
+
+  ValueIndex NewValue(SymbolicShape shape) {
+    TypeInfo type = graph_.value(pattern_.q).type;
+    type.shape = std::move(shape);
+    return graph_.AddValue("", std::move(type));
+  }
+
+  Node& Add(std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output) {
+    Node node;
+    node.op_type = op_type;
+    node.since_version = VersionOf(graph_, op_type);
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    return graph_.node(graph_.AddNode(std::move(node), pattern_.product));
+  }
+
+  ValueIndex Integers(const std::vector<int64_t>& values) {
+    return graph_.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, std::span(values)));
+  }
+
+  /// Keys as rows, from the transposed ones.
+  ValueIndex Keys() {
+    const ValueIndex value = pattern_.transposed_k;
+    Permutation perm(Shape(value).size());
+    std::iota(perm.begin(), perm.end(), 0);
+    const NodeIndex producer = graph_.value(value).producer;
+    const auto before = producer == kNone ? std::nullopt : PermutationOf(graph_, graph_.node(producer));
+    const ValueIndex source = before ? graph_.node(producer).inputs[0] : value;
+    if (before) perm = *before;
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    if (std::is_sorted(perm.begin(), perm.end())) return source;
+    SymbolicShape permuted;
+    for (const int64_t axis : perm) permuted.push_back(Shape(source)[static_cast<size_t>(axis)]);
+    const ValueIndex keys = NewValue(std::move(permuted));
+    SetAttribute(Add("Transpose", {source}, keys), "perm", perm);
+    return keys;
+  }
+
+  /// One additive mask of all of them; kNone without any.
+  ValueIndex Mask() {
+    ValueIndex sum = kNone;
+    for (const auto& [value, fill] : pattern_.masks) {
+      ValueIndex term = value;
+      if (fill != kNone) {
+        term = NewValue(Shape(value));
+        const Tensor& number = *graph_.constant(fill);
+        Tensor zero = number.Reshaped({}).Clone();
+        std::memset(zero.mutable_raw(), 0, zero.byte_size());
+        Add("Where", {value, graph_.AddConstant("", std::move(zero)), graph_.AddConstant("", number.Reshaped({}))}, term);
+      }
+      if (sum == kNone) {
+        sum = term;
+        continue;
+      }
+      const ValueIndex both = NewValue(Broadcast(Shape(sum), Shape(term)));
+      Add("Add", {sum, term}, both);
+      sum = both;
+    }
+    return sum;
+  }
+
+  static SymbolicShape Broadcast(SymbolicShape a, SymbolicShape b) {
+    if (a.size() < b.size()) std::swap(a, b);
+    for (size_t i = 0; i < b.size(); ++i) {
+      Dimension& dim = a[a.size() - b.size() + i];
+      if (dim.value == 1) {
+        dim = b[i];
+      } else if (b[i].value != 1 && !SameDimension(dim, b[i])) {
+        dim = {};
+      }
+    }
+    return a;
+  }
+
+  static SymbolicShape WithBatch(SymbolicShape shape) {
+    shape.insert(shape.begin(), Dimension{.value = 1, .symbol = {}});
+    return shape;
+  }
+
+  /// Unsqueeze and Squeeze of dimension 0; axes were an attribute before version 13.
+  void ChangeRank(std::string_view op_type, ValueIndex from, ValueIndex to) {
+    const std::vector<int64_t> axes = {0};
+    if (VersionOf(graph_, op_type) >= 13) {
+      Add(op_type, {from, Integers(axes)}, to);
+    } else {
+      SetAttribute(Add(op_type, {from}, to), "axes", axes);
+    }
+  }
+  ValueIndex Unsqueeze(ValueIndex value) {
+    const ValueIndex lifted = NewValue(WithBatch(Shape(value)));
+    ChangeRank("Unsqueeze", value, lifted);
+    return lifted;
+  }
+  void Squeeze(ValueIndex from) { ChangeRank("Squeeze", from, result_); }
+
+  /// What queries, keys and values are before Transpose gave each head its own rows, when the result is transposed back.
+  std::optional<std::array<ValueIndex, 3>> SideBySide(const std::array<ValueIndex, 3>& inputs) const {
+    const auto by_rows = [&](const Node* node) { return node != nullptr && PermutationOf(graph_, *node) == kHeadsFirst; };
+    std::array<ValueIndex, 3> before;
+    for (size_t i = 0; i < 3; ++i) {
+      const NodeIndex producer = graph_.value(inputs[i]).producer;
+      if (producer == kNone || !by_rows(&graph_.node(producer))) return std::nullopt;
+      before[i] = graph_.node(producer).inputs[0];
+      if (!Shape(before[i])[2].known() || !Shape(before[i])[3].known()) return std::nullopt;
+    }
+    const Node* after = OnlyReader(graph_, result_);
+    if (!by_rows(after)) return std::nullopt;
+    const SymbolicShape* apart = ShapeOf(graph_, after->outputs[0]);
+    return apart != nullptr && apart->size() == 4 && (*apart)[2].known() && (*apart)[3].known() ? std::optional(before) : std::nullopt;
+  }
+
+  static SymbolicShape Packed(const SymbolicShape& apart) {
+    return {apart[0], apart[1], Dimension{.value = apart[2].value * apart[3].value, .symbol = {}}};
+  }
+
+  /// [batch, rows, heads, width] as [batch, rows, heads * width].
+  ValueIndex Pack(ValueIndex value) {
+    const ValueIndex packed = NewValue(Packed(Shape(value)));
+    Add("Reshape", {value, Integers({0, 0, Shape(packed)[2].value})}, packed);
+    return packed;
+  }
+
+  /// The other way round, in the place of the Transpose after the product.
+  ValueIndex Unpack() {
+    const Node& after = *OnlyReader(graph_, result_);
+    const NodeIndex index = after.index;
+    const ValueIndex unpacked = after.outputs[0];
+    const SymbolicShape apart = Shape(unpacked);
+    const ValueIndex packed = NewValue(Packed(apart));
+    graph_.RemoveNode(index);
+    Add("Reshape", {packed, Integers({0, 0, apart[2].value, apart[3].value})}, unpacked);
+    return packed;
+  }
+
+  Graph& graph_;
+  const Pattern& pattern_;
+  const ValueIndex result_;
+};
+
+class AttentionRecognition final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    auto pattern = Match(graph, graph.node(index));
+    if (!pattern || context.writable) return false;  // the broadcasting is this library's own
+    const ValueIndex result = graph.node(pattern->product).outputs[0];
+    const ElementType type = ElementOf(graph, pattern->q);
+    const bool has_tools = VersionOf(graph, "Add") >= 7 && VersionOf(graph, "Where") > 0 && VersionOf(graph, "Reshape") >= 5;
+    if (!ShapesFit(graph, *pattern) || !has_tools || type == ElementType::kUndefined) return false;
+    for (const ValueIndex value : {pattern->transposed_k, pattern->v, result}) {
+      if (ElementOf(graph, value) != type) return false;
+    }
+    const size_t rank = ShapeOf(graph, pattern->q)->size();
+    if (ShapeOf(graph, result) == nullptr || ShapeOf(graph, result)->size() != rank) return false;
+    for (const MaskTerm& mask : pattern->masks) {
+      if (!MaskFits(graph, mask, rank, type)) return false;
+    }
+    Node fused;
+    fused.op_type = "Attention";
+    fused.since_version = kAttentionVersion;
+    fused.name = graph.node(pattern->product).name;
+    fused.inputs = {pattern->q, pattern->v, pattern->v};
+    fused.outputs = {result};
+    SetAttribute(fused, "tessera_broadcast", int64_t{1});
+    SetAttribute(fused, "scale", static_cast<float>(pattern->scale));
+    if (!MayFuse(graph, graph.node(index), fused, context)) return false;
+    Builder(graph, *pattern).Replace(std::move(fused));
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> RecognizeAttention() { return std::make_unique<AttentionRecognition>(); }
+
+}  // namespace tessera
