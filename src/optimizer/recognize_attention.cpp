@@ -142,6 +142,23 @@ bool MaskFits(const Graph& graph, const MaskTerm& mask, size_t rank, ElementType
          ElementOf(graph, mask.fill == kNone ? mask.value : mask.fill) == type;
 }
 
+/// Whether batch, queries and masks are known to need none of MatMul's and Add's broadcasting but what Attention's mask does.
+bool IsPlain(const Graph& graph, const Pattern& pattern) {
+  const SymbolicShape &q = *ShapeOf(graph, pattern.q), &k = *ShapeOf(graph, pattern.transposed_k), &v = *ShapeOf(graph, pattern.v);
+  const size_t rank = q.size();
+  if (rank == 4 && (!SameDimension(q[0], k[0]) || !SameDimension(q[0], v[0]))) return false;
+  SymbolicShape scores = q;
+  scores.back() = k.back();
+  return std::all_of(pattern.masks.begin(), pattern.masks.end(), [&](const MaskTerm& mask) {
+    const SymbolicShape& shape = *ShapeOf(graph, mask.value);
+    if (!SameDimension(shape.back(), scores.back())) return false;  // Attention takes a shorter mask as padding
+    for (size_t i = 0; i + 1 < shape.size(); ++i) {
+      if (shape[i].value != 1 && !SameDimension(shape[i], scores[rank - shape.size() + i])) return false;
+    }
+    return true;
+  });
+}
+
 /// Puts the nodes of one Attention into the place of a pattern's.
 class Builder {
  public:
@@ -215,10 +232,10 @@ class Builder {
       ValueIndex term = value;
       if (fill != kNone) {
         term = NewValue(Shape(value));
-        const Tensor& number = *graph_.constant(fill);
-        Tensor zero = number.Reshaped({}).Clone();
+        const Tensor number = graph_.constant(fill)->Reshaped({});  // a copy: constants move as others are added
+        Tensor zero = number.Clone();
         std::memset(zero.mutable_raw(), 0, zero.byte_size());
-        Add("Where", {value, graph_.AddConstant("", std::move(zero)), graph_.AddConstant("", number.Reshaped({}))}, term);
+        Add("Where", {value, graph_.AddConstant("", std::move(zero)), graph_.AddConstant("", number)}, term);
       }
       if (sum == kNone) {
         sum = term;
@@ -313,7 +330,7 @@ class AttentionRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     auto pattern = Match(graph, graph.node(index));
-    if (!pattern || context.writable) return false;  // the broadcasting is this library's own
+    if (!pattern) return false;
     const ValueIndex result = graph.node(pattern->product).outputs[0];
     const ElementType type = ElementOf(graph, pattern->q);
     const bool has_tools = VersionOf(graph, "Add") >= 7 && VersionOf(graph, "Where") > 0 && VersionOf(graph, "Reshape") >= 5;
@@ -332,7 +349,10 @@ class AttentionRecognition final : public NodeRewrite {
     fused.name = graph.node(pattern->product).name;
     fused.inputs = {pattern->q, pattern->v, pattern->v};
     fused.outputs = {result};
-    SetAttribute(fused, "tessera_broadcast", int64_t{1});
+    if (!IsPlain(graph, *pattern)) {
+      if (context.writable) return false;  // the attribute is this library's own
+      SetAttribute(fused, "tessera_broadcast", int64_t{1});
+    }
     SetAttribute(fused, "scale", static_cast<float>(pattern->scale));
     if (!MayFuse(graph, graph.node(index), fused, context)) return false;
     Builder(graph, *pattern).Replace(std::move(fused));

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs a program of the sanitizer build (preset asan); exit code 77, a skip, when that build is not there.
+# Runs a program of a sanitizer build (preset asan or tsan); exit code 77, a skip, when that build is not there.
 set -euo pipefail
 program=$1
 shift
-[ -x "$program" ] || { echo "$program is not built: cmake --preset asan && cmake --build --preset asan"; exit 77; }
+[ -x "$program" ] || { echo "$program is not built: cmake --preset asan (or tsan), then cmake --build in its folder"; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 # Device libraries keep process-lifetime allocations; ours are all checked.
 export LSAN_OPTIONS="suppressions=$here/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:strict_init_order=1"
+export TSAN_OPTIONS="suppressions=$here/races.txt:print_suppressions=0"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
 exec "$program" "$@"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "model/proto.h"
 
@@ -15,7 +15,7 @@ inline onnx::NodeProto& Int(onnx::NodeProto& node, const std::string& name, int6
   return node;
 }
 
-inline onnx::NodeProto& Ints(onnx::NodeProto& node, const std::string& name, std::initializer_list<int64_t> values) {
+inline onnx::NodeProto& Ints(onnx::NodeProto& node, const std::string& name, const std::vector<int64_t>& values) {
   auto* attribute = node.add_attribute();
   attribute->set_name(name);
   attribute->set_type(onnx::AttributeProto::INTS);

@@ -1,0 +1,178 @@
+#include "optimizer/attributes.h"
+#include "optimizer/rewriting.h"
+
+namespace tessera::testing {
+namespace {
+
+void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm) {
+  Ints(model.Node("Transpose", {from}, {to}), "perm", perm);
+}
+
+/// How a model spells attention out.
+struct Spelling {
+  std::string name;
+  std::string scale = "Div";  // "Div" or "Mul" of the scores; "operands" of queries and keys
+  std::string mask;           // "Add", "Where", "both" or none
+  std::string after = "Attention";
+};
+
+class RecognizeAttention : public ::testing::TestWithParam<Spelling> {};
+
+TEST_P(RecognizeAttention, HeadsFirst) {
+  const Spelling& spelling = GetParam();
+  ModelBuilder model(23);
+  model.Input("q", ElementType::kFloat, {2, 3, 5, 8}).Input("k", ElementType::kFloat, {2, 3, 7, 8});
+  model.Input("v", ElementType::kFloat, {2, 3, 7, 6}).Output("y", ElementType::kFloat, {2, 3, 5, 6});
+  model.Floats("c", {}, {2.5f}).Floats("low", {}, {-1e9f});
+  Transpose(model, "k", "kt", {0, 1, 3, 2});
+  std::string scores = "s";
+  if (spelling.scale == "operands") {
+    model.Node("Mul", {"q", "c"}, {"qs"});
+    model.Node("Div", {"kt", "c"}, {"ks"});
+    model.Node("MatMul", {"qs", "ks"}, {"s"});
+  } else {
+    model.Node("MatMul", {"q", "kt"}, {"s"});
+    model.Node(spelling.scale, {"s", "c"}, {"scaled"});
+    scores = "scaled";
+  }
+  if (spelling.mask == "Add" || spelling.mask == "both") {
+    model.Input("m", ElementType::kFloat, {2, 1, 1, 7});
+    model.Node("Add", {"m", scores}, {"added"});
+    scores = "added";
+  }
+  if (spelling.mask == "Where" || spelling.mask == "both") {
+    model.Floats("ignored", {}, {0});
+    model.Input("allowed", ElementType::kBool, {5, 7});
+    model.Node("Where", {"allowed", scores, "low"}, {"chosen"});
+    scores = "chosen";
+  }
+  Int(model.Node("Softmax", {scores}, {"p"}), "axis", -1);
+  model.Node("MatMul", {"p", "v"}, {"y"});
+  const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), spelling.after);
+  for (int seed = 1; seed < 20; ++seed) EXPECT_EQ(rewriting.Difference(seed, 4, true), "") << seed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Spellings, RecognizeAttention,
+                         ::testing::Values(Spelling{.name = "Div"}, Spelling{.name = "Mul", .scale = "Mul"},
+                                           Spelling{.name = "Operands", .scale = "operands"}, Spelling{.name = "Mask", .mask = "Add"},
+                                           Spelling{.name = "Where", .mask = "Where", .after = "Where Attention"},
+                                           Spelling{.name = "Both", .mask = "both", .after = "Where Add Attention"}),
+                         [](const auto& info) { return info.param.name; });
+
+/// Queries, keys and values of [batch, rows, heads * width], as exporters reshape and transpose them.
+ModelBuilder SideBySide(int opset, int64_t batch) {
+  ModelBuilder model(opset);
+  model.Ints("split", {0, 0, 3, 8}).Ints("joined", {0, 0, 24}).Floats("c", {}, {2.5f});
+  for (const char* name : {"q", "k", "v"}) {
+    const std::string value = name;
+    model.Input(value, ElementType::kFloat, {batch, 5, 24});
+    model.Node("Reshape", {value, "split"}, {value + "r"});
+    Transpose(model, value + "r", value + "t", value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+  }
+  model.Node("MatMul", {"qt", "kt"}, {"s"});
+  model.Node("Div", {"s", "c"}, {"scaled"});
+  return model;
+}
+
+void Finish(ModelBuilder& model, const std::string& scores, int64_t batch) {
+  Int(model.Node("Softmax", {scores}, {"p"}), "axis", 3);
+  model.Node("MatMul", {"p", "vt"}, {"o"});
+  Transpose(model, "o", "ot", {0, 2, 1, 3});
+  model.Node("Reshape", {"ot", "joined"}, {"y"});
+  model.Output("y", ElementType::kFloat, {batch, 5, 24});
+}
+
+TEST(RecognizeAttentionSideBySide, NeedsNoTranspose) {
+  ModelBuilder model = SideBySide(23, 2);
+  Finish(model, "scaled", 2);
+  const Rewriting rewriting(model, {"recognize_attention", "fuse_reshapes", "eliminate_identities", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), "Attention");
+  EXPECT_EQ(rewriting.Difference(1, 4, true), "");
+}
+
+TEST(RecognizeAttentionSideBySide, WithoutHeadsInTheShape) {
+  ModelBuilder model(23);
+  model.Input("q", ElementType::kFloat, {6, 5, 8}).Input("k", ElementType::kFloat, {6, 7, 8}).Input("v", ElementType::kFloat, {6, 7, 8});
+  Transpose(model, "k", "kt", {0, 2, 1});
+  model.Node("MatMul", {"q", "kt"}, {"s"});
+  model.Node("Softmax", {"s"}, {"p"});
+  model.Node("MatMul", {"p", "v"}, {"y"});
+  model.Output("y", ElementType::kFloat, {6, 5, 8});
+  const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), "Unsqueeze Unsqueeze Unsqueeze Attention Squeeze");
+  EXPECT_EQ(rewriting.Difference(1, 4, true), "");
+}
+
+TEST(RecognizeAttention, LeavesWhatOthersRead) {
+  ModelBuilder model = SideBySide(23, 2);
+  model.Node("Relu", {"scaled"}, {"z"});
+  model.Output("z", ElementType::kFloat, {2, 3, 5, 5});
+  Finish(model, "scaled", 2);
+  const Rewriting rewriting(model, {"recognize_attention"});
+  EXPECT_EQ(rewriting.after(), rewriting.before());
+}
+
+TEST(RecognizeAttention, LeavesOtherAxesAndScaledMasks) {
+  ModelBuilder axis = SideBySide(23, 2);
+  Int(axis.Node("Softmax", {"scaled"}, {"p"}), "axis", 2);
+  axis.Node("MatMul", {"p", "vt"}, {"y"});
+  axis.Output("y", ElementType::kFloat, {2, 3, 5, 8});
+  ModelBuilder mask = SideBySide(23, 2);
+  mask.Input("m", ElementType::kFloat, {5});
+  mask.Node("Add", {"scaled", "m"}, {"added"});
+  mask.Node("Mul", {"added", "c"}, {"again"});
+  Finish(mask, "again", 2);
+  for (const ModelBuilder& model : {axis, mask}) {
+    const Rewriting rewriting(model, {"recognize_attention"});
+    EXPECT_EQ(rewriting.after(), rewriting.before());
+  }
+}
+
+/// With dimensions that only the inputs tell, whatever broadcasts in the spelt-out form does in the recognized one.
+TEST(RecognizeAttention, BroadcastsAtRunTime) {
+  struct Case {
+    Shape q, k, mask;
+  };
+  const Case cases[] = {{{2, 5, 24}, {2, 5, 24}, {2, 1, 5, 5}}, {{1, 5, 24}, {2, 7, 24}, {1, 1, 5, 7}}, {{2, 5, 24}, {1, 7, 24}, {1, 3, 1, 7}},
+                        {{1, 5, 24}, {1, 5, 24}, {4, 1, 1, 5}}, {{1, 5, 24}, {1, 5, 24}, {1, 3, 5, 1}}, {{1, 1, 24}, {1, 6, 24}, {1, 1, 4, 6}},
+                        {{0, 5, 24}, {0, 5, 24}, {1, 1, 1, 1}}};
+  ModelBuilder model(17);
+  model.Ints("split", {0, 0, 3, 8}).Ints("joined", {0, 0, 24}).Floats("c", {}, {0.3f});
+  for (const std::string value : {"q", "k", "v"}) {
+    model.Input(value, ElementType::kFloat, {-1, -1, 24});
+    model.Node("Reshape", {value, "split"}, {value + "r"});
+    Transpose(model, value + "r", value + "t", value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+  }
+  model.Input("m", ElementType::kFloat, {-1, -1, -1, -1});
+  model.Node("MatMul", {"qt", "kt"}, {"s"});
+  model.Node("Mul", {"c", "s"}, {"scaled"});
+  model.Node("Add", {"scaled", "m"}, {"added"});
+  Finish(model, "added", -1);
+  const auto session = [&](OptimizationLevel level) {
+    SessionOptions options;
+    options.providers = {{"cpu", {}}};
+    options.optimization_level = level;
+    return model.Session(options);
+  };
+  const Session plain = session(OptimizationLevel::kNone), fused = session(OptimizationLevel::kAll);
+  EXPECT_THAT(fused.placement().ToText(), ::testing::HasSubstr("Attention"));
+  for (const Case& c : cases) {
+    std::vector<Value> inputs;
+    for (const Shape& shape : {c.q, c.k, c.k, c.mask}) {
+      Tensor tensor(ElementType::kFloat, shape);
+      for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.mutable_data<float>()[i] = std::sin(static_cast<float>(i * 7 + shape[0]));
+      inputs.emplace_back(std::move(tensor));
+    }
+    std::vector<Value> expected(1), given(1);
+    plain.Run(inputs, expected);
+    fused.Run(inputs, given);
+    ASSERT_EQ(given[0].tensor().shape(), expected[0].tensor().shape()) << c.mask.ToString();
+    for (int64_t i = 0; i < expected[0].tensor().num_elements(); ++i) {
+      ASSERT_NEAR(given[0].tensor().data<float>()[i], expected[0].tensor().data<float>()[i], 1e-5) << c.mask.ToString() << " at " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
