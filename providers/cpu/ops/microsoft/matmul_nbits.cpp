@@ -27,14 +27,24 @@ class NBitsPanels final : public GemmPanelSource<float> {
     const int64_t panel = GemmPanelWidth<float>();
     for (int64_t k = 0; k < kc; k += kRun) {
       const int64_t count = std::min(kRun, kc - k);
-      for (int64_t j = 0; j < width; ++j) Dequantize(n0 + j, k0 + k, count, columns + j * kRun);
+      for (int64_t j = 0; j < width; ++j) {
+        // The next column lies a whole row of weights away, where no hardware looks ahead.
+        if (j + 1 < width) Prefetch(n0 + j + 1, k0 + k, count);
+        Dequantize(n0 + j, k0 + k, count, columns + j * kRun);
+      }
       PackGemmPanel<float>(columns, 1, kRun, count, width, out + k * panel);
     }
   }
 
  private:
-  static constexpr int64_t kRun = 64;
+  static constexpr int64_t kRun = 256;
   static constexpr int64_t kMostColumns = 64;
+
+  void Prefetch(int64_t row, int64_t k0, int64_t count) const {
+    const int64_t begin = row * w_.blocks * w_.block_bytes() + k0 * w_.bits / 8;
+    for (int64_t byte = 0; byte < count * w_.bits / 8; byte += 64) __builtin_prefetch(w_.codes + begin + byte);
+    __builtin_prefetch(w_.scales + row * w_.blocks);
+  }
 
   void Dequantize(int64_t row, int64_t k0, int64_t count, float* out) const {
     if (groups_ == nullptr) return DequantizeNBits(w_, row, k0, count, out);
