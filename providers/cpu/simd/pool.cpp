@@ -345,6 +345,36 @@ HWY_INLINE void SmallRow(const SmallPlanes<T>& planes, const T* from, const Piec
   }
 }
 
+/// Windows of three by three at every position: down a strip of columns, each input row is combined along once.
+template <PoolKind kKind, class T>
+HWY_INLINE void SmallStrips(const SmallPlanes<T>& planes, const T* from, T* out) {
+  using Op = PoolOp<T, kKind>;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t down = planes.padded[1], width = planes.output[1], rows = planes.output[0];
+  const T* const factors = planes.factors;
+  const bool root = planes.finish == PoolFinish::kSquareRoot;
+  for (int64_t o = 0;; o = std::min(o + lanes, width - lanes)) {
+    const auto along = [=](int64_t r) HWY_ATTR {
+      const T* at = from + r * down + o;
+      return Op::Combine(Op::Combine(Op::Load(hn::LoadU(d, at)), Op::Load(hn::LoadU(d, at + 1))), Op::Load(hn::LoadU(d, at + 2)));
+    };
+    auto top = along(0), middle = along(1);
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto bottom = along(r + 2);
+      auto v = Op::Combine(Op::Combine(top, middle), bottom);
+      if constexpr (std::is_floating_point_v<T>) {
+        if (factors != nullptr) v = hn::Mul(v, hn::LoadU(d, factors + r * width + o));
+        if (root) v = hn::Sqrt(v);
+      }
+      hn::StoreU(v, d, out + r * width + o);
+      top = middle;
+      middle = bottom;
+    }
+    if (o + lanes >= width) return;
+  }
+}
+
 /// Copies a plane to where its padding surrounds it. Unless `exact`, reads up to a vector past it.
 template <class T>
 HWY_INLINE void CopyPadded(const SmallPlanes<T>& planes, const T* in, bool exact, T identity, T* to) {
@@ -376,6 +406,8 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
   const T* const in_end = in + count * size;
   const T* const out_end = out + count * planes.output[0] * width;
   const bool in_place = planes.pads[0] == 0 && planes.pads[1] == 0 && planes.padded[1] == planes.input[1] && planes.padded[0] <= planes.input[0];
+  const bool strips = planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::fill_n(buffer, planes.padded[0] * planes.padded[1] + kPoolSlack, identity);
   for (int64_t p = 0; p < count; ++p, in += size) {
     const bool exact = in_end - (in + size) < kPoolSlack;
@@ -383,6 +415,14 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
     if (!in_place || exact) {
       CopyPadded(planes, in, exact, identity, buffer);
       from = buffer;
+    }
+    if constexpr (KH == 3 && KW == 3) {
+      // Narrow rows run into what comes after the plane, which must be there and be overwritten.
+      if (strips && (width >= lanes || out_end - (out + planes.output[0] * width) >= lanes)) {
+        SmallStrips<kKind>(planes, from, out);
+        out += planes.output[0] * width;
+        continue;
+      }
     }
     const T* factors = planes.factors;
     for (int64_t r = 0; r < planes.output[0]; ++r, out += width) {
