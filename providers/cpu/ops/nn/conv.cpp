@@ -298,11 +298,10 @@ class Conv final : public Kernel {
     constexpr int64_t kMostPixels = 256;
     constexpr int64_t kFewestOutputs = 16;
     const Tensor* weights = info.constant_input(1);
-    const auto& symbolic = info.input_info(0).shape;
-    const std::optional<Shape> data = symbolic ? ToShape(*symbolic) : std::nullopt;
-    if (weights == nullptr || !data || data->rank() < 3 || weights->shape().rank() != data->rank()) return;
+    const std::optional<Shape> image = KnownImageShape(info);
+    if (weights == nullptr || !image || weights->shape().rank() != image->rank() + 2) return;
     packed_shape_ = weights->shape();
-    const Window window = attributes_.Fit(data->dims().subspan(2), packed_shape_.dims().subspan(2));
+    const Window window = attributes_.Fit(image->dims(), packed_shape_.dims().subspan(2));
     if (window.output.num_elements() > kMostPixels || packed_shape_[0] < kFewestOutputs) return;
     packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
   }

@@ -163,17 +163,23 @@ int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
 
 }  // namespace
 
+std::optional<Shape> KnownImageShape(const KernelInfo& info) {
+  const auto& data = info.input_info(0).shape;
+  if (!data || data->size() < 3) return std::nullopt;
+  return ToShape(SymbolicShape(data->begin() + 2, data->end()));
+}
+
 WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes) {
   const Tensor* constant = info.constant_input(input);
   if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
   weights_shape_ = constant->shape();
   if (weights_shape_.rank() != 4 || weights_shape_[2] != 3 || weights_shape_[3] != 3) return;
   if (outputs() < kFewestChannels || channels() < kFewestChannels || outputs() > kMostPairs / channels()) return;
-  const auto& symbolic = info.input_info(0).shape;
-  const std::optional<Shape> data = symbolic ? ToShape(*symbolic) : std::nullopt;
-  if (data && data->rank() == 4) {
-    const Window window = attributes.Fit(data->dims().subspan(2), weights_shape_.dims().subspan(2));
-    if (!Fits(window) || !Pays(window, (*data)[0])) return;
+  const std::optional<Shape> image = KnownImageShape(info);
+  if (image && image->rank() == 2) {
+    const Window window = attributes.Fit(image->dims(), weights_shape_.dims().subspan(2));
+    const Dimension& batch = info.input_info(0).shape->front();
+    if (!Fits(window) || !Pays(window, batch.known() ? batch.value : 1)) return;
     released_ = true;
     info.ReleaseConstant(input);
   }

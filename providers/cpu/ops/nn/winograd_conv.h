@@ -3,6 +3,7 @@
 // 3x3 convolutions with constant weights through Winograd's transform, where it pays.
 
 #include <memory>
+#include <optional>
 
 #include "ops/nn/window.h"
 #include "simd/winograd.h"
@@ -10,10 +11,13 @@
 
 namespace tessera::cpu {
 
+/// The spatial axes of a convolution's data, when they are known before it is seen.
+std::optional<Shape> KnownImageShape(const KernelInfo& info);
+
 /// Holds no weights where the transform does not pay.
 class WinogradConv {
  public:
-  /// `input` is the number of the constant weights of a convolution with one group. Where the shape of the data is known, it
+  /// `input` is the number of the constant weights of a convolution with one group. Where the size of the image is known, it
   /// alone decides, and weights that the transform replaces are released.
   WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes);
 
