@@ -2,6 +2,7 @@
 
 #include "ops/math/arithmetic.h"
 
+#include <bit>
 #include <type_traits>
 
 #include "simd/targets.h"
@@ -94,13 +95,38 @@ struct MinOf {
     }
   }
 };
+/// Division of many numbers by one: a product with its reciprocal, exact for every number (Granlund and Montgomery, "Division
+/// by invariant integers using multiplication").
+void DivInt64Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
+  const int64_t divisor = *static_cast<const int64_t*>(inputs[1]);
+  const bool trivial = divisor >= -1 && divisor <= 1;
+  if ((advancing & 3) != 1 || count < 64 || trivial) {
+    return BinaryLoop<int64_t, int64_t, int64_t, DivOf>(inputs, advancing, output, count, params);
+  }
+  const int64_t sign = divisor >> 63;
+  const uint64_t size = (static_cast<uint64_t>(divisor) ^ static_cast<uint64_t>(sign)) - static_cast<uint64_t>(sign);
+  const int bits = 64 - std::countl_zero(size - 1);
+  // The reciprocal less 2^64.
+  const auto factor = static_cast<int64_t>(static_cast<uint64_t>((static_cast<unsigned __int128>(1) << (63 + bits)) / size + 1));
+  const auto* x = static_cast<const int64_t*>(inputs[0]);
+  auto* y = static_cast<int64_t*>(output);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t n = x[i];
+    const auto high = static_cast<int64_t>((static_cast<__int128>(factor) * n) >> 64);
+    const int64_t quotient = ((n + high) >> (bits - 1)) - (n >> 63);
+    y[i] = (quotient ^ sign) - sign;
+  }
+}
+
 template <class T>
 SpanLoop LoopOf(Arithmetic op) {
   switch (op) {
     case Arithmetic::kAdd: return BinaryLoop<T, T, T, AddOf>;
     case Arithmetic::kSub: return BinaryLoop<T, T, T, SubOf>;
     case Arithmetic::kMul: return BinaryLoop<T, T, T, MulOf>;
-    case Arithmetic::kDiv: return BinaryLoop<T, T, T, DivOf>;
+    case Arithmetic::kDiv:
+      if constexpr (std::is_same_v<T, int64_t>) return DivInt64Loop;
+      else return BinaryLoop<T, T, T, DivOf>;
     case Arithmetic::kMax: return BinaryLoop<T, T, T, MaxOf>;
     case Arithmetic::kMin: return BinaryLoop<T, T, T, MinOf>;
   }
