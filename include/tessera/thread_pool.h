@@ -20,7 +20,7 @@ class TESSERA_API ThreadPool {
   /// `body` may throw; the first exception is rethrown here. Nested calls run on the calling thread.
   void ParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body) {
     if (total <= 0) return;
-    if (num_threads() == 1 || total == 1 || static_cast<double>(total) * cost_ns < kSerialBelowNs) {
+    if (total == 1 || static_cast<double>(total) * cost_ns < kSerialBelowNs) {
       body(0, total);
       return;
     }

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "runtime/cancellable_pool.h"
 #include "runtime/float_mode.h"
 #include "runtime/own_value.h"
 #include "session/provider_options.h"
@@ -194,7 +195,8 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
     const bool in_place = given && info.source == SlotSource::kStep && info.memory == memory;
     if (in_place) frame->BindResult(slot, *buffer);
   }
-  RunState run{.cancel = run_options.cancel_flag(), .threads = resources.threads.get(), .profiler = profiler.get()};
+  CancellablePool threads(*resources.threads, *run_options.cancel_flag());
+  RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiler.get()};
   executor->Run(*frame, run);
   for (size_t k = 0; k < request.wanted.size(); ++k) executor->StoreResult(*frame, slots.values()[k], request.results[k]);
   for (size_t k = 0; k < request.memories.size(); ++k) {

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/cancellable_pool.h"
 #include "runtime/thread_pools.h"
+#include "tessera/error.h"
 
 namespace tessera {
 namespace {
@@ -97,6 +99,28 @@ TEST_P(ThreadPoolTest, CutsLoopsTheSameWayEveryTime) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST_P(ThreadPoolTest, LongLoopsAreCancelled) {
+  for (const int threads : {1, 4}) {
+    const auto pool = GetParam().make(threads);
+    std::atomic<bool> cancel = false;
+    std::atomic<int64_t> done = 0;
+    CancellablePool cancellable(*pool, cancel);
+    EXPECT_EQ(cancellable.num_threads(), threads);
+    const auto run = [&] {
+      cancellable.ParallelFor(10'000, 1e6, [&](int64_t begin, int64_t end) {
+        done += end - begin;
+        if (done > 100) cancel = true;
+      });
+    };
+    EXPECT_THROW(run(), Error);
+    EXPECT_LT(done, 1000);
+    cancel = false;
+    done = -10'000;
+    run();
+    EXPECT_EQ(done, 0);
+  }
 }
 
 TEST_P(ThreadPoolTest, IdlePoolsBurnNothing) {
