@@ -23,6 +23,9 @@ void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> c
 /// The version of an operator of ai.onnx that the model's imports give; 0 where they have none.
 int VersionOf(const Graph& graph, std::string_view op_type);
 
+/// Attribute of what applies an activation itself: nothing after it may be folded into its weights.
+inline constexpr std::string_view kFusedActivation = "tessera_activation";
+
 /// The node computes one value: its first output.
 bool HasOneOutput(const Node& node) noexcept;
 

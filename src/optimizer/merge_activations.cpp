@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
+#include "optimizer/bounds.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -26,38 +26,6 @@ const std::map<std::string_view, Names>& Redundant() {
 }
 
 bool UndoesItself(const Node& node) { return IsOp(node, "Neg") || IsOp(node, "Not"); }
-
-struct Bounds {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-};
-
-std::optional<double> ScalarOf(const Graph& graph, const Node& node, size_t input, double absent) {
-  if (!HasInput(node, input)) return absent;
-  const Tensor* constant = ConstantInput(graph, node, input);
-  if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->num_elements() != 1) return std::nullopt;
-  return std::isnan(*constant->data<float>()) ? std::nullopt : std::optional<double>(*constant->data<float>());
-}
-
-/// Of a Relu or Clip of floats whose bounds are constants in order.
-std::optional<Bounds> BoundsOf(const Graph& graph, const Node& node) {
-  if (!HasInput(node, 0) || ElementOf(graph, node.inputs[0]) != ElementType::kFloat) return std::nullopt;
-  Bounds bounds;
-  if (IsOp(node, "Relu")) {
-    bounds.low = 0;
-    return bounds;
-  }
-  if (!IsOp(node, "Clip")) return std::nullopt;
-  if (node.since_version < 11) {
-    bounds = {FloatAttribute(node, "min", std::numeric_limits<float>::lowest()),
-              FloatAttribute(node, "max", std::numeric_limits<float>::max())};
-  } else {
-    const auto low = ScalarOf(graph, node, 1, bounds.low), high = ScalarOf(graph, node, 2, bounds.high);
-    if (!low || !high) return std::nullopt;
-    bounds = {*low, *high};
-  }
-  return bounds.low <= bounds.high ? std::optional(bounds) : std::nullopt;
-}
 
 class ActivationMerging final : public NodeRewrite {
  protected:

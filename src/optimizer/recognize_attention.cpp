@@ -1,6 +1,6 @@
-// recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul, becomes
-// Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and written there,
-// without Transpose. A row of which the mask leaves nothing gives zeros, where Softmax gives NaN.
+// recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul,
+// becomes Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and
+// written there, without Transpose. A row of which the mask leaves nothing gives zeros, where Softmax gives NaN.
 
 #include <algorithm>
 #include <array>
@@ -77,7 +77,8 @@ bool LeadsToProduct(const Graph& graph, ValueIndex value) {
   if (IsOp(node, "Where") && node.inputs.size() == 3) return LeadsToProduct(graph, node.inputs[1]);
   const auto scaling = Scaling(graph, node);
   if (scaling) return LeadsToProduct(graph, scaling->first);
-  return IsOp(node, "Add") && node.inputs.size() == 2 && (LeadsToProduct(graph, node.inputs[0]) || LeadsToProduct(graph, node.inputs[1]));
+  return IsOp(node, "Add") && node.inputs.size() == 2 &&
+         (LeadsToProduct(graph, node.inputs[0]) || LeadsToProduct(graph, node.inputs[1]));
 }
 
 /// From the softmax's input up to the product of queries and keys.
@@ -127,9 +128,11 @@ std::optional<Pattern> Match(const Graph& graph, const Node& softmax) {
   return pattern.scale > 0 ? std::optional(pattern) : std::nullopt;
 }
 
-/// [batch, heads, rows, width], or without the batch. Heads are equal; what else broadcasts at run time does in Attention too.
+/// [batch, heads, rows, width], or without the batch. Heads are equal; what else broadcasts at run time does in Attention
+/// too.
 bool ShapesFit(const Graph& graph, const Pattern& pattern) {
-  const SymbolicShape *q = ShapeOf(graph, pattern.q), *k = ShapeOf(graph, pattern.transposed_k), *v = ShapeOf(graph, pattern.v);
+  const SymbolicShape *q = ShapeOf(graph, pattern.q), *k = ShapeOf(graph, pattern.transposed_k),
+                      *v = ShapeOf(graph, pattern.v);
   if (q == nullptr || k == nullptr || v == nullptr) return false;
   const size_t rank = q->size();
   if ((rank != 3 && rank != 4) || k->size() != rank || v->size() != rank) return false;
@@ -142,9 +145,11 @@ bool MaskFits(const Graph& graph, const MaskTerm& mask, size_t rank, ElementType
          ElementOf(graph, mask.fill == kNone ? mask.value : mask.fill) == type;
 }
 
-/// Whether batch, queries and masks are known to need none of MatMul's and Add's broadcasting but what Attention's mask does.
+/// Whether batch, queries and masks are known to need none of MatMul's and Add's broadcasting but what Attention's mask
+/// does.
 bool IsPlain(const Graph& graph, const Pattern& pattern) {
-  const SymbolicShape &q = *ShapeOf(graph, pattern.q), &k = *ShapeOf(graph, pattern.transposed_k), &v = *ShapeOf(graph, pattern.v);
+  const SymbolicShape &q = *ShapeOf(graph, pattern.q), &k = *ShapeOf(graph, pattern.transposed_k),
+                      &v = *ShapeOf(graph, pattern.v);
   const size_t rank = q.size();
   if (rank == 4 && (!SameDimension(q[0], k[0]) || !SameDimension(q[0], v[0]))) return false;
   SymbolicShape scores = q;
@@ -162,7 +167,8 @@ bool IsPlain(const Graph& graph, const Pattern& pattern) {
 /// Puts the nodes of one Attention into the place of a pattern's.
 class Builder {
  public:
-  Builder(Graph& graph, const Pattern& pattern) : graph_(graph), pattern_(pattern), result_(graph.node(pattern.product).outputs[0]) {}
+  Builder(Graph& graph, const Pattern& pattern)
+      : graph_(graph), pattern_(pattern), result_(graph.node(pattern.product).outputs[0]) {}
 
   void Replace(Node fused) {
     std::array<ValueIndex, 3> inputs = {pattern_.q, Keys(), pattern_.v};
@@ -295,7 +301,8 @@ class Builder {
     const Node* after = OnlyReader(graph_, result_);
     if (!by_rows(after)) return std::nullopt;
     const SymbolicShape* apart = ShapeOf(graph_, after->outputs[0]);
-    return apart != nullptr && apart->size() == 4 && (*apart)[2].known() && (*apart)[3].known() ? std::optional(before) : std::nullopt;
+    return apart != nullptr && apart->size() == 4 && (*apart)[2].known() && (*apart)[3].known() ? std::optional(before)
+                                                                                                : std::nullopt;
   }
 
   static SymbolicShape Packed(const SymbolicShape& apart) {
@@ -333,7 +340,8 @@ class AttentionRecognition final : public NodeRewrite {
     if (!pattern) return false;
     const ValueIndex result = graph.node(pattern->product).outputs[0];
     const ElementType type = ElementOf(graph, pattern->q);
-    const bool has_tools = VersionOf(graph, "Add") >= 7 && VersionOf(graph, "Where") > 0 && VersionOf(graph, "Reshape") >= 5;
+    const bool has_tools =
+        VersionOf(graph, "Add") >= 7 && VersionOf(graph, "Where") > 0 && VersionOf(graph, "Reshape") >= 5;
     if (!ShapesFit(graph, *pattern) || !has_tools || type == ElementType::kUndefined) return false;
     for (const ValueIndex value : {pattern->transposed_k, pattern->v, result}) {
       if (ElementOf(graph, value) != type) return false;

@@ -22,6 +22,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"fold_pads", kExtended, FoldPads},
     RewriteEntry{"fold_scales", kExtended, FoldScales},
     RewriteEntry{"fold_biases", kExtended, FoldBiases},
+    RewriteEntry{"fuse_activations", kExtended, FuseActivations},
     RewriteEntry{"merge_constants", kBasic, MergeConstants},
     RewriteEntry{"merge_equal_nodes", kBasic, MergeEqualNodes},
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},

@@ -34,6 +34,7 @@ std::unique_ptr<Rewrite> FuseTransposes();
 std::unique_ptr<Rewrite> FoldPads();
 std::unique_ptr<Rewrite> FoldScales();
 std::unique_ptr<Rewrite> FoldBiases();
+std::unique_ptr<Rewrite> FuseActivations();
 std::unique_ptr<Rewrite> MergeConstants();
 std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();

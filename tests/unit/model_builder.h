@@ -25,15 +25,15 @@ class ModelBuilder {
   }
 
   /// Dimensions: >= 0 fixed, -1 unknown.
-  ModelBuilder& Input(const std::string& name, ElementType type, std::initializer_list<int64_t> dims) {
+  ModelBuilder& Input(const std::string& name, ElementType type, const std::vector<int64_t>& dims) {
     Declare(model_.mutable_graph()->add_input(), name, type, dims);
     return *this;
   }
-  ModelBuilder& Output(const std::string& name, ElementType type, std::initializer_list<int64_t> dims) {
+  ModelBuilder& Output(const std::string& name, ElementType type, const std::vector<int64_t>& dims) {
     Declare(model_.mutable_graph()->add_output(), name, type, dims);
     return *this;
   }
-  ModelBuilder& Constant(const std::string& name, std::initializer_list<int64_t> dims, std::span<const float> values) {
+  ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const float> values) {
     auto* tensor = model_.mutable_graph()->add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(onnx::TensorProto::FLOAT);
@@ -41,7 +41,7 @@ class ModelBuilder {
     tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
     return *this;
   }
-  ModelBuilder& Constant(const std::string& name, std::initializer_list<int64_t> dims, std::span<const int64_t> values) {
+  ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const int64_t> values) {
     auto* tensor = model_.mutable_graph()->add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(onnx::TensorProto::INT64);
@@ -49,7 +49,7 @@ class ModelBuilder {
     tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
     return *this;
   }
-  ModelBuilder& Floats(const std::string& name, std::initializer_list<int64_t> dims, const std::vector<float>& values) {
+  ModelBuilder& Floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
     return Constant(name, dims, std::span<const float>(values));
   }
   ModelBuilder& Ints(const std::string& name, const std::vector<int64_t>& values) {
@@ -91,7 +91,7 @@ class ModelBuilder {
   onnx::ModelProto model_;
 };
 
-inline Tensor Floats(std::initializer_list<int64_t> dims, std::vector<float> values) {
+inline Tensor Floats(const std::vector<int64_t>& dims, std::vector<float> values) {
   return Tensor::Of<float>(Shape(dims), values);
 }
 

@@ -24,15 +24,15 @@ HWY_INLINE V Activate(D d, V v, const GemmEpilogue<T>& e) {
       return v;
     case GemmActivation::kRelu:  // NaN stays NaN: the comparison fails
       return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
-    case GemmActivation::kClip:
-      return hn::Min(hn::Max(v, hn::Set(d, e.alpha)), hn::Set(d, e.beta));
+    case GemmActivation::kClip:  // so that NaN stays NaN: x86 gives the second operand then
+      return hn::Min(hn::Set(d, e.beta), hn::Max(hn::Set(d, e.alpha), v));
     case GemmActivation::kLeakyRelu:
       return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
     case GemmActivation::kHardSigmoid:
-      return hn::Min(hn::Max(hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta)), hn::Zero(d)), hn::Set(d, T{1}));
+      return hn::Min(hn::Set(d, T{1}), hn::Max(hn::Zero(d), hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta))));
     case GemmActivation::kHardSwish: {
       const V gate = hn::MulAdd(v, hn::Set(d, static_cast<T>(1.0 / 6)), hn::Set(d, T{0.5}));
-      return hn::Mul(v, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, T{1})));
+      return hn::Mul(v, hn::Min(hn::Set(d, T{1}), hn::Max(hn::Zero(d), gate)));
     }
   }
   return v;

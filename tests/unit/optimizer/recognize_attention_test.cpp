@@ -55,7 +55,8 @@ TEST_P(RecognizeAttention, HeadsFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Spellings, RecognizeAttention,
                          ::testing::Values(Spelling{.name = "Div"}, Spelling{.name = "Mul", .scale = "Mul"},
-                                           Spelling{.name = "Operands", .scale = "operands"}, Spelling{.name = "Mask", .mask = "Add"},
+                                           Spelling{.name = "Operands", .scale = "operands"},
+                                           Spelling{.name = "Mask", .mask = "Add"},
                                            Spelling{.name = "Where", .mask = "Where", .after = "Where Attention"},
                                            Spelling{.name = "Both", .mask = "both", .after = "Where Add Attention"}),
                          [](const auto& info) { return info.param.name; });
@@ -68,7 +69,8 @@ ModelBuilder SideBySide(int opset, int64_t batch) {
     const std::string value = name;
     model.Input(value, ElementType::kFloat, {batch, 5, 24});
     model.Node("Reshape", {value, "split"}, {value + "r"});
-    Transpose(model, value + "r", value + "t", value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+    Transpose(model, value + "r", value + "t",
+              value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
   }
   model.Node("MatMul", {"qt", "kt"}, {"s"});
   model.Node("Div", {"s", "c"}, {"scaled"});
@@ -86,14 +88,17 @@ void Finish(ModelBuilder& model, const std::string& scores, int64_t batch) {
 TEST(RecognizeAttentionSideBySide, NeedsNoTranspose) {
   ModelBuilder model = SideBySide(23, 2);
   Finish(model, "scaled", 2);
-  const Rewriting rewriting(model, {"recognize_attention", "fuse_reshapes", "eliminate_identities", "eliminate_dead_nodes"});
+  const Rewriting rewriting(model,
+                            {"recognize_attention", "fuse_reshapes", "eliminate_identities", "eliminate_dead_nodes"});
   EXPECT_EQ(rewriting.after(), "Attention");
   EXPECT_EQ(rewriting.Difference(1, 4, true), "");
 }
 
 TEST(RecognizeAttentionSideBySide, WithoutHeadsInTheShape) {
   ModelBuilder model(23);
-  model.Input("q", ElementType::kFloat, {6, 5, 8}).Input("k", ElementType::kFloat, {6, 7, 8}).Input("v", ElementType::kFloat, {6, 7, 8});
+  model.Input("q", ElementType::kFloat, {6, 5, 8})
+      .Input("k", ElementType::kFloat, {6, 7, 8})
+      .Input("v", ElementType::kFloat, {6, 7, 8});
   Transpose(model, "k", "kt", {0, 2, 1});
   model.Node("MatMul", {"q", "kt"}, {"s"});
   model.Node("Softmax", {"s"}, {"p"});
@@ -134,15 +139,17 @@ TEST(RecognizeAttention, BroadcastsAtRunTime) {
   struct Case {
     Shape q, k, mask;
   };
-  const Case cases[] = {{{2, 5, 24}, {2, 5, 24}, {2, 1, 5, 5}}, {{1, 5, 24}, {2, 7, 24}, {1, 1, 5, 7}}, {{2, 5, 24}, {1, 7, 24}, {1, 3, 1, 7}},
-                        {{1, 5, 24}, {1, 5, 24}, {4, 1, 1, 5}}, {{1, 5, 24}, {1, 5, 24}, {1, 3, 5, 1}}, {{1, 1, 24}, {1, 6, 24}, {1, 1, 4, 6}},
+  const Case cases[] = {{{2, 5, 24}, {2, 5, 24}, {2, 1, 5, 5}}, {{1, 5, 24}, {2, 7, 24}, {1, 1, 5, 7}},
+                        {{2, 5, 24}, {1, 7, 24}, {1, 3, 1, 7}}, {{1, 5, 24}, {1, 5, 24}, {4, 1, 1, 5}},
+                        {{1, 5, 24}, {1, 5, 24}, {1, 3, 5, 1}}, {{1, 1, 24}, {1, 6, 24}, {1, 1, 4, 6}},
                         {{0, 5, 24}, {0, 5, 24}, {1, 1, 1, 1}}};
   ModelBuilder model(17);
   model.Ints("split", {0, 0, 3, 8}).Ints("joined", {0, 0, 24}).Floats("c", {}, {0.3f});
   for (const std::string value : {"q", "k", "v"}) {
     model.Input(value, ElementType::kFloat, {-1, -1, 24});
     model.Node("Reshape", {value, "split"}, {value + "r"});
-    Transpose(model, value + "r", value + "t", value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+    Transpose(model, value + "r", value + "t",
+              value == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
   }
   model.Input("m", ElementType::kFloat, {-1, -1, -1, -1});
   model.Node("MatMul", {"qt", "kt"}, {"s"});
@@ -161,7 +168,8 @@ TEST(RecognizeAttention, BroadcastsAtRunTime) {
     std::vector<Value> inputs;
     for (const Shape& shape : {c.q, c.k, c.k, c.mask}) {
       Tensor tensor(ElementType::kFloat, shape);
-      for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.mutable_data<float>()[i] = std::sin(static_cast<float>(i * 7 + shape[0]));
+      for (int64_t i = 0; i < tensor.num_elements(); ++i)
+        tensor.mutable_data<float>()[i] = std::sin(static_cast<float>(i * 7 + shape[0]));
       inputs.emplace_back(std::move(tensor));
     }
     std::vector<Value> expected(1), given(1);
@@ -169,7 +177,8 @@ TEST(RecognizeAttention, BroadcastsAtRunTime) {
     fused.Run(inputs, given);
     ASSERT_EQ(given[0].tensor().shape(), expected[0].tensor().shape()) << c.mask.ToString();
     for (int64_t i = 0; i < expected[0].tensor().num_elements(); ++i) {
-      ASSERT_NEAR(given[0].tensor().data<float>()[i], expected[0].tensor().data<float>()[i], 1e-5) << c.mask.ToString() << " at " << i;
+      ASSERT_NEAR(given[0].tensor().data<float>()[i], expected[0].tensor().data<float>()[i], 1e-5)
+          << c.mask.ToString() << " at " << i;
     }
   }
 }

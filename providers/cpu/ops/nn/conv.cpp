@@ -247,10 +247,28 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
   }
 }
 
+/// What the optimizer's fuse_activations has taken into the node.
+template <class C>
+GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
+  const auto name = info.attribute<std::string>("tessera_activation", "");
+  GemmEpilogue<C> epilogue;
+  epilogue.alpha = static_cast<C>(info.attribute<float>("tessera_alpha", 0));
+  epilogue.beta = static_cast<C>(info.attribute<float>("tessera_beta", 0));
+  for (const auto& [known, activation] : {std::pair("Relu", GemmActivation::kRelu), std::pair("Clip", GemmActivation::kClip),
+                                          std::pair("LeakyRelu", GemmActivation::kLeakyRelu),
+                                          std::pair("HardSigmoid", GemmActivation::kHardSigmoid),
+                                          std::pair("HardSwish", GemmActivation::kHardSwish)}) {
+    if (name == known) epilogue.activation = activation;
+  }
+  Require(name.empty() || epilogue.activation != GemmActivation::kNone, "attribute 'tessera_activation' is '{}', which is not known", name);
+  return epilogue;
+}
+
 template <class T>
 class Conv final : public Kernel {
  public:
-  explicit Conv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+  explicit Conv(const KernelInfo& info)
+      : attributes_(info), group_(info.attribute<int64_t>("group", 1)), epilogue_(FusedActivation<ComputeType<T>>(info)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     if (group_ != 1) return;
     if constexpr (std::is_same_v<T, float>) winograd_.emplace(info, 1, attributes_);
@@ -281,7 +299,7 @@ class Conv final : public Kernel {
                            ComputeView<T>(context, weights),
                            ComputeView<T>(context, bias),
                            result.data(),
-                           {}};
+                           epilogue_};
     if constexpr (std::is_same_v<T, float>) {
       if (winograd_ && winograd_->Suits(window, problem.batch)) {
         winograd_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
@@ -342,6 +360,7 @@ class Conv final : public Kernel {
 
   WindowAttributes attributes_;
   int64_t group_;
+  GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
   std::optional<WinogradConv> winograd_;
   Shape packed_shape_;
   std::shared_ptr<const Tensor> packed_;
