@@ -1,8 +1,6 @@
 // fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
 // registers. Only in sessions of the CPU provider alone, which reads the attributes; the others fuse for themselves.
 
-#include <cmath>
-
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"

@@ -31,7 +31,7 @@ struct Pattern {
   ValueIndex q = kNone, transposed_k = kNone, v = kNone;
   double scale = 1;
   std::vector<MaskTerm> masks;
-  NodeIndex softmax = kNone, product = kNone;
+  NodeIndex product = kNone;
   std::vector<NodeIndex> nodes;
 };
 
@@ -69,16 +69,16 @@ ValueIndex Unscaled(const Graph& graph, ValueIndex value, Pattern& pattern) {
   return value;
 }
 
-bool LeadsToProduct(const Graph& graph, ValueIndex value) {
+/// Looks no further than any exporter's chain reaches: a model may hold one of any length.
+bool LeadsToProduct(const Graph& graph, ValueIndex value, int steps = 16) {
   const NodeIndex producer = graph.value(value).producer;
-  if (producer == kNone || !HasOneReader(graph, value)) return false;
+  if (steps == 0 || producer == kNone || !HasOneReader(graph, value)) return false;
   const Node& node = graph.node(producer);
   if (IsOp(node, "MatMul")) return true;
-  if (IsOp(node, "Where") && node.inputs.size() == 3) return LeadsToProduct(graph, node.inputs[1]);
-  const auto scaling = Scaling(graph, node);
-  if (scaling) return LeadsToProduct(graph, scaling->first);
-  return IsOp(node, "Add") && node.inputs.size() == 2 &&
-         (LeadsToProduct(graph, node.inputs[0]) || LeadsToProduct(graph, node.inputs[1]));
+  const auto leads = [&](ValueIndex input) { return LeadsToProduct(graph, input, steps - 1); };
+  if (IsOp(node, "Where") && node.inputs.size() == 3) return leads(node.inputs[1]);
+  if (const auto scaling = Scaling(graph, node)) return leads(scaling->first);
+  return IsOp(node, "Add") && node.inputs.size() == 2 && (leads(node.inputs[0]) || leads(node.inputs[1]));
 }
 
 /// From the softmax's input up to the product of queries and keys.
@@ -120,7 +120,6 @@ std::optional<Pattern> Match(const Graph& graph, const Node& softmax) {
   const Node* product = OnlyReader(graph, softmax.outputs[0]);
   if (product == nullptr || !IsOp(*product, "MatMul") || product->inputs[0] != softmax.outputs[0]) return std::nullopt;
   Pattern pattern;
-  pattern.softmax = softmax.index;
   pattern.product = product->index;
   pattern.v = product->inputs[1];
   pattern.nodes = {product->index, softmax.index};

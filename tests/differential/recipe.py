@@ -93,8 +93,8 @@ def tolerance(dtype):
     return {"float16": (4e-3, 4e-3), "bfloat16": (2e-2, 2e-2), "float64": (1e-6, 1e-9)}.get(name, (1e-3, 1e-5))
 
 
-def single(op, inputs, outputs=1, opset=None, dtype=np.float32, constants=(), **attributes):
-    """One node whose inputs are the given arrays (None: omitted), named x0, x1, ...; `constants` become initializers."""
+def name_inputs(inputs, constants):
+    """Names x0, x1, ... of one node's inputs (None: omitted), and their arrays by name: fed, and those in `constants`."""
     names, feeds, initializers = [], {}, {}
     for i, array in enumerate(inputs):
         names.append("" if array is None else f"x{i}")
@@ -102,6 +102,12 @@ def single(op, inputs, outputs=1, opset=None, dtype=np.float32, constants=(), **
             (initializers if i in constants else feeds)[f"x{i}"] = np.asarray(array)
     while names and not names[-1]:
         names.pop()
+    return names, feeds, initializers
+
+
+def single(op, inputs, outputs=1, opset=None, dtype=np.float32, constants=(), **attributes):
+    """One node whose inputs are the given arrays (None: omitted), named x0, x1, ...; `constants` become initializers."""
+    names, feeds, initializers = name_inputs(inputs, constants)
     results = [f"y{i}" for i in range(outputs)]
     attributes = {key: value for key, value in attributes.items() if value is not None}
     rtol, atol = tolerance(dtype)

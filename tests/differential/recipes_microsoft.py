@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
-from recipe import FLOATS, Case, broadcastable, choice, recipe, shape, tolerance, values
+from recipe import FLOATS, Case, broadcastable, choice, name_inputs, recipe, shape, tolerance, values
 
 MICROSOFT = "com.microsoft"
 
@@ -14,13 +14,7 @@ MICROSOFT = "com.microsoft"
 def contrib(op, inputs, outputs=1, dtype=np.float32, constants=(), types=None, domain=MICROSOFT, opset=17, peer="ort", rtol=None, atol=None,
             **attributes):
     """One node whose inputs are arrays (None: omitted). `outputs` is a number or, for each, whether it is there."""
-    names, feeds, initializers = [], {}, {}
-    for i, array in enumerate(inputs):
-        names.append("" if array is None else f"x{i}")
-        if array is not None:
-            (initializers if i in constants else feeds)[f"x{i}"] = np.asarray(array)
-    while names and not names[-1]:
-        names.pop()
+    names, feeds, initializers = name_inputs(inputs, constants)
     wanted = [True] * outputs if isinstance(outputs, int) else list(outputs)
     while not wanted[-1]:
         wanted.pop()

@@ -59,12 +59,7 @@ class EmbedLayerNormalization final : public Kernel {
         const float* place = place_rows.Read(PlaceOf(places, shared_positions, i, steps) * width, width, total + 2 * width);
         const float* segment = segments.rows == nullptr ? nullptr : segment_rows.Read(segments.ids[i] * width, width, total + 3 * width);
         SumRows(word, place, segment, width, total);
-        if (sum != nullptr) {
-          const RowWriter<float> sums(*sum);
-          float* at = sums.At(i * width, total);
-          if (at != total) std::copy_n(total, width, at);
-          sums.Flush(i * width, width, total);
-        }
+        if (sum != nullptr) StoreRow(total, i * width, width, *sum);
         NormalizeRow<float, true>(total, width, epsilon_, scale, out.At(i * width, total + width));
         out.Flush(i * width, width, total + width);
       }

@@ -46,6 +46,15 @@ void SumRows(const C* a, const C* b, const C* bias, int64_t width, C* out) {
   }
 }
 
+/// Stores a row that lies in a buffer as elements [first, first + width) of a tensor.
+template <class C>
+void StoreRow(C* row, int64_t first, int64_t width, Tensor& tensor) {
+  const RowWriter<C> writer(tensor);
+  C* at = writer.At(first, row);  // the row itself where the tensor holds another type
+  if (at != row) std::copy_n(row, width, at);
+  writer.Flush(first, width, row);
+}
+
 /// A one-dimensional parameter as C: in place, or converted.
 template <class C>
 const C* RowParameter(KernelContext& context, const Tensor& tensor, int64_t width, std::string_view name) {

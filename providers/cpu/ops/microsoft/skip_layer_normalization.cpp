@@ -27,10 +27,10 @@ class SkipLayerNormalization final : public Kernel {
     const int64_t rows = shape.SizeOfRange(0, rank - 1);
     const int64_t skip_rows = SkipRows(shape, skip.shape());
     RowScale<C> scale;
-    scale.gamma = Parameter(context, context.required_input(2), width, "gamma");
-    scale.beta = !kCenter || context.input(3) == nullptr ? nullptr : Parameter(context, *context.input(3), width, "beta");
+    scale.gamma = RowParameter<C>(context, context.required_input(2), width, "gamma");
+    scale.beta = !kCenter || context.input(3) == nullptr ? nullptr : RowParameter<C>(context, *context.input(3), width, "beta");
     const Tensor* bias_input = context.input(kCenter ? 4 : 3);
-    const C* bias = bias_input == nullptr ? nullptr : Parameter(context, *bias_input, width, "bias");
+    const C* bias = bias_input == nullptr ? nullptr : RowParameter<C>(context, *bias_input, width, "bias");
     Tensor* y = context.output(0, shape);
     Shape reduced = shape;
     reduced[rank - 1] = 1;
@@ -49,12 +49,7 @@ class SkipLayerNormalization final : public Kernel {
         const C* a = in.Read(row * width, width, total + width);
         const C* b = residual.Read(row % skip_rows * width, width, total + 2 * width);
         SumRows(a, b, bias, width, total);
-        if (sum != nullptr) {
-          const RowWriter<C> sums(*sum);
-          C* at = sums.At(row * width, total);
-          if (at != total) std::copy_n(total, width, at);
-          sums.Flush(row * width, width, total);
-        }
+        if (sum != nullptr) StoreRow(total, row * width, width, *sum);
         const RowMoments moments = NormalizeRow<C, kCenter>(total, width, epsilon_, scale, out.At(row * width, total + width));
         out.Flush(row * width, width, total + width);
         if (mean != nullptr) mean->mutable_data<float>()[row] = static_cast<float>(moments.mean);
@@ -71,10 +66,6 @@ class SkipLayerNormalization final : public Kernel {
                       (skip[0] == x[skipped] || (rank == 3 && skip.rank() == 3 && skip[0] == 1));
     Require(fits, "skip is {} for an input {}", skip.ToString(), x.ToString());
     return std::max<int64_t>(skip.SizeOfRange(0, skip.rank() - 1), 1);
-  }
-
-  static const C* Parameter(KernelContext& context, const Tensor& tensor, int64_t width, std::string_view name) {
-    return RowParameter<C>(context, tensor, width, name);
   }
 
   double epsilon_;
