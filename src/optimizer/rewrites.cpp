@@ -15,6 +15,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
+    RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},

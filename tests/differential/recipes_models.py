@@ -1,6 +1,7 @@
 """Models of several operators: what planners, partitioners and rewrites get wrong, not kernels. Most have symbolic dimensions
 and run on inputs of several shapes in one session."""
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -214,6 +215,38 @@ def quantized(rng):
         y = b("Relu", y)
     # One step of the last quantization may go either way.
     return b.case([around(y, 0.05)], peer="ort", opset=21, atol=0.051)
+
+
+@recipe("ModelWeights")
+def weights(rng):
+    """Products with weights of 2, 4 or 8 bits that are dequantized in the model."""
+    dtype = np.dtype(choice(rng, [ml_dtypes.int4, ml_dtypes.int4, ml_dtypes.uint4, np.int8, np.uint8, ml_dtypes.int2, ml_dtypes.uint2]))
+    k, n, rows = int(rng.integers(1, 200)), int(rng.integers(1, 80)), choice(rng, [1, 1, 2, 5, 17, 40])
+    swapped, product = rng.random() < 0.4, choice(rng, ["MatMul", "MatMul", "Gemm"])
+    bits = 8 if dtype.itemsize == 1 and dtype in (np.int8, np.uint8) else 2 if "2" in dtype.name else 4
+    low = -(1 << (bits - 1)) if dtype.name.startswith("int") else 0
+    codes = lambda dims: rng.integers(low, low + (1 << bits), size=dims).astype(np.int16).astype(dtype)
+    axis, block = (1 if swapped else 0), choice(rng, [None, 8, 16, 32, 48, 64, 128])
+    kind = choice(rng, ["tensor", "column", "block", "block"])
+    dims = {"tensor": (), "column": (n,)}.get(kind)
+    if dims is None:
+        block = block or 32
+        blocks = -(-k // block)
+        dims = (n, blocks) if swapped else (blocks, n)
+    floating = choice(rng, [np.float32, np.float32, np.float32, np.float16]) if product == "MatMul" else np.float32
+    b = Builder(rng, {"x": values(rng, (rows, k) if product == "Gemm" else choice(rng, [(rows, k), (2, rows, k), (k,)]), floating, -1, 1)})
+    scales = rng.uniform(0.005, 0.02, dims).astype(floating)
+    parts = [codes((n, k) if swapped else (k, n)), scales] + ([codes(dims)] if rng.random() < 0.5 else [])
+    w = b("DequantizeLinear", *parts, axis={"tensor": None, "column": 1 - axis}.get(kind, axis), block_size=block if kind == "block" else None)
+    bias = rng.random() < 0.4
+    if product == "Gemm":
+        y = b("Gemm", "x", w, *([b.weights(*choice(rng, [(n,), (1, n), (1,), (rows, n)]))] if bias else []), transB=int(swapped))
+    else:
+        y = b("MatMul", "x", b("Transpose", w, perm=[1, 0]) if swapped else w)
+        if bias:
+            y = b("Add", *choice(rng, [(y, b.weights(n).astype(floating)), (b.weights(1, n).astype(floating), y)]))
+    outputs = [b("Relu", y)] if rng.random() < 0.3 else [y]
+    return b.case(outputs, opset=25 if bits == 2 else choice(rng, [21, 23, 24, 25]), atol=2e-2 if floating == np.float16 else 1e-4)
 
 
 @recipe("ModelBranches")

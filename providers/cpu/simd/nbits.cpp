@@ -8,7 +8,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "simd/nbits.h"
 
@@ -136,67 +135,12 @@ void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* 
   }
 }
 
-/// Whole chunks of 4 or 8 bits; how many weights they are.
-template <int kBits>
-int64_t DequantizeChunks(const uint8_t* codes, int64_t count, float scale, float zero, float* HWY_RESTRICT out) {
-  using D = Tag<kBits>;
-  const D d;
-  const hn::RebindToSigned<D> di;
-  const hn::Rebind<uint8_t, D> d8;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto factor = hn::Set(d, scale), offset = hn::Set(d, zero);
-  int64_t i = 0;
-  for (; i + lanes * kPlanes<kBits> <= count; i += lanes * kPlanes<kBits>) {
-    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, codes + i / kPlanes<kBits>));
-    const auto low = hn::Mul(hn::Sub(PlaneOf<kBits, 0>(d, bytes), offset), factor);
-    if constexpr (kBits == 8) {
-      hn::StoreU(low, d, out + i);
-    } else {
-      const auto high = hn::Mul(hn::Sub(PlaneOf<kBits, 1>(d, bytes), offset), factor);
-      hn::StoreInterleaved2(low, high, d, out + i);
-    }
-  }
-  return i;
-}
-
-template <int kBits>
-void Dequantize(const NBitsWeights& w, int64_t row, int64_t k0, int64_t count, float* HWY_RESTRICT out) {
-  constexpr int kCount = kPlanes<kBits>;
-  constexpr int kMask = (1 << kBits) - 1;
-  const int shift = std::countr_zero(static_cast<uint64_t>(w.block_size));
-  while (count > 0) {
-    const int64_t block = k0 >> shift, first = k0 & (w.block_size - 1);
-    const int64_t n = std::min(count, w.block_size - first);
-    const uint8_t* codes = w.codes + (row * w.blocks + block) * w.block_bytes();
-    const float scale = w.scales[row * w.blocks + block], zero = w.ZeroOf(row, block);
-    const auto one = [&](int64_t i) {
-      const int64_t at = first + i;
-      return (static_cast<float>((codes[at / kCount] >> (at % kCount * kBits)) & kMask) - zero) * scale;
-    };
-    int64_t i = 0;
-    if (first % kCount == 0) {
-      if constexpr (kBits >= 4) i = DequantizeChunks<kBits>(codes + first / kCount, n, scale, zero, out);
-      for (; i + kCount <= n; i += kCount) {
-        const int byte = codes[(first + i) / kCount];
-        for (int p = 0; p < kCount; ++p) out[i + p] = (static_cast<float>((byte >> (p * kBits)) & kMask) - zero) * scale;
-      }
-    }
-    for (; i < n; ++i) out[i] = one(i);
-    out += n;
-    k0 += n;
-    count -= n;
-  }
-}
-
 void ArrangeAll(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
   (w.bits == 2 ? Arrange<2> : w.bits == 4 ? Arrange<4> : Arrange<8>)(w, a, arranged, sums);
 }
 void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
                  float* c, int64_t c_row) {
   (w.bits == 2 ? Multiply<2> : w.bits == 4 ? Multiply<4> : Multiply<8>)(w, rows, a, sums, begin, end, bias, c, c_row);
-}
-void DequantizeAll(const NBitsWeights& w, int64_t row, int64_t k0, int64_t count, float* out) {
-  (w.bits == 2 ? Dequantize<2> : w.bits == 4 ? Dequantize<4> : Dequantize<8>)(w, row, k0, count, out);
 }
 
 }  // namespace
@@ -208,7 +152,6 @@ namespace tessera::cpu {
 
 HWY_EXPORT(ArrangeAll);
 HWY_EXPORT(MultiplyAll);
-HWY_EXPORT(DequantizeAll);
 
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums) {
   HWY_DYNAMIC_DISPATCH(ArrangeAll)(weights, a, arranged, block_sums);
@@ -216,9 +159,6 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row) {
   HWY_DYNAMIC_DISPATCH(MultiplyAll)(weights, rows, arranged, block_sums, begin, end, bias, c, c_row);
-}
-void DequantizeNBits(const NBitsWeights& weights, int64_t row, int64_t k0, int64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(DequantizeAll)(weights, row, k0, count, out);
 }
 
 }  // namespace tessera::cpu

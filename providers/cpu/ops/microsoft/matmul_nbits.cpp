@@ -18,42 +18,24 @@ constexpr int64_t kFewRows = 16;
 /// Panels of the weights' transpose.
 class NBitsPanels final : public GemmPanelSource<float> {
  public:
-  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {
-    Require(GemmPanelWidth<float>() <= kMostColumns, "panels are {} columns wide", GemmPanelWidth<float>());
-  }
+  /// `groups`: the block whose scale each k has; null for its own.
+  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
 
   void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out) const override {
-    float columns[kMostColumns * kRun];
+    if (groups_ == nullptr) return DequantizeNBitsPanel(w_, k0, kc, n0, width, out);
     const int64_t panel = GemmPanelWidth<float>();
-    for (int64_t k = 0; k < kc; k += kRun) {
-      const int64_t count = std::min(kRun, kc - k);
-      for (int64_t j = 0; j < width; ++j) {
-        // The next column lies a whole row of weights away, where no hardware looks ahead.
-        if (j + 1 < width) Prefetch(n0 + j + 1, k0 + k, count);
-        Dequantize(n0 + j, k0 + k, count, columns + j * kRun);
-      }
-      PackGemmPanel<float>(columns, 1, kRun, count, width, out + k * panel);
+    for (int64_t i = 0; i < kc; ++i, out += panel) {
+      std::fill(out + width, out + panel, 0.0f);
+      for (int64_t j = 0; j < width; ++j) out[j] = WeightAt(n0 + j, k0 + i);
     }
   }
 
  private:
-  static constexpr int64_t kRun = 256;
-  static constexpr int64_t kMostColumns = 64;
-
-  void Prefetch(int64_t row, int64_t k0, int64_t count) const {
-    const int64_t begin = row * w_.blocks * w_.block_bytes() + k0 * w_.bits / 8;
-    for (int64_t byte = 0; byte < count * w_.bits / 8; byte += 64) __builtin_prefetch(w_.codes + begin + byte);
-    __builtin_prefetch(w_.scales + row * w_.blocks);
-  }
-
-  void Dequantize(int64_t row, int64_t k0, int64_t count, float* out) const {
-    if (groups_ == nullptr) return DequantizeNBits(w_, row, k0, count, out);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t k = k0 + i, bit = k % w_.block_size * w_.bits, group = groups_[k];
-      const uint8_t byte = w_.codes[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
-      const auto code = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
-      out[i] = (code - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
-    }
+  float WeightAt(int64_t row, int64_t k) const {
+    const int64_t bit = k % w_.block_size * w_.bits, group = groups_[k];
+    const uint8_t byte = w_.codes[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
+    const auto code = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
+    return (code - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
   }
 
   const NBitsWeights& w_;

@@ -1,0 +1,35 @@
+#pragma once
+
+// Quantized matrices in the form that com.microsoft's MatMulNBits takes.
+
+#include <optional>
+
+#include "graph/graph.h"
+#include "tessera/thread_pool.h"
+
+namespace tessera {
+
+/// What a DequantizeLinear of constants reads.
+struct QuantizedMatrix {
+  const Tensor* codes = nullptr;  // [k, n]; `transposed`: [n, k]
+  const Tensor* scales = nullptr;
+  const Tensor* zeros = nullptr;  // may be null
+  int64_t axis = 1;               // of the scales
+  int64_t block_size = 0;         // 0: one scale for the tensor, or one for each index of the axis
+  bool transposed = false;
+};
+
+/// Inputs B, scales and zero_points of MatMulNBits, and its attributes.
+struct NBitsMatrix {
+  int64_t k = 0, n = 0, bits = 0, block_size = 0;
+  Tensor codes;   // [n, blocks, block_size * bits / 8]
+  Tensor scales;  // [n, blocks]
+  Tensor zeros;   // [n, bytes of blocks]; undefined where all are 2^(bits - 1)
+};
+
+/// Nothing where that form does not fit: scales that change along n more often than for each column, or along k in blocks that
+/// are no multiple of 16; other types than integers of 2, 4 and 8 bits; inconsistent shapes. `scale_type` is what the scales
+/// become: their own type, or float.
+std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads);
+
+}  // namespace tessera
