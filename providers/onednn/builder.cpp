@@ -135,6 +135,13 @@ void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, M
   program_->commands.push_back({std::move(primitive), std::move(arguments)});
 }
 
+void ProgramBuilder::AddNative(std::shared_ptr<const NativeStep> step, const std::vector<MemoryIndex>& memories) {
+  Command command;
+  command.native = std::move(step);
+  for (MemoryIndex memory : memories) command.arguments.emplace_back(0, memory);
+  program_->commands.push_back(std::move(command));
+}
+
 const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
   const GraphValue& value = region_.value(index);
   if (value.is_output || value.consumers.size() != 1 || !region_.contains(value.consumers[0])) return nullptr;

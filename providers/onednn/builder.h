@@ -56,6 +56,11 @@ class ProgramBuilder {
   /// Adds a primitive. With a user scratchpad: adds its memory.
   void Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad = nullptr);
 
+  /// Adds a step of our own, which gets the elements of these memories in this order.
+  void AddNative(std::shared_ptr<const NativeStep> step, const std::vector<MemoryIndex>& memories);
+  /// The elements of a constant; null for any other memory.
+  std::shared_ptr<const dnnl::memory> constant(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].constant; }
+
   void SetOutput(const Node& node, RegionValue value) { SetValue(node.outputs[0], std::move(value)); }
 
   /// Elementwise operators that directly follow a primitive and nothing else reads: they run inside it, and are done.

@@ -8,6 +8,7 @@
 #include "builder.h"
 #include "lowering.h"
 #include "region.h"
+#include "runtime/thread_pools.h"
 
 namespace tessera {
 namespace onednn {
@@ -57,7 +58,7 @@ class RegionKernel final : public Kernel {
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context.output(i, program->output_shapes[i])->mutable_raw();
     auto block = context.scratch<std::byte>(program->block_bytes());
     omp_set_num_threads(program->threads);
-    program->Run(inputs, outputs, block.data());
+    program->Run(inputs, outputs, block.data(), program->threads > 1 ? context.threads() : *serial_);
   }
 
  private:
@@ -106,6 +107,7 @@ class RegionKernel final : public Kernel {
 
   GraphViewer region_;
   int threads_;
+  const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
   std::mutex mutex_;
   std::list<Entry> programs_;  // most recently used first
 };

@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/check.h"
@@ -72,7 +73,8 @@ bool Program::is_small() const {
   constexpr double kOperationsPerNs = 40, kBytesPerNs = 8, kTeamNs = 5000;
   double bytes = 0;
   for (const Command& command : commands) {
-    for (const auto& [argument, memory] : command.arguments) bytes += static_cast<double>(memories[static_cast<size_t>(memory)].desc.get_size());
+    for (const auto& [argument, memory] : command.arguments)
+      bytes += static_cast<double>(memories[static_cast<size_t>(memory)].desc.get_size());
   }
   return operations / kOperationsPerNs + bytes / kBytesPerNs < kTeamNs * static_cast<double>(commands.size());
 }
@@ -80,8 +82,8 @@ bool Program::is_small() const {
 std::unique_ptr<Program::Execution> Program::NewExecution() const {
   auto execution = std::make_unique<Execution>();
   for (const MemorySlot& slot : memories) {
-    execution->memories.push_back(slot.kind == MemoryKind::kConstant ? *slot.constant
-                                                                     : dnnl::memory(slot.desc, CpuEngine(), DNNL_MEMORY_NONE));
+    execution->memories.push_back(
+        slot.kind == MemoryKind::kConstant ? *slot.constant : dnnl::memory(slot.desc, CpuEngine(), DNNL_MEMORY_NONE));
   }
   for (const Command& command : commands) {
     auto& list = execution->arguments.emplace_back();
@@ -93,7 +95,39 @@ std::unique_ptr<Program::Execution> Program::NewExecution() const {
   return execution;
 }
 
-void Program::Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block) {
+void Program::Bind(Execution& execution, std::span<const void* const> inputs, std::span<void* const> outputs,
+                   std::byte* block) const {
+  for (size_t i = 0; i < memories.size(); ++i) {
+    const auto [root, offset] = Root(static_cast<MemoryIndex>(i));
+    const MemorySlot& slot = memories[static_cast<size_t>(root)];
+    if (slot.kind == MemoryKind::kConstant) continue;
+    void* data = slot.kind == MemoryKind::kInput    ? const_cast<void*>(inputs[static_cast<size_t>(slot.index)])
+                 : slot.kind == MemoryKind::kOutput ? outputs[static_cast<size_t>(slot.index)]
+                                                    : block + slot.offset;
+    dnnl_memory_set_data_handle(execution.memories[i].get(), static_cast<std::byte*>(data) + offset);
+  }
+}
+
+dnnl_status_t Program::Execute(const Execution& execution, ThreadPool& pool) const {
+  for (size_t i = 0; i < commands.size(); ++i) {
+    const Command& command = commands[i];
+    const auto& arguments = execution.arguments[i];
+    if (command.native == nullptr) {
+      const dnnl_status_t status = dnnl_primitive_execute(command.primitive.get(), execution.stream.get(),
+                                                          static_cast<int>(arguments.size()), arguments.data());
+      if (status != dnnl_success) return status;
+      continue;
+    }
+    std::array<void*, 8> pointers;
+    Require(arguments.size() <= pointers.size(), "a step has {} arguments, the most are {}", arguments.size(),
+            pointers.size());
+    for (size_t j = 0; j < arguments.size(); ++j) dnnl_memory_get_data_handle(arguments[j].memory, &pointers[j]);
+    command.native->Run(std::span(pointers.data(), arguments.size()), pool);
+  }
+  return dnnl_success;
+}
+
+void Program::Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block, ThreadPool& pool) {
   std::unique_ptr<Execution> execution;
   {
     const std::lock_guard lock(mutex_);
@@ -103,27 +137,15 @@ void Program::Run(std::span<const void* const> inputs, std::span<void* const> ou
     }
   }
   if (execution == nullptr) execution = NewExecution();
-  for (size_t i = 0; i < memories.size(); ++i) {
-    const auto [root, offset] = Root(static_cast<MemoryIndex>(i));
-    const MemorySlot& slot = memories[static_cast<size_t>(root)];
-    if (slot.kind == MemoryKind::kConstant) continue;
-    void* data = slot.kind == MemoryKind::kInput    ? const_cast<void*>(inputs[static_cast<size_t>(slot.index)])
-                 : slot.kind == MemoryKind::kOutput ? outputs[static_cast<size_t>(slot.index)]
-                                                    : block + slot.offset;
-    dnnl_memory_set_data_handle(execution->memories[i].get(), static_cast<std::byte*>(data) + offset);
-  }
-  dnnl_status_t status = dnnl_success;
-  for (size_t i = 0; i < commands.size() && status == dnnl_success; ++i) {
-    const auto& arguments = execution->arguments[i];
-    status = dnnl_primitive_execute(commands[i].primitive.get(), execution->stream.get(), static_cast<int>(arguments.size()),
-                                    arguments.data());
-  }
+  Bind(*execution, inputs, outputs, block);
+  const dnnl_status_t status = Execute(*execution, pool);
   execution->stream.wait();
   {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(execution));
   }
-  if (status != dnnl_success) Fail(ErrorCode::kEpFail, "oneDNN cannot execute a primitive: status {}", static_cast<int>(status));
+  if (status != dnnl_success)
+    Fail(ErrorCode::kEpFail, "oneDNN cannot execute a primitive: status {}", static_cast<int>(status));
 }
 
 }  // namespace tessera::onednn

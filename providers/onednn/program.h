@@ -2,15 +2,15 @@
 
 // A region compiled for one set of input shapes: oneDNN primitives over numbered memories.
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <memory>
 #include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 #include <vector>
 
 #include "primitives.h"
 #include "tessera/kernel.h"
+#include "tessera/thread_pool.h"
 
 namespace tessera::onednn {
 
@@ -30,9 +30,18 @@ struct MemorySlot {
   std::shared_ptr<const dnnl::memory> constant;
 };
 
+/// A step that no primitive of oneDNN does, or does slower.
+class NativeStep {
+ public:
+  virtual ~NativeStep() = default;
+  /// `memories`: the elements of the command's arguments, in their order.
+  virtual void Run(std::span<void* const> memories, ThreadPool& threads) const = 0;
+};
+
 struct Command {
   dnnl::primitive primitive;
   std::vector<std::pair<int, MemoryIndex>> arguments;  // DNNL_ARG_*, memory
+  std::shared_ptr<const NativeStep> native = nullptr;  // instead of the primitive; its arguments have no DNNL_ARG
 };
 
 class Program {
@@ -56,8 +65,8 @@ class Program {
   /// Bytes that Run needs for temporaries.
   size_t block_bytes() const noexcept { return block_bytes_; }
 
-  /// Runs on the calling thread's OpenMP team. Re-entrant.
-  void Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block);
+  /// Runs on the calling thread's OpenMP team, which `pool` hands out, too. Re-entrant.
+  void Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block, ThreadPool& pool);
 
  private:
   /// Memory objects and argument lists of one run at a time; reused.
@@ -66,6 +75,9 @@ class Program {
     std::vector<std::vector<dnnl_exec_arg_t>> arguments;
     dnnl::stream stream;
   };
+  void Bind(Execution& execution, std::span<const void* const> inputs, std::span<void* const> outputs,
+            std::byte* block) const;
+  dnnl_status_t Execute(const Execution& execution, ThreadPool& pool) const;
   std::unique_ptr<Execution> NewExecution() const;
 
   size_t block_bytes_ = 0;

@@ -24,6 +24,27 @@ Weights Keep(dnnl::memory memory, Owner owner) {
   return Weights(holder, &holder->memory);
 }
 
+std::span<float> Floats(dnnl::memory& memory) {
+  return {static_cast<float*>(memory.get_data_handle()), memory.get_desc().get_size() / sizeof(float)};
+}
+
+/// What `make` writes from `source`, made once per key while it lives.
+template <class Make>
+Weights MadeOnce(const Weights& source, const std::string& what, const Desc& desc, const Make& make) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, std::string>, std::weak_ptr<const dnnl::memory>> cache;
+  // While an entry lives it holds its source, so that the source's address names one weight only.
+  const auto key = std::pair<const void*, std::string>(source->get_data_handle(), what);
+  const std::lock_guard lock(mutex);
+  if (auto held = cache[key].lock()) return held;
+  dnnl::memory target(desc, CpuEngine());
+  make(target);
+  Weights made = Keep(std::move(target), source);
+  cache[key] = made;
+  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
+  return made;
+}
+
 }  // namespace
 
 std::string LayoutKey(const Desc& desc) {
@@ -40,26 +61,26 @@ Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
 }
 
 Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
-  static std::mutex mutex;
-  static std::map<std::pair<const void*, std::string>, std::weak_ptr<const dnnl::memory>> cache;
-  // While an entry lives it holds its source, so that the source's address names one weight only.
-  const auto key = std::pair<const void*, std::string>(source->get_data_handle(), LayoutKey(source->get_desc()) + LayoutKey(desc));
-  const std::lock_guard lock(mutex);
-  if (auto held = cache[key].lock()) return held;
-  dnnl::memory target(desc, CpuEngine());
-  dnnl::stream stream(CpuEngine());
-  dnnl::memory from = *source;
-  // Starting a team takes longer than a small weight.
-  constexpr size_t kParallelBytes = 1 << 20;
-  const int threads = omp_get_max_threads();
-  if (desc.get_size() < kParallelBytes) omp_set_num_threads(1);
-  dnnl::reorder(from, target).execute(stream, from, target);
-  stream.wait();
-  omp_set_num_threads(threads);
-  Weights made = Keep(std::move(target), source);
-  cache[key] = made;
-  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
-  return made;
+  return MadeOnce(source, LayoutKey(source->get_desc()) + LayoutKey(desc), desc, [&](dnnl::memory& target) {
+    dnnl::stream stream(CpuEngine());
+    dnnl::memory from = *source;
+    // Starting a team takes longer than a small weight.
+    constexpr size_t kParallelBytes = 1 << 20;
+    const int threads = omp_get_max_threads();
+    if (desc.get_size() < kParallelBytes) omp_set_num_threads(1);
+    dnnl::reorder(from, target).execute(stream, from, target);
+    stream.wait();
+    omp_set_num_threads(threads);
+  });
+}
+
+Weights SharedWeights::Converted(std::string_view operation, const Weights& source, const Desc& desc,
+                                 const std::function<void(std::span<const float>, std::span<float>)>& make) {
+  const std::string key = LayoutKey(source->get_desc()) + LayoutKey(desc) + std::string(operation);
+  return MadeOnce(source, key, desc, [&](dnnl::memory& target) {
+    make({static_cast<const float*>(source->get_data_handle()), source->get_desc().get_size() / sizeof(float)},
+         Floats(target));
+  });
 }
 
 Weights SharedWeights::Viewed(const Weights& source, const Desc& desc) {
@@ -73,7 +94,7 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
   const std::lock_guard lock(mutex);
   if (auto held = cache[key].lock()) return held;
   dnnl::memory memory(desc, CpuEngine());
-  make({static_cast<float*>(memory.get_data_handle()), desc.get_size() / sizeof(float)});
+  make(Floats(memory));
   Weights made = Keep(std::move(memory), std::move(sources));
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   cache[key] = made;
@@ -82,7 +103,7 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
 
 Weights SharedWeights::Made(const Desc& desc, std::span<const float> values) {
   dnnl::memory memory(desc, CpuEngine());
-  std::copy(values.begin(), values.end(), static_cast<float*>(memory.get_data_handle()));
+  std::copy(values.begin(), values.end(), Floats(memory).begin());
   return std::make_shared<const dnnl::memory>(std::move(memory));
 }
 

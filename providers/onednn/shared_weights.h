@@ -1,11 +1,11 @@
 #pragma once
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <functional>
 #include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "primitives.h"
@@ -24,11 +24,15 @@ class SharedWeights {
   static std::shared_ptr<const dnnl::memory> Plain(const Tensor& tensor, const Desc& desc);
   /// `source` reordered; made once per layout.
   static std::shared_ptr<const dnnl::memory> InLayout(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
+  /// What `make` writes from the source's elements; made once per operation while it lives.
+  static std::shared_ptr<const dnnl::memory> Converted(
+      std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
+      const std::function<void(std::span<const float>, std::span<float>)>& make);
   /// The same bytes under another description.
   static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
   static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const float> values);
-  /// What `make` writes, in plain layout, from `sources`; made once per key while it lives. The key names the operation and,
-  /// by address, the sources, which are kept alive.
+  /// What `make` writes, in plain layout, from `sources`; made once per key while it lives. The key names the operation
+  /// and, by address, the sources, which are kept alive.
   static std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
                                                      const std::function<void(std::span<float>)>& make);
 };

@@ -1,5 +1,4 @@
-// Transforms of Winograd's convolution with the points 0, +-a, +-1/a and infinity, where a is the root of 1/2: the numbers stay
-// near 1, and the result is about as exact as a direct convolution's.
+// Transforms of Winograd's convolution on row-major images.
 
 #include "simd/targets.h"
 
@@ -12,6 +11,7 @@
 
 #include "simd/activate-inl.h"
 #include "simd/pad_row-inl.h"
+#include "simd/winograd-inl.h"
 #include "simd/winograd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,35 +24,10 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
-constexpr float kA = 0.70710678118654752f;
-constexpr float kB = 1.41421356237309505f;
 
 /// Elements of each of the four column phases of a padded row: a tile reads two columns of the next one.
 int64_t PhaseSize(const WinogradBlock& block) { return (block.tiles_x() + kLanes - 1) / kLanes * kLanes + kLanes; }
 int64_t InputRows(const WinogradBlock& block) { return (block.end_row - block.first_row) * kWinogradTile + 2; }
-
-/// Six rows or columns of a tile times the transform of the input.
-HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
-  const V two_and_half = hn::Set(d, 2.5f), two = hn::Set(d, 2.0f), half = hn::Set(d, 0.5f);
-  const V even_a = hn::NegMulAdd(two, x[2], x[4]), odd_a = hn::NegMulAdd(two, x[1], x[3]);
-  const V even_b = hn::NegMulAdd(half, x[2], x[4]), odd_b = hn::NegMulAdd(half, x[1], x[3]);
-  y[0] = hn::NegMulAdd(two_and_half, x[2], hn::Add(x[0], x[4]));
-  y[1] = hn::MulAdd(hn::Set(d, kA), odd_a, even_a);
-  y[2] = hn::NegMulAdd(hn::Set(d, kA), odd_a, even_a);
-  y[3] = hn::MulAdd(hn::Set(d, kB), odd_b, even_b);
-  y[4] = hn::NegMulAdd(hn::Set(d, kB), odd_b, even_b);
-  y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
-}
-
-/// Six products to four output pixels.
-HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[4]) {
-  const V sum_a = hn::Add(x[1], x[2]), difference_a = hn::Sub(x[1], x[2]);
-  const V sum_b = hn::Add(x[3], x[4]), difference_b = hn::Sub(x[3], x[4]);
-  y[0] = hn::Add(x[0], hn::Add(sum_a, sum_b));
-  y[1] = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
-  y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, hn::Add(sum_b, sum_b));
-  y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
-}
 
 /// The block's rows of one channel, padded, in `phases`: every fourth column together.
 void LayOutChannel(const WinogradBlock& block, const float* channel, float* padded, float* phases) {
@@ -216,6 +191,23 @@ void TransformWinogradInput(const WinogradBlock& block, const float* image, int6
 void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
                              const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image) {
   HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, bias, epilogue, begin, end, image);
+}
+
+bool WinogradMayPay(int64_t channels, int64_t outputs) {
+  constexpr int64_t kFewestChannels = 16, kMostPairs = 512 * 512;  // 36 MiB of transformed weights
+  return outputs >= kFewestChannels && channels >= kFewestChannels && outputs <= kMostPairs / channels;
+}
+
+bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_height, int64_t output_width, double tile_ns) {
+  constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2;  // a multiply-add, a weight
+  if (!WinogradMayPay(channels, outputs)) return false;
+  const auto tiles_along = [](int64_t pixels) { return static_cast<double>((pixels + kWinogradTile - 1) / kWinogradTile); };
+  const double pairs = static_cast<double>(channels * outputs);
+  const double pixels = static_cast<double>(batch) * static_cast<double>(output_height) * static_cast<double>(output_width);
+  const double tiles = static_cast<double>(batch) * tiles_along(output_height) * tiles_along(output_width);
+  const double transformed = kWinogradPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
+                             tiles * static_cast<double>(channels + outputs) * tile_ns;
+  return transformed < 0.9 * 9 * pairs * pixels * kProductNs;
 }
 
 void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,

@@ -10,6 +10,11 @@ namespace tessera::cpu {
 constexpr int64_t kWinogradTile = 4;
 constexpr int64_t kWinogradPoints = 36;  // products of a tile
 
+/// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill memory.
+bool WinogradMayPay(int64_t channels, int64_t outputs);
+/// Whether the transform takes less time than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
+bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_height, int64_t output_width, double tile_ns);
+
 /// One image, stride 1, some rows of its tiles.
 struct WinogradBlock {
   int64_t channels, outputs;

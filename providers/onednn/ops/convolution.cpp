@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "lowering.h"
 #include "shared_weights.h"
+#include "winograd.h"
 
 namespace tessera::onednn {
 namespace {
@@ -93,6 +94,10 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     has_bias = true;
   }
 
+  const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
+  if (const auto constant = builder.constant(parameters.weights); constant != nullptr && SuitsWinograd(shape)) {
+    return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
+  }
   auto fusion = builder.FuseFollowers(value, out);
   const Desc bias = Plain({w.dims[0]});
   const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {

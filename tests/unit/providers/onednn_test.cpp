@@ -285,6 +285,56 @@ TEST(Onednn, ResidualsInPlace) {
   }
 }
 
+/// 3x3 convolutions large enough for Winograd's transform, with what their last step takes up and what it must leave.
+TEST(Onednn, WinogradConvolutions) {
+  const std::vector<std::vector<const char*>> followers = {{}, {"Relu"}, {"Add"}, {"Add", "Relu"}, {"Relu", "Add"}, {"HardSwish"},
+                                                           {"Sigmoid", "Relu"}, {"Add", "Add", "LeakyRelu"}, {"BatchNormalization", "Relu"}};
+  int number = 0;
+  for (const auto& ops : followers) {
+    for (const int threads : {1, 3}) {
+      const int64_t top = number % 3, left = (number + 1) % 3, batch = 1 + number % 2;
+      const int64_t height = 30 + number, width = 45 - number;
+      SCOPED_TRACE(number++);
+      ModelBuilder model;
+      const Shape residual_shape = {batch, 48, height + top - 1, width + left - 1};
+      model.Input("x", ElementType::kFloat, {batch, 32, height, width});
+      model.Input("residual", ElementType::kFloat, {batch, 48, height + top - 1, width + left - 1});
+      model.Output("y", ElementType::kFloat, {batch, 48, height + top - 1, width + left - 1});
+      model.Node("Abs", {"x"}, {"v0"});
+      model.Node("Tanh", {"residual"}, {"r0"});
+      Weights(model, "w", {48, 32, 3, 3});
+      Weights(model, "b", {48});
+      for (const char* name : {"scale", "variance"}) Weights(model, name, {48}, 0.5f, 1.5f);
+      for (const char* name : {"shift", "mean"}) Weights(model, name, {48});
+      Integers(model.Node("Conv", {"v0", "w", "b"}, {"v1"}), "pads", {top, left, 1, 1});
+      std::string last = "v1";
+      for (const char* op : ops) {
+        const std::string next = "v" + std::to_string(std::stoi(last.substr(1)) + 1);
+        if (op == std::string_view("Add")) {
+          model.Node(op, {last, "r0"}, {next});
+        } else if (op == std::string_view("BatchNormalization")) {
+          model.Node(op, {last, "scale", "shift", "mean", "variance"}, {next});
+        } else {
+          model.Node(op, {last}, {next});
+        }
+        last = next;
+      }
+      model.Node("Identity", {last}, {"y"});
+      SessionOptions options = On("dnnl"), plain = On("cpu");
+      options.intra_op_threads = threads;
+      plain.optimization_level = OptimizationLevel::kNone;
+      const std::vector<Value> inputs = {RandomTensor({batch, 32, height, width}, 1), RandomTensor(residual_shape, 2)};
+      std::vector<Value> result(1), expected(1);
+      const Session session = model.Session(options);
+      session.Run(inputs, result);
+      model.Session(plain).Run(inputs, expected);
+      ExpectNear(ToVector(result[0]), ToVector(expected[0]));
+      session.Run(inputs, result);
+      ExpectNear(ToVector(result[0]), ToVector(expected[0]));
+    }
+  }
+}
+
 TEST(Onednn, ConcatInPlace) {
   // Blocked and unblocked channel counts, a nested Concat, an input twice, an input of the region, a part that is an output.
   for (const int64_t batch : {1, 2}) {

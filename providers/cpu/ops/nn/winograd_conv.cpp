@@ -6,8 +6,6 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kFewestChannels = 16;              // below, the transforms cost more than the products save
-constexpr int64_t kMostPairs = 512 * 512;            // of channels and outputs: 36 MiB of transformed weights
 constexpr int64_t kBlockBytes = 768 << 10;           // of columns and products under way in a thread: about its L2
 
 constexpr int64_t kColumnsTogether = 8;              // half a panel of the widest common instruction set
@@ -174,7 +172,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
   if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
   weights_shape_ = constant->shape();
   if (weights_shape_.rank() != 4 || weights_shape_[2] != 3 || weights_shape_[3] != 3) return;
-  if (outputs() < kFewestChannels || channels() < kFewestChannels || outputs() > kMostPairs / channels()) return;
+  if (!WinogradMayPay(channels(), outputs())) return;
   const std::optional<Shape> image = KnownImageShape(info);
   if (image && image->rank() == 2) {
     const Window window = attributes.Fit(image->dims(), weights_shape_.dims().subspan(2));
@@ -194,17 +192,9 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
   transformed_ = std::static_pointer_cast<const Tensor>(made);
 }
 
-/// Compares nanoseconds of either way on one core.
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {
-  constexpr double kProductNs = 1.0 / 45, kTileNs = 5, kReadNs = 0.2;  // a multiply-add, a tile's transform, a weight
-  const auto count = static_cast<double>(batch);
-  const double pairs = static_cast<double>(channels() * outputs());
-  const double pixels = count * static_cast<double>(window.output[0]) * static_cast<double>(window.output[1]);
-  const double tiles = count * static_cast<double>(CeilDiv(window.output[0], kWinogradTile)) *
-                       static_cast<double>(CeilDiv(window.output[1], kWinogradTile));
-  const double transformed = kWinogradPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
-                             tiles * static_cast<double>(channels() + outputs()) * kTileNs;
-  return transformed < 0.9 * 9 * pairs * pixels * kProductNs;
+  constexpr double kTileNs = 5;
+  return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
 }
 
 bool WinogradConv::Suits(const Window& window, int64_t batch) const {

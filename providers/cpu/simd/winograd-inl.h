@@ -1,0 +1,51 @@
+// The one-dimensional transforms of F(4x4, 3x3) with the points 0, +-a, +-1/a and infinity, where a is the root of 1/2: the
+// numbers stay near 1, and the result is about as exact as a direct convolution's. Included once per instruction set.
+
+#if defined(TESSERA_WINOGRAD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_WINOGRAD_INL_H
+#undef TESSERA_WINOGRAD_INL_H
+#else
+#define TESSERA_WINOGRAD_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr float kA = 0.70710678118654752f;
+constexpr float kB = 1.41421356237309505f;
+
+/// Six rows or columns of a tile times the transform of the input.
+template <class D, class V>
+HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
+  const V two_and_half = hn::Set(d, 2.5f), two = hn::Set(d, 2.0f), half = hn::Set(d, 0.5f);
+  const V even_a = hn::NegMulAdd(two, x[2], x[4]), odd_a = hn::NegMulAdd(two, x[1], x[3]);
+  const V even_b = hn::NegMulAdd(half, x[2], x[4]), odd_b = hn::NegMulAdd(half, x[1], x[3]);
+  y[0] = hn::NegMulAdd(two_and_half, x[2], hn::Add(x[0], x[4]));
+  y[1] = hn::MulAdd(hn::Set(d, kA), odd_a, even_a);
+  y[2] = hn::NegMulAdd(hn::Set(d, kA), odd_a, even_a);
+  y[3] = hn::MulAdd(hn::Set(d, kB), odd_b, even_b);
+  y[4] = hn::NegMulAdd(hn::Set(d, kB), odd_b, even_b);
+  y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
+}
+
+/// Six products to four output pixels.
+template <class D, class V>
+HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[4]) {
+  const V sum_a = hn::Add(x[1], x[2]), difference_a = hn::Sub(x[1], x[2]);
+  const V sum_b = hn::Add(x[3], x[4]), difference_b = hn::Sub(x[3], x[4]);
+  y[0] = hn::Add(x[0], hn::Add(sum_a, sum_b));
+  y[1] = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
+  y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, hn::Add(sum_b, sum_b));
+  y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

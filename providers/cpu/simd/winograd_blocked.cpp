@@ -1,0 +1,156 @@
+// Transforms of Winograd's convolution on images in blocks of channels.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/winograd_blocked.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "simd/activate-inl.h"
+#include "simd/winograd-inl.h"
+#include "simd/winograd_blocked.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Where a tile stands.
+struct Place {
+  int64_t image, y, x;
+};
+
+Place PlaceOf(const BlockedWinograd& s, int64_t tile) {
+  const int64_t per_image = s.tiles_y() * s.tiles_x();
+  const int64_t in_image = tile % per_image;
+  return {tile / per_image, in_image / s.tiles_x() * kWinogradTile, in_image % s.tiles_x() * kWinogradTile};
+}
+
+/// One vector of channels of a tile; load(i, j) gives row i, column j of its six by six pixels.
+template <class D, class Load>
+HWY_INLINE void InputTile(D d, const Load& load, int64_t matrix, float* out) {
+  using V = hn::Vec<D>;
+  V half[6][6];
+#pragma GCC unroll 6
+  for (int j = 0; j < 6; ++j) {
+    V x[6], y[6];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) x[i] = load(i, j);
+    InputTransform(d, x, y);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) half[i][j] = y[i];
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < 6; ++i) {
+    V y[6];
+    InputTransform(d, half[i], y);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * matrix);
+  }
+}
+
+template <int kBlock>
+void InputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const float* images, int64_t matrix, float* columns) {
+  const hn::CappedTag<float, kBlock> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t row = s.width * kBlock;
+  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Place at = PlaceOf(s, tile);
+    const int64_t y = at.y - s.pad_top, x = at.x - s.pad_left;
+    const bool inner = y >= 0 && x >= 0 && y + 6 <= s.height && x + 6 <= s.width;
+    for (int64_t b = tiles.first_block; b < tiles.end_block; ++b) {
+      const float* plane = images + (at.image * (s.channels / kBlock) + b) * s.height * row;
+      for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+        float* out = columns + (tile - tiles.base) * s.channels + b * kBlock + lane;
+        const auto pixel = [&](int i, int j) { return hn::LoadU(d, plane + (y + i) * row + (x + j) * kBlock + lane); };
+        if (inner) {
+          InputTile(d, pixel, matrix, out);
+          continue;
+        }
+        const auto padded = [&](int i, int j) {
+          return y + i >= 0 && y + i < s.height && x + j >= 0 && x + j < s.width ? pixel(i, j) : hn::Zero(d);
+        };
+        InputTile(d, padded, matrix, out);
+      }
+    }
+  }
+}
+
+template <int kBlock>
+void OutputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const float* products, int64_t matrix,
+                  const GemmEpilogue<float>& epilogue, float* images) {
+  const hn::CappedTag<float, kBlock> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t row = s.output_width * kBlock;
+  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Place at = PlaceOf(s, tile);
+    const int64_t rows = std::min(kWinogradTile, s.output_height - at.y),
+                  pixels = std::min(kWinogradTile, s.output_width - at.x);
+    for (int64_t b = tiles.first_block; b < tiles.end_block; ++b) {
+      const int64_t corner = (at.image * (s.outputs / kBlock) + b) * s.output_height * row + at.y * row + at.x * kBlock;
+      for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+        const int64_t channel = b * kBlock + lane;
+        const float* from = products + (tile - tiles.base) * s.outputs + channel;
+        V half[4][6];
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; ++j) {
+          V x[6], y[4];
+#pragma GCC unroll 6
+          for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + (i * 6 + j) * matrix);
+          OutputTransform(d, x, y);
+#pragma GCC unroll 4
+          for (int i = 0; i < 4; ++i) half[i][j] = y[i];
+        }
+        const V bias = epilogue.col_bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.col_bias + channel);
+        for (int64_t i = 0; i < rows; ++i) {
+          V y[4];
+          OutputTransform(d, half[i], y);
+          const int64_t first = corner + i * row + lane;
+          for (int64_t j = 0; j < pixels; ++j) {
+            V v = hn::Add(y[j], bias);
+            if (epilogue.residual != nullptr) v = hn::Add(v, hn::LoadU(d, epilogue.residual + first + j * kBlock));
+            hn::StoreU(Activate(d, v, epilogue), d, images + first + j * kBlock);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void BlockedInput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* images, int64_t matrix,
+                  float* columns) {
+  (shape.block == 16 ? InputBlocks<16> : InputBlocks<8>)(shape, tiles, images, matrix, columns);
+}
+void BlockedOutput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* products, int64_t matrix,
+                   const GemmEpilogue<float>& epilogue, float* images) {
+  (shape.block == 16 ? OutputBlocks<16> : OutputBlocks<8>)(shape, tiles, products, matrix, epilogue, images);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(BlockedInput);
+HWY_EXPORT(BlockedOutput);
+
+void TransformBlockedInput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* images, int64_t matrix,
+                           float* columns) {
+  HWY_DYNAMIC_DISPATCH(BlockedInput)(shape, tiles, images, matrix, columns);
+}
+
+void TransformBlockedOutput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* products, int64_t matrix,
+                            const GemmEpilogue<float>& epilogue, float* images) {
+  HWY_DYNAMIC_DISPATCH(BlockedOutput)(shape, tiles, products, matrix, epilogue, images);
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,45 @@
+#pragma once
+
+// Winograd's convolution F(4x4, 3x3) on images whose channels stand in blocks, [batch][channels /
+// block][height][width][block] (oneDNN's nChw8c and nChw16c): a pixel's block is a vector, so the transforms need no
+// shuffles. The 36 products between them read tiles as rows: [tiles, channels] times [channels, outputs].
+
+#include <cstdint>
+
+#include "simd/winograd.h"
+
+namespace tessera::cpu {
+
+struct BlockedWinograd {
+  int64_t block;  // 8 or 16; divides `channels` and `outputs`
+  int64_t batch, channels, outputs;
+  int64_t height, width;  // of the input
+  int64_t output_height, output_width;
+  int64_t pad_top, pad_left;
+
+  int64_t tiles_x() const { return (output_width + kWinogradTile - 1) / kWinogradTile; }
+  int64_t tiles_y() const { return (output_height + kWinogradTile - 1) / kWinogradTile; }
+  int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
+  /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: a cache line more than they
+  /// hold keeps them out of each other's sets.
+  int64_t column_matrix(int64_t count) const { return count * channels + 16; }
+  int64_t product_matrix(int64_t count) const { return count * outputs + 16; }
+};
+
+/// Tiles and blocks of channels, [begin, end) each. The matrices' first row is tile `base`.
+struct BlockedTiles {
+  int64_t base;
+  int64_t begin, end;
+  int64_t first_block, end_block;
+};
+
+/// `columns`: 36 matrices [tiles, channels], `matrix` elements apart.
+void TransformBlockedInput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* images, int64_t matrix,
+                           float* columns);
+
+/// `products`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's col_bias has
+/// `outputs` elements, its residual is laid out as `images` and may be the same.
+void TransformBlockedOutput(const BlockedWinograd& shape, const BlockedTiles& tiles, const float* products, int64_t matrix,
+                            const GemmEpilogue<float>& epilogue, float* images);
+
+}  // namespace tessera::cpu
