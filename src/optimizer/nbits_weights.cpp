@@ -37,20 +37,26 @@ uint8_t CodeAt(const Tensor& tensor, CodeType type, int64_t i) {
   return static_cast<uint8_t>(type.is_signed ? code ^ (1 << (type.bits - 1)) : code);
 }
 
-/// `count` unsigned codes from element `begin` on, one a byte.
+/// Where code `j` of a strip lies: those that share their place in a byte are neighbours, so that none of them moves.
 template <int kBits>
-void ReadCodes(const uint8_t* packed, bool is_signed, int64_t begin, int64_t count, uint8_t* out) {
+int64_t PlaceInStrip(int64_t j) {
+  constexpr int kEach = 8 / kBits;
+  return j % kEach * (kColumns / kEach) + j / kEach;
+}
+
+/// A strip of at most kColumns unsigned codes from element `begin` on, one a byte.
+template <int kBits>
+void ReadStrip(const uint8_t* packed, bool is_signed, int64_t begin, int64_t count, uint8_t* out) {
   constexpr int kEach = 8 / kBits;
   constexpr int kMask = (1 << kBits) - 1;
   const int flip = is_signed ? 1 << (kBits - 1) : 0;
-  const auto one = [&](int64_t i) { return static_cast<uint8_t>(((packed[i / kEach] >> (i % kEach * kBits)) & kMask) ^ flip); };
-  int64_t i = 0;
-  for (; i < count && (begin + i) % kEach != 0; ++i) out[i] = one(begin + i);
-  const uint8_t* bytes = packed + (begin + i) / kEach;
-  for (; i + kEach <= count; i += kEach, ++bytes) {
-    for (int e = 0; e < kEach; ++e) out[i + e] = static_cast<uint8_t>(((*bytes >> (e * kBits)) & kMask) ^ flip);
+  for (int e = 0; e < kEach; ++e) {
+    const uint8_t* bytes = packed + (begin + e) / kEach;
+    const int shift = static_cast<int>((begin + e) % kEach) * kBits;
+    uint8_t* to = out + PlaceInStrip<kBits>(e);
+    const int64_t codes = (count - e + kEach - 1) / kEach;
+    for (int64_t i = 0; i < codes; ++i) to[i] = static_cast<uint8_t>(((bytes[i] >> shift) & kMask) ^ flip);
   }
-  for (; i < count; ++i) out[i] = one(begin + i);
 }
 
 /// Where the scale of a column and a k lies.
@@ -93,24 +99,23 @@ void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, i
   const auto* source = static_cast<const uint8_t*>(matrix.codes->raw());
   const int64_t row_bytes = result.codes.num_elements() / result.n;
   uint8_t* out = result.codes.mutable_data<uint8_t>();
-  uint8_t codes[kColumns * kEach];
+  uint8_t codes[kColumns] = {};
   uint8_t tile[kStep][kColumns];
   for (int64_t n0 = begin; n0 < end; n0 += kColumns) {
     const int64_t columns = std::min(kColumns, end - n0);
     for (int64_t byte0 = 0; byte0 < row_bytes; byte0 += kStep) {
       const int64_t bytes = std::min(kStep, row_bytes - byte0);
-      for (int64_t b = 0; b < bytes; ++b) {
-        std::memset(tile[b], 0, sizeof(tile[b]));
-        for (int e = 0; e < kEach; ++e) {
-          const int64_t k = (byte0 + b) * kEach + e;
-          if (k >= result.k) break;
-          ReadCodes<kBits>(source, is_signed, k * result.n + n0, columns, codes);
-          for (int64_t j = 0; j < columns; ++j) tile[b][j] = static_cast<uint8_t>(tile[b][j] | (codes[j] << (e * kBits)));
-        }
+      std::memset(tile, 0, sizeof(tile));
+      for (int64_t k = byte0 * kEach; k < std::min(result.k, (byte0 + bytes) * kEach); ++k) {
+        ReadStrip<kBits>(source, is_signed, k * result.n + n0, columns, codes);
+        uint8_t* to = tile[k / kEach - byte0];
+        const int shift = static_cast<int>(k % kEach) * kBits;
+        for (int64_t j = 0; j < kColumns; ++j) to[j] = static_cast<uint8_t>(to[j] | (codes[j] << shift));
       }
       for (int64_t j = 0; j < columns; ++j) {
+        const int64_t place = PlaceInStrip<kBits>(j);
         uint8_t* to = out + (n0 + j) * row_bytes + byte0;
-        for (int64_t b = 0; b < bytes; ++b) to[b] = tile[b][j];
+        for (int64_t b = 0; b < bytes; ++b) to[b] = tile[b][place];
       }
     }
   }
@@ -120,20 +125,19 @@ void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, i
 template <int kBits>
 void CopyColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
   constexpr int kEach = 8 / kBits;
-  constexpr int64_t kStep = 256;  // codes at a time
+  constexpr int kFlipped = kBits == 2 ? 0xAA : kBits == 4 ? 0x88 : 0x80;
   const auto* source = static_cast<const uint8_t*>(matrix.codes->raw());
   const int64_t row_bytes = result.codes.num_elements() / result.n;
-  uint8_t codes[kStep];
+  const int flip = is_signed ? kFlipped : 0;
   for (int64_t n = begin; n < end; ++n) {
     uint8_t* to = result.codes.mutable_data<uint8_t>() + n * row_bytes;
     std::memset(to, 0, static_cast<size_t>(row_bytes));
-    for (int64_t k = 0; k < result.k; k += kStep) {
-      const int64_t count = std::min(kStep, result.k - k);
-      ReadCodes<kBits>(source, is_signed, n * result.k + k, count, codes);
-      for (int64_t i = 0; i < count; ++i) {
-        uint8_t& byte = to[(k + i) / kEach];
-        byte = static_cast<uint8_t>(byte | (codes[i] << (i % kEach * kBits)));
-      }
+    const int64_t first = n * result.k, whole = first % kEach == 0 ? result.k / kEach : 0;
+    const uint8_t* from = source + first / kEach;
+    for (int64_t i = 0; i < whole; ++i) to[i] = static_cast<uint8_t>(from[i] ^ flip);
+    for (int64_t k = whole * kEach; k < result.k; ++k) {
+      const int code = CodeAt(*matrix.codes, {kBits, is_signed}, first + k);
+      to[k / kEach] = static_cast<uint8_t>(to[k / kEach] | (code << (k % kEach * kBits)));
     }
   }
 }

@@ -8,6 +8,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "simd/nbits.h"
 
@@ -16,123 +18,172 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// As many bytes as there are lanes make a chunk. A chunk is never more than the smallest block, 16 weights.
-template <int kBits>
-using Tag = hn::CappedTag<float, kBits == 2 ? 4 : 8>;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
 
-/// Lane l of plane p is weight l * kPlanes + p of the chunk.
-template <int kBits>
-inline constexpr int kPlanes = 8 / kBits;
+constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
+/// A vector of codes: each lane holds four bytes, which no block is smaller than.
+constexpr int64_t kVectorBytes = 4 * kLanes;
 
-template <int kBits, int kPlane, class D>
-HWY_INLINE hn::Vec<D> PlaneOf(D d, hn::Vec<hn::RebindToSigned<D>> bytes) {
-  const hn::RebindToSigned<D> di;
-  if constexpr (kBits == 8) return hn::ConvertTo(d, bytes);
-  if constexpr (kPlane == kPlanes<kBits> - 1) return hn::ConvertTo(d, hn::ShiftRight<kPlane * kBits>(bytes));
-  if constexpr (kPlane == 0) return hn::ConvertTo(d, hn::And(bytes, hn::Set(di, (1 << kBits) - 1)));
-  return hn::ConvertTo(d, hn::And(hn::ShiftRight<kPlane * kBits>(bytes), hn::Set(di, (1 << kBits) - 1)));
+/// Codes of a lane are taken where they lie in its lower and, after a shift, in its upper half: the code at bit b counts 2^b
+/// times, which the arranged numbers of A make up for. That spares a shift for each code.
+template <int kBits>
+inline constexpr int kPlanes = 16 / kBits;
+template <int kBits>
+inline constexpr int64_t kVectorWeights = kVectorBytes * 8 / kBits;
+
+/// Floats of an arranged row: whole vectors of codes.
+int64_t ArrangedSize(const NBitsWeights& w) {
+  const int64_t bytes = w.blocks * w.block_bytes();
+  return (bytes + kVectorBytes - 1) / kVectorBytes * kVectorBytes * 8 / w.bits;
 }
 
 template <int kBits>
 void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<kBits>()));
-  constexpr int kCount = kPlanes<kBits>;
-  const int64_t chunk = lanes * kCount;
-  for (int64_t b = 0; b < w.blocks; ++b) {
-    float sum = 0;
-    for (int64_t i = 0; i < w.block_size; i += chunk) {
-      float* out = arranged + b * w.block_size + i;
-      for (int64_t e = 0; e < chunk; ++e) {
-        const int64_t k = b * w.block_size + i + e;
-        const float value = k < w.k ? a[k] : 0.0f;
-        out[e % kCount * lanes + e / kCount] = value;
-        sum += value;
+  constexpr int64_t kLaneWeights = 32 / kBits;
+  const int64_t padded = ArrangedSize(w);
+  for (int64_t k0 = 0; k0 < padded; k0 += kVectorWeights<kBits>, arranged += kVectorWeights<kBits>) {
+    for (int64_t e = 0; e < kLaneWeights; ++e) {
+      const float factor = 1.0f / static_cast<float>(1 << (e % kPlanes<kBits> * kBits));
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        const int64_t k = k0 + lane * kLaneWeights + e;
+        arranged[e * kLanes + lane] = k < w.k ? a[k] * factor : 0.0f;
       }
     }
-    sums[b] = sum;
+  }
+  for (int64_t b = 0; b < w.blocks; ++b) {
+    const int64_t begin = b * w.block_size, end = std::min(w.k, begin + w.block_size);
+    float partial[4] = {};
+    for (int64_t k = begin; k < end; ++k) partial[k % 4] += a[k];
+    sums[b] = (partial[0] + partial[1]) + (partial[2] + partial[3]);
   }
 }
 
-template <int kBits, int kRows>
-HWY_INLINE void MultiplyRow(const NBitsWeights& w, const float* HWY_RESTRICT a, const float* HWY_RESTRICT sums, int64_t row,
-                            const float* bias, float* c, int64_t c_row) {
-  using D = Tag<kBits>;
-  using V = hn::Vec<D>;
-  constexpr int kCount = kPlanes<kBits>;
-  // Independent sums hide the latency of the additions where one row of A gives too few of them.
-  constexpr int kSums = kRows == 1 ? std::max(kCount, 4) : kCount;
+/// Sums of products of one vector of codes and what stands beside it of each row of A.
+template <int kBits, int kRows, int kSums>
+HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row, V (&sums)[kRows][kSums]) {
   const D d;
   const hn::RebindToSigned<D> di;
-  const hn::Rebind<uint8_t, D> d8;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t chunks = w.block_bytes() / lanes;
-  const int64_t a_stride = w.blocks * w.block_size;
-  const uint8_t* HWY_RESTRICT codes = w.codes + row * w.blocks * w.block_bytes();
-  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
-  V total[kRows];
-  float correction[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    total[r] = hn::Zero(d);
-    correction[r] = 0;
-  }
-  const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
-  for (int64_t b = 0; b < w.blocks; ++b) {
-    V sum[kSums][kRows];
-    for (int i = 0; i < kSums; ++i) {
-      for (int r = 0; r < kRows; ++r) sum[i][r] = hn::Zero(d);
-    }
-    const auto add = [&]<int kFirst>(const uint8_t* from, const float* with) HWY_ATTR {
-      const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, from));
-      const auto plane = [&]<int kPlane>() HWY_ATTR {
-        if constexpr (kPlane < kCount) {
-          const V weight = PlaneOf<kBits, kPlane>(d, bytes);
-          for (int r = 0; r < kRows; ++r) {
-            V& s = sum[(kFirst + kPlane) % kSums][r];
-            s = hn::MulAdd(weight, hn::LoadU(d, with + r * a_stride + kPlane * lanes), s);
-          }
-        }
-      };
-      plane.template operator()<0>();
-      plane.template operator()<1>();
-      plane.template operator()<2>();
-      plane.template operator()<3>();
-    };
-    int64_t i = 0;
-    if constexpr (kSums > kCount) {
-      for (; i + 2 <= chunks; i += 2) {
-        add.template operator()<0>(codes + i * lanes, a + i * lanes * kCount);
-        add.template operator()<kCount>(codes + (i + 1) * lanes, a + (i + 1) * lanes * kCount);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPlanes<kBits>; ++p) {
+      const V weight = hn::ConvertTo(d, hn::And(codes, hn::Set(di, ((1 << kBits) - 1) << (p * kBits))));
+      const float* with = a + (half * kPlanes<kBits> + p) * kLanes;
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        V& sum = sums[r][p % kSums];
+        sum = hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
       }
     }
-    for (; i < chunks; ++i) add.template operator()<0>(codes + i * lanes, a + i * lanes * kCount);
-    codes += w.block_bytes();
-    a += w.block_size;
-    const float scale = scales[b];
-    const float offset = centered ? scale : scale * w.ZeroOf(row, b);
+    if (half == 0) codes = hn::ShiftRight<16>(codes);
+  }
+}
+
+/// Products of one row of weights with kRows rows of A; zero points are left to the caller.
+template <int kBits, int kRows>
+HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, float* out) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const hn::Repartition<uint8_t, D> d8;
+  // One row of A alone would wait for its additions.
+  constexpr int kSums = kRows == 1 ? 2 : 1;
+  const int64_t a_row = ArrangedSize(w), row_bytes = w.blocks * w.block_bytes();
+  const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
+  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
+  // Scales that can be read a vector at a time without leaving the tensor.
+  const int64_t readable = (w.n - row) * w.blocks;
+  const bool shared = w.block_bytes() < kVectorBytes;
+  const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes()));
+  HWY_ALIGN int32_t block_of_lane[kLanes];
+  for (int64_t lane = 0; lane < kLanes; ++lane) block_of_lane[lane] = static_cast<int32_t>(shared ? (4 * lane) >> shift : 0);
+  const auto spread = hn::SetTableIndices(d, block_of_lane);
+  V total[kRows], sums[kRows][kSums];
+  for (int r = 0; r < kRows; ++r) {
+    total[r] = hn::Zero(d);
+    for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
+  }
+  const auto finish = [&](V scale) HWY_ATTR {
     for (int r = 0; r < kRows; ++r) {
-      for (int k = 1; k < kSums; ++k) sum[0][r] = hn::Add(sum[0][r], sum[k][r]);
-      total[r] = hn::MulAdd(hn::Set(d, scale), sum[0][r], total[r]);
-      correction[r] += offset * sums[r * w.blocks + b];
+      V sum = sums[r][0];
+      if constexpr (kSums == 2) sum = hn::Add(sum, sums[r][1]);
+      total[r] = hn::MulAdd(scale, sum, total[r]);
+      for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
+    }
+  };
+  const auto scales_from = [&](int64_t block) HWY_ATTR {
+    if (HWY_LIKELY(block + kLanes <= readable)) return hn::TableLookupLanes(hn::LoadU(d, scales + block), spread);
+    HWY_ALIGN float last[kLanes] = {};
+    for (int64_t i = 0; i < w.blocks - block && i < kLanes; ++i) last[i] = scales[block + i];
+    return hn::TableLookupLanes(hn::Load(d, last), spread);
+  };
+  int64_t byte = 0;
+  for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes) {
+    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a + byte * (8 / kBits), a_row, sums);
+    if (shared) {
+      finish(scales_from(byte >> shift));
+    } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
+      finish(hn::Set(d, scales[byte >> shift]));
     }
   }
-  const float zero = centered ? static_cast<float>(1 << (kBits - 1)) : 1.0f;
-  for (int r = 0; r < kRows; ++r) {
-    const float value = hn::GetLane(hn::SumOfLanes(d, total[r])) - zero * correction[r];
-    c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
+  if (byte < row_bytes) {
+    HWY_ALIGN uint8_t last[kVectorBytes] = {};
+    std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
+    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::Load(d8, last)), a + byte * (8 / kBits), a_row, sums);
+    finish(scales_from(byte >> shift));
+  }
+  for (int r = 0; r < kRows; ++r) out[r] = hn::GetLane(hn::SumOfLanes(d, total[r]));
+}
+
+/// Sum over the blocks of scale times zero point times `sums`.
+template <int kRows>
+HWY_INLINE void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float* out) {
+  const D d;
+  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
+  const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
+  V total[kRows];
+  for (int r = 0; r < kRows; ++r) total[r] = hn::Zero(d);
+  int64_t b = 0;
+  for (; b + kLanes <= w.blocks; b += kLanes) {
+    V offset = hn::LoadU(d, scales + b);
+    if (!centered) {
+      HWY_ALIGN float zeros[kLanes];
+      for (int64_t i = 0; i < kLanes; ++i) zeros[i] = w.ZeroOf(row, b + i);
+      offset = hn::Mul(offset, hn::Load(d, zeros));
+    }
+    for (int r = 0; r < kRows; ++r) total[r] = hn::MulAdd(offset, hn::LoadU(d, sums + r * w.blocks + b), total[r]);
+  }
+  for (int r = 0; r < kRows; ++r) out[r] = hn::GetLane(hn::SumOfLanes(d, total[r]));
+  for (; b < w.blocks; ++b) {
+    const float offset = centered ? scales[b] : scales[b] * w.ZeroOf(row, b);
+    for (int r = 0; r < kRows; ++r) out[r] += offset * sums[r * w.blocks + b];
+  }
+  if (!centered) return;
+  for (int r = 0; r < kRows; ++r) out[r] *= static_cast<float>(1 << (w.bits - 1));
+}
+
+template <int kBits, int kRows>
+void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias, float* c,
+                  int64_t c_row) {
+  for (int64_t row = begin; row < end; ++row) {
+    float products[kRows], zeros[kRows];
+    MultiplyCodes<kBits, kRows>(w, a, row, products);
+    ZeroProducts<kRows>(w, row, sums, zeros);
+    for (int r = 0; r < kRows; ++r) {
+      const float value = products[r] - zeros[r];
+      c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
+    }
   }
 }
 
 template <int kBits>
 void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
               float* c, int64_t c_row) {
-  for (int64_t row = begin; row < end; ++row) {
-    switch (rows) {
-      case 1: MultiplyRow<kBits, 1>(w, a, sums, row, bias, c, c_row); break;
-      case 2: MultiplyRow<kBits, 2>(w, a, sums, row, bias, c, c_row); break;
-      case 3: MultiplyRow<kBits, 3>(w, a, sums, row, bias, c, c_row); break;
-      default: MultiplyRow<kBits, 4>(w, a, sums, row, bias, c, c_row);
-    }
-  }
+  const auto multiply = rows == 1   ? MultiplyRows<kBits, 1>
+                        : rows == 2 ? MultiplyRows<kBits, 2>
+                        : rows == 3 ? MultiplyRows<kBits, 3>
+                                    : MultiplyRows<kBits, 4>;
+  multiply(w, a, sums, begin, end, bias, c, c_row);
 }
 
 void ArrangeAll(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
@@ -150,9 +201,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
+HWY_EXPORT(ArrangedSize);
 HWY_EXPORT(ArrangeAll);
 HWY_EXPORT(MultiplyAll);
 
+int64_t ArrangedNBitsSize(const NBitsWeights& weights) { return HWY_DYNAMIC_DISPATCH(ArrangedSize)(weights); }
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums) {
   HWY_DYNAMIC_DISPATCH(ArrangeAll)(weights, a, arranged, block_sums);
 }

@@ -32,11 +32,14 @@ struct NBitsWeights {
 /// Rows that MultiplyNBits takes at once.
 inline constexpr int64_t kNBitsRows = 4;
 
-/// A row of A (k floats) in the order that the weights come in, padded with zeros to whole blocks, and the sum of each block.
+/// Floats of an arranged row of A.
+int64_t ArrangedNBitsSize(const NBitsWeights& weights);
+
+/// A row of A (k floats) in the order and scaled as MultiplyNBits meets the weights, and the sum of each block.
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums);
 
 /// c[r * c_row + i] = sum over k of arranged row r times weights row i, for rows [begin, end) of the weights; `rows` up to
-/// kNBitsRows. Arranged rows are blocks * block_size apart, their sums `blocks`.
+/// kNBitsRows. Arranged rows are ArrangedNBitsSize() apart, their sums `blocks`.
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row);
 

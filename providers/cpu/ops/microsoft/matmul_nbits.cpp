@@ -13,7 +13,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;
+constexpr int64_t kFewRows = 12;
 
 /// Panels of the weights' transpose.
 class NBitsPanels final : public GemmPanelSource<float> {
@@ -108,7 +108,7 @@ class MatMulNBits final : public Kernel {
 
  private:
   static void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
-    const int64_t padded = CheckedMul(w.blocks, w.block_size);
+    const int64_t padded = ArrangedNBitsSize(w);
     const auto arranged = context.scratch<float>(static_cast<size_t>(rows * padded));
     const auto sums = context.scratch<float>(static_cast<size_t>(rows * w.blocks));
     for (int64_t r = 0; r < rows; ++r) ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
