@@ -28,7 +28,9 @@ ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape>
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
-        dims, AddMemory({.desc = Plain(AtLeastOne(dims)), .kind = MemoryKind::kInput, .index = static_cast<int>(i), .constant = {}})};
+        dims,
+        AddMemory(
+            {.desc = Plain(AtLeastOne(dims)), .kind = MemoryKind::kInput, .index = static_cast<int>(i), .constant = {}})};
   }
 }
 
@@ -76,7 +78,8 @@ MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
   if (const auto found = reordered_.find(key); found != reordered_.end()) return found->second;
   MemoryIndex result;
   if (source.kind == MemoryKind::kConstant) {
-    MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
+    MemorySlot slot{
+        .desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
     result = AddMemory(std::move(slot));
   } else {
     result = Temporary(desc);
@@ -128,7 +131,8 @@ void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
   Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, &scratchpad);
 }
 
-void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc* scratchpad) {
+void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
+                         const Desc* scratchpad) {
   if (scratchpad != nullptr && scratchpad->get_size() > 0) {
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));
   }
@@ -182,7 +186,8 @@ bool ProgramBuilder::IsNeeded(ValueIndex value) const {
   const auto outputs = region_.outputs();
   if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return true;
   const auto& consumers = region_.value(value).consumers;
-  return std::any_of(consumers.begin(), consumers.end(), [&](NodeIndex node) { return region_.contains(node) && !done_.contains(node); });
+  return std::any_of(consumers.begin(), consumers.end(),
+                     [&](NodeIndex node) { return region_.contains(node) && !done_.contains(node); });
 }
 
 std::optional<MemoryIndex> ProgramBuilder::Fusion::destination() const {
@@ -203,9 +208,8 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex 
       return !other.eltwise && reads(other.operand.memory);
     });
     if (readers > 1 || reads(source)) continue;
-    const bool needed = std::any_of(values_.begin(), values_.end(), [&](const auto& entry) {
-      return reads(entry.second.memory) && IsNeeded(entry.first);
-    });
+    const bool needed = std::any_of(values_.begin(), values_.end(),
+                                    [&](const auto& entry) { return reads(entry.second.memory) && IsNeeded(entry.first); });
     if (needed) continue;
     std::erase_if(reordered_, [&](const auto& entry) { return entry.second == memory; });
     op.in_place = true;
@@ -222,7 +226,8 @@ void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
 }
 
 void ProgramBuilder::FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims) {
-  for (const Node* next = OnlyConsumer(value); next != nullptr && affine.Append(region_, *next, value, dims); next = OnlyConsumer(value)) {
+  for (const Node* next = OnlyConsumer(value); next != nullptr && affine.Append(region_, *next, value, dims);
+       next = OnlyConsumer(value)) {
     done_.insert(next->index);
     value = next->outputs[0];
   }
@@ -274,7 +279,8 @@ void ProgramBuilder::FinishOutputs() {
       slot.index = static_cast<int>(i);
       continue;
     }
-    const MemoryIndex target = AddMemory({.desc = plain, .kind = MemoryKind::kOutput, .index = static_cast<int>(i), .constant = {}});
+    const MemoryIndex target =
+        AddMemory({.desc = plain, .kind = MemoryKind::kOutput, .index = static_cast<int>(i), .constant = {}});
     Reorder(value.memory, target);
   }
 }

@@ -31,15 +31,17 @@ class ProgramBuilder {
   // --- for lowerings ----------------------------------------------------------------------------------------------------
   const GraphViewer& region() const noexcept { return region_; }
   bool has_input(const Node& node, size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNone; }
-  const Tensor* constant(const Node& node, size_t i) const { return has_input(node, i) ? region_.constant(node.inputs[i]) : nullptr; }
+  const Tensor* constant(const Node& node, size_t i) const {
+    return has_input(node, i) ? region_.constant(node.inputs[i]) : nullptr;
+  }
   /// Input `i` as computed so far, constants included.
   RegionValue input(const Node& node, size_t i);
   const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
 
   void CountOperations(double count) { program_->operations += count; }
 
-  /// The same elements in layout `desc`; a reorder is added when they are in another. Constants are reordered once, now, and
-  /// shared by every program of the process that asks for the same.
+  /// The same elements in layout `desc`; a reorder is added when they are in another. Constants are reordered once, now,
+  /// and shared by every program of the process that asks for the same.
   MemoryIndex InLayout(MemoryIndex memory, const Desc& desc);
   MemoryIndex InPlainLayout(const RegionValue& value) { return InLayout(value.memory, Plain(value.dims)); }
   /// The same bytes (plain layout) under another description.
@@ -59,7 +61,9 @@ class ProgramBuilder {
   /// Adds a step of our own, which gets the elements of these memories in this order.
   void AddNative(std::shared_ptr<const NativeStep> step, const std::vector<MemoryIndex>& memories);
   /// The elements of a constant; null for any other memory.
-  std::shared_ptr<const dnnl::memory> constant(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].constant; }
+  std::shared_ptr<const dnnl::memory> constant(MemoryIndex memory) const {
+    return program_->memories[static_cast<size_t>(memory)].constant;
+  }
 
   void SetOutput(const Node& node, RegionValue value) { SetValue(node.outputs[0], std::move(value)); }
 

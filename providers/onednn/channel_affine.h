@@ -13,7 +13,8 @@ namespace tessera::onednn {
 /// y = scale * x + shift in each channel, as the nodes that say so. The numbers are made only when nothing holds them yet.
 class ChannelAffine {
  public:
-  /// Takes up `node`, which reads `x` of these dimensions, when it is such an operator; leaves everything as it was otherwise.
+  /// Takes up `node`, which reads `x` of these dimensions, when it is such an operator; leaves everything as it was
+  /// otherwise.
   bool Append(const GraphViewer& graph, const Node& node, ValueIndex x, const Dims& dims);
 
   bool empty() const noexcept { return steps_.empty(); }

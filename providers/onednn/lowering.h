@@ -52,8 +52,8 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 
-/// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others are
-/// given back. `source` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
+/// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others
+/// are given back. `source` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
 template <class Describe>
 auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, MemoryIndex source, const Describe& describe) {
   dnnl::primitive_attr plain;
@@ -62,7 +62,8 @@ auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, Memo
   const Desc layout = first.dst_desc();
   if (std::string_view(first.impl_info_str()).find("gemm") != std::string_view::npos) {
     // Convolution by GEMM runs post-ops with a second operand element by element: slower than a primitive of their own.
-    const auto binary = std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
+    const auto binary =
+        std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
     if (binary != fusion.ops.end()) builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
   }
   builder.AddInPlace(fusion, layout, source);

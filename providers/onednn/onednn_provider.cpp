@@ -1,5 +1,3 @@
-#include "tessera/providers/onednn.h"
-
 #include <omp.h>
 
 #include <list>
@@ -9,14 +7,15 @@
 #include "lowering.h"
 #include "region.h"
 #include "runtime/thread_pools.h"
+#include "tessera/providers/onednn.h"
 
 namespace tessera {
 namespace onednn {
 
 const Lowering* FindLowering(const Node& node) {
   if (!node.domain.empty()) return nullptr;
-  for (const auto& family : {ConvolutionLowerings(), DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(),
-                             NormalizationLowerings(), ShapeLowerings()}) {
+  for (const auto& family : {ConvolutionLowerings(), DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(),
+                             ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings()}) {
     for (const Lowering& lowering : family) {
       if (lowering.op_type == node.op_type && node.since_version >= lowering.first_version &&
           node.since_version <= lowering.last_version) {
@@ -117,7 +116,8 @@ class OnednnProvider final : public ExecutionProvider {
   std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
 
-  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&, RefusalSink& refusals) const override {
+  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&,
+                                               RefusalSink& refusals) const override {
     std::vector<bool> takes;
     for (NodeIndex index : graph.nodes()) {
       const Node& node = graph.node(index);

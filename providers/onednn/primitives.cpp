@@ -14,8 +14,8 @@ struct Blocking {
 #if DNNL_VERSION_MAJOR >= 3
 std::optional<Blocking> BlockingOf(const Desc& desc) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
-  return Blocking{desc.get_dims(),         desc.get_padded_dims(), desc.get_strides(),
-                  desc.get_inner_blks(),   desc.get_inner_idxs(),  desc.get_submemory_offset()};
+  return Blocking{desc.get_dims(),       desc.get_padded_dims(), desc.get_strides(),
+                  desc.get_inner_blks(), desc.get_inner_idxs(),  desc.get_submemory_offset()};
 }
 #else
 std::optional<Blocking> BlockingOf(const Desc& desc) {
@@ -36,8 +36,10 @@ std::optional<Blocking> BlockingOf(const Desc& desc) {
 
 std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets) {
   const auto outer = BlockingOf(whole), inner = BlockingOf(part);
-  if (!outer || !inner || outer->offset != 0 || inner->offset != 0 || outer->dims.size() != inner->dims.size()) return std::nullopt;
-  if (outer->inner_blocks != inner->inner_blocks || outer->inner_dims != inner->inner_dims || inner->padded != inner->dims) {
+  if (!outer || !inner || outer->offset != 0 || inner->offset != 0 || outer->dims.size() != inner->dims.size())
+    return std::nullopt;
+  if (outer->inner_blocks != inner->inner_blocks || outer->inner_dims != inner->inner_dims ||
+      inner->padded != inner->dims) {
     return std::nullopt;
   }
   int64_t offset = 0;

@@ -3,7 +3,6 @@
 // One face for the primitive descriptors of oneDNN 2.6 (an operation descriptor inside) and 3.x (arguments in a row).
 
 #include <oneapi/dnnl/dnnl.hpp>
-
 #include <optional>
 #include <vector>
 
@@ -32,11 +31,14 @@ inline Desc Plain(const Dims& dims) {
   return Desc(dims, dnnl::memory::data_type::f32, strides);
 }
 
-/// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.
-inline int ChannelBlock() {
-  static const int block = static_cast<unsigned>(dnnl::get_effective_cpu_isa()) >= static_cast<unsigned>(dnnl::cpu_isa::avx512_core) ? 16 : 8;
-  return block;
+inline bool HasAvx512() {
+  static const bool has =
+      static_cast<unsigned>(dnnl::get_effective_cpu_isa()) >= static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return has;
 }
+
+/// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.
+inline int ChannelBlock() { return HasAvx512() ? 16 : 8; }
 inline Desc ChannelBlocked(const Dims& dims) {
   using Tag = dnnl::memory::format_tag;
   static constexpr Tag tags[2][3] = {{Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b}, {Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b}};
@@ -49,34 +51,61 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
 
 #if DNNL_VERSION_MAJOR >= 3
 
-inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                                                 const Desc* bias, const Desc& dst, const Window& w,
-                                                                 const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src, weights, bias ? *bias : Desc(), dst,
-          w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
+inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src,
+                                                                 const Desc& weights, const Desc* bias, const Desc& dst,
+                                                                 const Window& w, const dnnl::primitive_attr& attr) {
+  return {engine,
+          dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::convolution_direct,
+          src,
+          weights,
+          bias ? *bias : Desc(),
+          dst,
+          w.strides,
+          w.dilations,
+          w.pad_begin,
+          w.pad_end,
+          attr};
 }
-inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                                                     const Desc* bias, const Desc& dst, const Window& w,
-                                                                     const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src, weights, bias ? *bias : Desc(), dst,
-          w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
+                                                                     const Desc& weights, const Desc* bias, const Desc& dst,
+                                                                     const Window& w, const dnnl::primitive_attr& attr) {
+  return {engine,
+          dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::deconvolution_direct,
+          src,
+          weights,
+          bias ? *bias : Desc(),
+          dst,
+          w.strides,
+          w.dilations,
+          w.pad_begin,
+          w.pad_end,
+          attr};
 }
-inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
-                                                         const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel, w.dilations, w.pad_begin, w.pad_end, attr};
+inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                         const Desc& src, const Desc& dst, const Window& w,
+                                                         const dnnl::primitive_attr& attr) {
+  return {engine,      dnnl::prop_kind::forward_inference,
+          algorithm,   src,
+          dst,         w.strides,
+          w.kernel,    w.dilations,
+          w.pad_begin, w.pad_end,
+          attr};
 }
 using Pooling = dnnl::pooling_forward;
-inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
-                                               const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                               const Desc* bias, const Desc& dst, const dnnl::primitive_attr& attr) {
   return bias ? dnnl::matmul::primitive_desc(engine, src, weights, *bias, dst, attr)
               : dnnl::matmul::primitive_desc(engine, src, weights, dst, attr);
 }
-inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& md,
-                                                         float alpha, float beta, const dnnl::primitive_attr& attr) {
+inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                         const Desc& md, float alpha, float beta,
+                                                         const dnnl::primitive_attr& attr) {
   return {engine, dnnl::prop_kind::forward_inference, algorithm, md, md, alpha, beta, attr};
 }
-inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a, const Desc& b,
-                                               const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a,
+                                               const Desc& b, const Desc& dst, const dnnl::primitive_attr& attr) {
   return {engine, algorithm, a, b, dst, attr};
 }
 inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
@@ -84,61 +113,68 @@ inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& eng
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, md, md, axis, attr};
 }
 using Softmax = dnnl::softmax_forward;
-inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
-                                                                       const dnnl::primitive_attr& attr) {
+inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md,
+                                                                       float epsilon, const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;
-  return {engine, dnnl::prop_kind::forward_inference, md, md, epsilon,
-          normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift, attr};
+  return {engine,  dnnl::prop_kind::forward_inference,
+          md,      md,
+          epsilon, normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift,
+          attr};
 }
-inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
-                                                 float bias, const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, md, size, alpha, beta, bias, attr};
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha,
+                                                 float beta, float bias, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, md, size, alpha, beta, bias,
+          attr};
 }
-inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
-                                               const dnnl::primitive_attr& attr) {
+inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis,
+                                               const std::vector<Desc>& srcs, const dnnl::primitive_attr& attr) {
   return {engine, dst, axis, srcs, attr};
 }
 
 #else
 
-inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                                                 const Desc* bias, const Desc& dst, const Window& w,
-                                                                 const dnnl::primitive_attr& attr) {
+inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src,
+                                                                 const Desc& weights, const Desc* bias, const Desc& dst,
+                                                                 const Window& w, const dnnl::primitive_attr& attr) {
   using Convolution = dnnl::convolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto op = bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-                       : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+  const auto op =
+      bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+           : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
   return {op, attr, engine};
 }
-inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                                                     const Desc* bias, const Desc& dst, const Window& w,
-                                                                     const dnnl::primitive_attr& attr) {
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
+                                                                     const Desc& weights, const Desc* bias, const Desc& dst,
+                                                                     const Window& w, const dnnl::primitive_attr& attr) {
   using Deconvolution = dnnl::deconvolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   constexpr auto algorithm = dnnl::algorithm::deconvolution_direct;
-  const auto op = bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-                       : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+  const auto op =
+      bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+           : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
   return {op, attr, engine};
 }
-inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
-                                                            const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
-  return {dnnl::pooling_v2_forward::desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel, w.dilations,
-                                         w.pad_begin, w.pad_end),
+inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                            const Desc& src, const Desc& dst, const Window& w,
+                                                            const dnnl::primitive_attr& attr) {
+  return {dnnl::pooling_v2_forward::desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel,
+                                         w.dilations, w.pad_begin, w.pad_end),
           attr, engine};
 }
 using Pooling = dnnl::pooling_v2_forward;
-inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
-                                               const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                               const Desc* bias, const Desc& dst, const dnnl::primitive_attr& attr) {
   const auto op = bias ? dnnl::matmul::desc(src, weights, *bias, dst) : dnnl::matmul::desc(src, weights, dst);
   return {op, attr, engine};
 }
-inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& md,
-                                                         float alpha, float beta, const dnnl::primitive_attr& attr) {
+inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                         const Desc& md, float alpha, float beta,
+                                                         const dnnl::primitive_attr& attr) {
   return {dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, algorithm, md, alpha, beta), attr, engine};
 }
-inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a, const Desc& b,
-                                               const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a,
+                                               const Desc& b, const Desc& dst, const dnnl::primitive_attr& attr) {
   return {dnnl::binary::desc(algorithm, a, b, dst), attr, engine};
 }
 inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
@@ -146,21 +182,22 @@ inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& eng
   return {dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, md, axis), attr, engine};
 }
 using Softmax = dnnl::softmax_forward;
-inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
-                                                                       const dnnl::primitive_attr& attr) {
+inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md,
+                                                                       float epsilon, const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;
   return {dnnl::batch_normalization_forward::desc(
               dnnl::prop_kind::forward_inference, md, epsilon,
               normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift),
           attr, engine};
 }
-inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
-                                                 float bias, const dnnl::primitive_attr& attr) {
-  return {dnnl::lrn_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, size, alpha, beta, bias),
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha,
+                                                 float beta, float bias, const dnnl::primitive_attr& attr) {
+  return {dnnl::lrn_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, size, alpha,
+                                  beta, bias),
           attr, engine};
 }
-inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
-                                               const dnnl::primitive_attr& attr) {
+inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis,
+                                               const std::vector<Desc>& srcs, const dnnl::primitive_attr& attr) {
   return {dst, axis, srcs, engine, attr};
 }
 

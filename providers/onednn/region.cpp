@@ -9,8 +9,8 @@
 namespace tessera::onednn {
 
 bool IsAnchor(const Node& node) {
-  static constexpr std::array<std::string_view, 8> anchors = {"Conv",    "ConvTranspose", "MatMul",            "Gemm",
-                                                              "MaxPool", "AveragePool",   "GlobalAveragePool", "GlobalMaxPool"};
+  static constexpr std::array<std::string_view, 8> anchors = {
+      "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
   return std::find(anchors.begin(), anchors.end(), node.op_type) != anchors.end();
 }
 
@@ -21,7 +21,8 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (input == kNone) continue;
     const TypeInfo& type = graph.value(input).type;
     if (lowering->host_inputs && graph.constant(input) != nullptr) continue;
-    if (!type.is_tensor() || type.element != ElementType::kFloat) return "an input is " + type.ToString() + "; float is lowered";
+    if (!type.is_tensor() || type.element != ElementType::kFloat)
+      return "an input is " + type.ToString() + "; float is lowered";
     if (!type.shape) return "an input's rank is unknown";
     if (type.shape->size() > 6) return "an input has more than 6 dimensions";
     for (const Dimension& dim : *type.shape) {
@@ -32,14 +33,15 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (node.outputs[i] != kNone) return "only the first output is lowered";
   }
   const TypeInfo& result = graph.value(node.outputs[0]).type;
-  if (!result.is_tensor() || result.element != ElementType::kFloat) return "its output is " + result.ToString() + "; float is lowered";
+  if (!result.is_tensor() || result.element != ElementType::kFloat)
+    return "its output is " + result.ToString() + "; float is lowered";
   return lowering->refusal(graph, node);
 }
 
 namespace {
 
-/// Does any of `from`, or a region that one of them depends on, equal `target`? A region runs as one node, so what any of its
-/// nodes depends on, all its outputs depend on.
+/// Does any of `from`, or a region that one of them depends on, equal `target`? A region runs as one node, so what any of
+/// its nodes depends on, all its outputs depend on.
 bool DependsOn(const std::set<int>& from, int target, const std::vector<std::set<int>>& region_depends) {
   std::set<int> seen;
   std::vector<int> waiting(from.begin(), from.end());
@@ -72,7 +74,8 @@ std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const 
       }
     }
     std::set<int> depends;
-    for (ValueIndex input : inputs) depends.insert(ancestors[static_cast<size_t>(input)].begin(), ancestors[static_cast<size_t>(input)].end());
+    for (ValueIndex input : inputs)
+      depends.insert(ancestors[static_cast<size_t>(input)].begin(), ancestors[static_cast<size_t>(input)].end());
     int region = -1;
     if (takes[static_cast<size_t>(index)]) {
       for (ValueIndex input : inputs) {
@@ -95,7 +98,8 @@ std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const 
       anchored[static_cast<size_t>(region)] = anchored[static_cast<size_t>(region)] || IsAnchor(node);
       for (ValueIndex input : inputs) {
         const auto at = static_cast<size_t>(input);
-        if (region_of[at] != region) region_depends[static_cast<size_t>(region)].insert(ancestors[at].begin(), ancestors[at].end());
+        if (region_of[at] != region)
+          region_depends[static_cast<size_t>(region)].insert(ancestors[at].begin(), ancestors[at].end());
       }
       depends.insert(region);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "epilogue.h"
 #include "shared_weights.h"
 #include "simd/winograd_blocked.h"
 
@@ -12,7 +13,6 @@ namespace {
 
 using cpu::BlockedTiles;
 using cpu::BlockedWinograd;
-using cpu::GemmActivation;
 using cpu::GemmArgs;
 using cpu::GemmEpilogue;
 using cpu::kWinogradPoints;
@@ -44,20 +44,13 @@ Cut ChooseCut(const BlockedWinograd& shape, int64_t threads) {
 
 class WinogradStep final : public NativeStep {
  public:
-  WinogradStep(const BlockedWinograd& shape, const Cut& cut, const GemmEpilogue<float>& activation, bool has_bias,
-               bool has_residual, bool in_place)
-      : shape_(shape),
-        cut_(cut),
-        activation_(activation),
-        has_bias_(has_bias),
-        has_residual_(has_residual),
-        in_place_(in_place) {}
+  WinogradStep(const BlockedWinograd& shape, const Cut& cut, const GemmEpilogue<float>& activation, bool has_bias)
+      : shape_(shape), cut_(cut), activation_(activation), has_bias_(has_bias) {}
 
-  /// Floats of a part's columns and of its products.
-  int64_t columns() const { return kWinogradPoints * shape_.column_matrix(cut_.tiles); }
-  int64_t products() const { return kWinogradPoints * shape_.product_matrix(cut_.tiles); }
+  /// Floats that it needs on the way.
+  int64_t buffer() const { return cut_.parts * (columns() + products()); }
 
-  /// Source, weights, destination, columns and products, then bias and residual as far as there are.
+  /// Source, weights, destination, buffer, then bias and residual as far as there are.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     Pointers p;
     p.source = static_cast<const float*>(memories[0]);
@@ -66,9 +59,9 @@ class WinogradStep final : public NativeStep {
     p.columns = static_cast<float*>(memories[3]);
     p.products = p.columns + cut_.parts * columns();
     p.epilogue = activation_;
+    const size_t residual = has_bias_ ? 5 : 4;
     if (has_bias_) p.epilogue.col_bias = static_cast<const float*>(memories[4]);
-    if (has_residual_)
-      p.epilogue.residual = in_place_ ? p.destination : static_cast<const float*>(memories[has_bias_ ? 5 : 4]);
+    if (residual < memories.size()) p.epilogue.residual = static_cast<const float*>(memories[residual]);
     if (cut_.by_steps) {
       BySteps(p, threads);
     } else {
@@ -86,6 +79,9 @@ class WinogradStep final : public NativeStep {
     GemmEpilogue<float> epilogue;
   };
 
+  /// Floats of a part's columns and of its products.
+  int64_t columns() const { return kWinogradPoints * shape_.column_matrix(cut_.tiles); }
+  int64_t products() const { return kWinogradPoints * shape_.product_matrix(cut_.tiles); }
   int64_t channel_blocks() const { return shape_.channels / shape_.block; }
   int64_t output_blocks() const { return shape_.outputs / shape_.block; }
 
@@ -142,34 +138,8 @@ class WinogradStep final : public NativeStep {
   BlockedWinograd shape_;
   Cut cut_;
   GemmEpilogue<float> activation_;
-  bool has_bias_, has_residual_, in_place_;
+  bool has_bias_;
 };
-
-/// The activation that the transform of the output applies; nothing when it cannot.
-std::optional<GemmEpilogue<float>> AsActivation(const ProgramBuilder::Fusion::Op& op) {
-  GemmEpilogue<float> epilogue;
-  epilogue.alpha = op.alpha;
-  epilogue.beta = op.beta;
-  if (op.eltwise == dnnl::algorithm::eltwise_relu) {
-    epilogue.activation = op.alpha == 0 ? GemmActivation::kRelu : GemmActivation::kLeakyRelu;
-  } else if (op.eltwise == dnnl::algorithm::eltwise_clip) {
-    epilogue.activation = GemmActivation::kClip;
-  } else if (op.eltwise == dnnl::algorithm::eltwise_hardswish) {
-    epilogue.activation = GemmActivation::kHardSwish;
-  } else {
-    return std::nullopt;
-  }
-  return epilogue;
-}
-
-/// Keeps at most an addition and then an activation.
-void KeepSupported(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion) {
-  size_t keep = 0;
-  const auto& ops = fusion.ops;
-  if (keep < ops.size() && !ops[keep].eltwise && ops[keep].binary == dnnl::algorithm::binary_add) ++keep;
-  if (keep < ops.size() && AsActivation(ops[keep])) ++keep;
-  builder.Unfuse(fusion, keep);
-}
 
 BlockedWinograd ShapeOf(const ConvolutionShape& shape) {
   return {ChannelBlock(),
@@ -226,31 +196,16 @@ void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, Value
                    const std::shared_ptr<const dnnl::memory>& weights, const MemoryIndex* bias) {
   const BlockedWinograd winograd = ShapeOf(shape);
   const auto transformed = Transformed(weights, winograd.outputs, winograd.channels);
-  const Desc layout = ChannelBlocked(shape.out);
-  auto fusion = builder.FuseFollowers(value, shape.out);
-  KeepSupported(builder, fusion);
-  builder.AddInPlace(fusion, layout, source);
-  const auto sum = fusion.destination();
-  const MemoryIndex destination = sum ? *sum : builder.Temporary(layout);
-  GemmEpilogue<float> activation;
-  const ProgramBuilder::Fusion::Op* residual = nullptr;
-  for (const auto& op : fusion.ops) {
-    if (op.eltwise) {
-      activation = *AsActivation(op);
-    } else {
-      residual = &op;
-    }
-  }
-  auto step = std::make_shared<WinogradStep>(winograd, ChooseCut(winograd, omp_get_max_threads()), activation,
-                                             bias != nullptr, residual != nullptr, sum.has_value());
-  const Cut cut = ChooseCut(winograd, omp_get_max_threads());
-  const MemoryIndex buffers = builder.Temporary(Plain({cut.parts * (step->columns() + step->products())}));
+  const Epilogue epilogue = TakeEpilogue(builder, value, shape.out, ChannelBlocked(shape.out), source);
+  auto step = std::make_shared<WinogradStep>(winograd, ChooseCut(winograd, omp_get_max_threads()), epilogue.activation,
+                                             bias != nullptr);
   std::vector<MemoryIndex> memories = {builder.InLayout(source, ChannelBlocked(shape.in)),
-                                       builder.Constant(transformed->get_desc(), transformed), destination, buffers};
+                                       builder.Constant(transformed->get_desc(), transformed), epilogue.destination,
+                                       builder.Temporary(Plain({step->buffer()}))};
   if (bias != nullptr) memories.push_back(*bias);
-  if (residual != nullptr && !sum) memories.push_back(builder.InLayout(residual->operand.memory, layout));
+  if (epilogue.residual) memories.push_back(*epilogue.residual);
   builder.AddNative(std::move(step), memories);
-  builder.SetFused(fusion, {shape.out, destination});
+  builder.SetFused(epilogue.fusion, {shape.out, epilogue.destination});
 }
 
 }  // namespace tessera::onednn

@@ -1,7 +1,9 @@
 // MatMul (1-13) and Gemm (7-13) -> matmul, with bias and following elementwise operators inside.
 
 #include "base/check.h"
+#include "epilogue.h"
 #include "lowering.h"
+#include "shared_weights.h"
 
 namespace tessera::onednn {
 namespace {
@@ -14,6 +16,62 @@ struct Product {
   std::optional<MemoryIndex> bias;
 };
 
+/// The CPU provider's product, with weights packed once.
+class ProductStep final : public NativeStep {
+ public:
+  ProductStep(int64_t m, int64_t n, int64_t k, const cpu::GemmEpilogue<float>& activation, bool has_bias)
+      : has_bias_(has_bias) {
+    args_.m = m;
+    args_.n = args_.c_row = n;
+    args_.k = args_.a_row = k;
+    args_.epilogue = activation;
+  }
+
+  /// A, packed B, destination, then bias and residual as far as there are.
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    cpu::GemmArgs<float> args = args_;
+    args.a = static_cast<const float*>(memories[0]);
+    args.packed_b = static_cast<const float*>(memories[1]);
+    args.c = static_cast<float*>(memories[2]);
+    const size_t residual = has_bias_ ? 4 : 3;
+    if (has_bias_) args.epilogue.col_bias = static_cast<const float*>(memories[3]);
+    if (residual < memories.size()) args.epilogue.residual = static_cast<const float*>(memories[residual]);
+    cpu::Gemm(threads, args);
+  }
+
+ private:
+  cpu::GemmArgs<float> args_;
+  bool has_bias_;
+};
+
+/// oneDNN packs weights in advance for AVX-512 only; elsewhere it packs them in every run, and post-ops are a pass of their
+/// own.
+bool SuitsOwnProduct(const ProgramBuilder& builder, const Product& p) {
+  constexpr int64_t kFewestRows = 4;  // fewer read the weights once, where they lie
+  return !HasAvx512() && p.b_dims.size() == 2 && p.a_dims[0] >= kFewestRows && builder.constant(p.b) != nullptr;
+}
+
+void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, const Dims& result) {
+  const int64_t m = p.a_dims[0], k = p.a_dims[1], n = p.b_dims[1];
+  const Desc weights = builder.desc(p.b), packed = Plain({static_cast<int64_t>(cpu::PackedGemmBSize<float>(k, n))});
+  const bool transposed = weights != Plain(p.b_dims);
+  const auto panels = SharedWeights::Converted(
+      "packed", builder.constant(p.b), packed, [&](std::span<const float> from, std::span<float> to) {
+        const int64_t width = cpu::GemmPanelWidth<float>(), b_k = transposed ? 1 : n, b_col = transposed ? k : 1;
+#pragma omp parallel for
+        for (int64_t column = 0; column < n; column += width) {
+          cpu::PackGemmPanel(from.data() + column * b_col, b_k, b_col, k, std::min(width, n - column),
+                             to.data() + column * k);
+        }
+      });
+  const Epilogue epilogue = TakeEpilogue(builder, node.outputs[0], result, Plain(result), p.a);
+  std::vector<MemoryIndex> memories = {p.a, builder.Constant(packed, panels), epilogue.destination};
+  if (p.bias) memories.push_back(*p.bias);
+  if (epilogue.residual) memories.push_back(*epilogue.residual);
+  builder.AddNative(std::make_shared<ProductStep>(m, n, k, epilogue.activation, p.bias.has_value()), memories);
+  builder.SetFused(epilogue.fusion, {result, epilogue.destination});
+}
+
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
   const int64_t count = Elements(p.out);
   builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));
@@ -25,13 +83,16 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
       dst = builder.Temporary(Plain(result));
       dnnl::primitive_attr attr;
       attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-      const auto pd = BinaryDesc(CpuEngine(), dnnl::algorithm::binary_add, Plain(p.out), builder.desc(*p.bias), Plain(p.out), attr);
+      const auto pd =
+          BinaryDesc(CpuEngine(), dnnl::algorithm::binary_add, Plain(p.out), builder.desc(*p.bias), Plain(p.out), attr);
       const Desc scratchpad = pd.scratchpad_desc();
-      builder.Add(dnnl::binary(pd), {{DNNL_ARG_SRC_0, builder.Constant(p.out, zeros)}, {DNNL_ARG_SRC_1, *p.bias}, {DNNL_ARG_DST, dst}},
+      builder.Add(dnnl::binary(pd),
+                  {{DNNL_ARG_SRC_0, builder.Constant(p.out, zeros)}, {DNNL_ARG_SRC_1, *p.bias}, {DNNL_ARG_DST, dst}},
                   &scratchpad);
     }
     return builder.SetOutput(node, {result, dst});
   }
+  if (SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, node, p, result);
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(node.outputs[0], result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
@@ -45,7 +106,8 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   for (size_t i = 0; i < fusion.ops.size(); ++i) {
     if (fusion.ops[i].eltwise) continue;
     const MemoryIndex operand = builder.InPlainLayout(fusion.ops[i].operand);
-    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, builder.Alias(operand, out));
+    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+                           builder.Alias(operand, out));
   }
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);
@@ -112,7 +174,8 @@ std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
 void LowerGemm(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
   const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
-  Require(a.dims.size() == 2 && b.dims.size() == 2, "A and B have {} and {} dimensions; both need 2", a.dims.size(), b.dims.size());
+  Require(a.dims.size() == 2 && b.dims.size() == 2, "A and B have {} and {} dimensions; both need 2", a.dims.size(),
+          b.dims.size());
   const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
   Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
   Product p;

@@ -1,0 +1,48 @@
+#include "epilogue.h"
+
+namespace tessera::onednn {
+namespace {
+
+using cpu::GemmActivation;
+using cpu::GemmEpilogue;
+
+std::optional<GemmEpilogue<float>> AsActivation(const ProgramBuilder::Fusion::Op& op) {
+  GemmEpilogue<float> epilogue;
+  epilogue.alpha = op.alpha;
+  epilogue.beta = op.beta;
+  if (op.eltwise == dnnl::algorithm::eltwise_relu) {
+    epilogue.activation = op.alpha == 0 ? GemmActivation::kRelu : GemmActivation::kLeakyRelu;
+  } else if (op.eltwise == dnnl::algorithm::eltwise_clip) {
+    epilogue.activation = GemmActivation::kClip;
+  } else if (op.eltwise == dnnl::algorithm::eltwise_hardswish) {
+    epilogue.activation = GemmActivation::kHardSwish;
+  } else {
+    return std::nullopt;
+  }
+  return epilogue;
+}
+
+bool IsAddition(const ProgramBuilder::Fusion::Op& op) { return !op.eltwise && op.binary == dnnl::algorithm::binary_add; }
+
+}  // namespace
+
+Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout, MemoryIndex source) {
+  Epilogue epilogue{builder.FuseFollowers(value, dims), {}, kNone, std::nullopt};
+  auto& ops = epilogue.fusion.ops;
+  size_t keep = !ops.empty() && IsAddition(ops[0]) ? 1 : 0;
+  if (keep < ops.size() && AsActivation(ops[keep])) ++keep;
+  builder.Unfuse(epilogue.fusion, keep);
+  builder.AddInPlace(epilogue.fusion, layout, source);
+  const auto in_place = epilogue.fusion.destination();
+  epilogue.destination = in_place ? *in_place : builder.Temporary(layout);
+  for (const auto& op : ops) {
+    if (IsAddition(op)) {
+      epilogue.residual = in_place ? *in_place : builder.InLayout(op.operand.memory, layout);
+    } else {
+      epilogue.activation = *AsActivation(op);
+    }
+  }
+  return epilogue;
+}
+
+}  // namespace tessera::onednn
