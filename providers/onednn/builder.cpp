@@ -154,30 +154,68 @@ const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
   return uses == 1 && !done_.contains(consumer.index) ? &consumer : nullptr;
 }
 
+const Node* ProgramBuilder::SwishOf(const Node& sigmoid) const {
+  if (!sigmoid.domain.empty() || sigmoid.op_type != "Sigmoid") return nullptr;
+  const Node* product = OnlyConsumer(sigmoid.outputs[0]);
+  if (product == nullptr || !product->domain.empty() || product->op_type != "Mul") return nullptr;
+  const size_t other = product->inputs[0] == sigmoid.outputs[0] ? 1 : 0;
+  return product->inputs[other] == sigmoid.inputs[0] ? product : nullptr;
+}
+
+const Node* ProgramBuilder::OnlySwish(ValueIndex index) const {
+  const GraphValue& value = region_.value(index);
+  if (value.is_output || value.consumers.size() != 2) return nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    if (!region_.contains(value.consumers[i]) || done_.contains(value.consumers[i])) return nullptr;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const Node& sigmoid = region_.node(value.consumers[i]);
+    const Node* product = SwishOf(sigmoid);
+    if (product != nullptr && product->index == value.consumers[1 - i]) return &sigmoid;
+  }
+  return nullptr;
+}
+
+ProgramBuilder::Fusion::Op ProgramBuilder::FollowerOf(ValueIndex value, const Dims& output) const {
+  Fusion::Op op;
+  const auto elementwise = [&](const Eltwise& eltwise, NodeIndex node) {
+    op.eltwise = eltwise.algorithm;
+    op.alpha = eltwise.alpha;
+    op.beta = eltwise.beta;
+    op.node = node;
+  };
+  if (const Node* sigmoid = OnlySwish(value)) {
+    elementwise({dnnl::algorithm::eltwise_swish, 1.0f}, SwishOf(*sigmoid)->index);
+    op.gate = sigmoid->index;
+    return op;
+  }
+  const Node* next = OnlyConsumer(value);
+  if (next == nullptr || next->outputs.size() != 1) return op;
+  if (const auto eltwise = AsEltwise(region_, *next)) {
+    elementwise(*eltwise, next->index);
+  } else if (const auto binary = BinaryAlgorithm(*next)) {
+    // The other operand must be there already, and of the output's own shape.
+    const size_t other = next->inputs[0] == value ? 1 : 0;
+    const auto found = values_.find(next->inputs[other]);
+    if (found == values_.end() || found->second.dims != output) return op;
+    op.binary = *binary;
+    op.operand = found->second;
+    op.node = next->index;
+  }
+  return op;
+}
+
 ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output) {
-  constexpr int kMostPostOps = 8;
+  constexpr size_t kMostPostOps = 8;
   Fusion fusion;
   fusion.start = fusion.result = value;
-  for (int count = 0; count < kMostPostOps; ++count) {
-    const Node* next = OnlyConsumer(fusion.result);
-    if (next == nullptr || next->outputs.size() != 1) break;
-    Fusion::Op op;
-    if (const auto eltwise = AsEltwise(region_, *next)) {
-      op = {eltwise->algorithm, eltwise->alpha, eltwise->beta, dnnl::algorithm::undef, {}, kNone};
-    } else if (const auto binary = BinaryAlgorithm(*next)) {
-      // The other operand must be there already, and of the output's own shape.
-      const size_t other = next->inputs[0] == fusion.result ? 1 : 0;
-      const auto found = values_.find(next->inputs[other]);
-      if (found == values_.end() || found->second.dims != output) break;
-      op.binary = *binary;
-      op.operand = found->second;
-    } else {
-      break;
-    }
-    op.node = next->index;
+  while (fusion.ops.size() < kMostPostOps) {
+    Fusion::Op op = FollowerOf(fusion.result, output);
+    if (op.node == kNone) break;
+    done_.insert(op.node);
+    if (op.gate != kNone) done_.insert(op.gate);
+    fusion.result = region_.node(op.node).outputs[0];
     fusion.ops.push_back(std::move(op));
-    done_.insert(next->index);
-    fusion.result = next->outputs[0];
   }
   return fusion;
 }
@@ -220,6 +258,7 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex 
 void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
   while (fusion.ops.size() > keep) {
     done_.erase(fusion.ops.back().node);
+    done_.erase(fusion.ops.back().gate);
     fusion.ops.pop_back();
   }
   fusion.result = fusion.ops.empty() ? fusion.start : region_.node(fusion.ops.back().node).outputs[0];

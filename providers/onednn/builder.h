@@ -75,7 +75,8 @@ class ProgramBuilder {
       dnnl::algorithm binary = dnnl::algorithm::undef;
       RegionValue operand;  // of a binary operator: the output's shape
       NodeIndex node = kNone;
-      bool in_place = false;  // an addition to what the destination holds
+      NodeIndex gate = kNone;  // of x * Sigmoid(x): the Sigmoid
+      bool in_place = false;   // an addition to what the destination holds
     };
     std::vector<Op> ops;
     ValueIndex result = kNone;
@@ -87,6 +88,10 @@ class ProgramBuilder {
     dnnl::primitive_attr Attributes(const Desc& output) const;
   };
   Fusion FuseFollowers(ValueIndex value, const Dims& output);
+  /// x * Sigmoid(x): the Mul, when nothing else needs this Sigmoid.
+  const Node* SwishOf(const Node& sigmoid) const;
+  /// Says that `node` is lowered, within another.
+  void MarkDone(const Node& node) { done_.insert(node.index); }
   /// When one of the operators adds a value that nothing else needs any more, in the layout of the output: the addition
   /// happens in place, in the fusion's destination. Not in `source`, which the primitive reads while it writes.
   void AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source);
@@ -104,6 +109,10 @@ class ProgramBuilder {
  private:
   void SetValue(ValueIndex index, RegionValue value);
   const Node* OnlyConsumer(ValueIndex value) const;
+  /// The Sigmoid of x * Sigmoid(x), when nothing else needs the value.
+  const Node* OnlySwish(ValueIndex value) const;
+  /// The operator that alone reads the value, as something to fuse; its node stays kNone when it is none.
+  Fusion::Op FollowerOf(ValueIndex value, const Dims& output) const;
   bool IsNeeded(ValueIndex value) const;
   void FinishOutputs();
   MemoryIndex AddMemory(MemorySlot slot);

@@ -40,14 +40,16 @@ std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
 
 void LowerUnary(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const Eltwise eltwise = *AsEltwise(builder.region(), node);
+  const Node* product = builder.SwishOf(node);
+  const Eltwise eltwise = product == nullptr ? *AsEltwise(builder.region(), node) : Eltwise{algorithm::eltwise_swish, 1.0f};
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(x.memory), eltwise.alpha, eltwise.beta, attr);
   const MemoryIndex dst = builder.Temporary(builder.desc(x.memory));
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
-  builder.SetOutput(node, {x.dims, dst});
+  builder.SetOutput(product == nullptr ? node : *product, {x.dims, dst});
+  if (product != nullptr) builder.MarkDone(*product);
 }
 
 algorithm BinaryOf(const Node& node) {
@@ -75,7 +77,31 @@ std::string RefuseBinary(const GraphViewer& graph, const Node& node) {
   const auto& a = *graph.value(node.inputs[0]).type.shape;
   const auto& b = *graph.value(node.inputs[1]).type.shape;
   if (Covers(a, b) || (Commutes(node) && Covers(b, a))) return {};
-  return Commutes(node) ? "no operand is known to be of the result's shape" : "the first operand is not known to be of the result's shape";
+  return Commutes(node) ? "no operand is known to be of the result's shape"
+                        : "the first operand is not known to be of the result's shape";
+}
+
+/// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's blocked layout where
+/// oneDNN has a fast path for it.
+bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionValue& image, const RegionValue& numbers) {
+  const size_t rank = image.dims.size();
+  if (rank < 3 || rank > 5 || builder.desc(image.memory) != ChannelBlocked(image.dims)) return false;
+  if (numbers.dims[0] != image.dims[0] || numbers.dims[1] != image.dims[1]) return false;
+  if (Elements(numbers.dims) != image.dims[0] * image.dims[1]) return false;
+  const Desc left = ChannelBlocked(image.dims), right = ChannelBlocked(numbers.dims);
+  auto fusion = builder.FuseFollowers(node.outputs[0], image.dims);
+  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
+  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), left, right, left, fusion.Attributes(left));
+  if (std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos) {
+    builder.Unfuse(fusion, 0);
+    return false;
+  }
+  const MemoryIndex dst = builder.Temporary(left);
+  builder.AddFused(
+      dnnl::binary(pd),
+      {{DNNL_ARG_SRC_0, image.memory}, {DNNL_ARG_SRC_1, builder.InLayout(numbers.memory, right)}, {DNNL_ARG_DST, dst}},
+      pd.scratchpad_desc(), fusion, {image.dims, dst});
+  return true;
 }
 
 void LowerBinary(ProgramBuilder& builder, const Node& node) {
@@ -96,7 +122,8 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
       right = builder.InLayout(builder.Alias(builder.InPlainLayout(b), Plain(b_dims)), builder.desc(left));
     }
   } else {
-    // Broadcasts go row-major: blocked layouts have few fast paths.
+    if (LowerChannelwise(builder, node, a, {b_dims, b.memory})) return;
+    // Other broadcasts go row-major: blocked layouts have few fast paths.
     left = builder.InPlainLayout(a);
     right = builder.Alias(builder.InPlainLayout({b.dims.empty() ? Dims{1} : b.dims, b.memory}), Plain(b_dims));
   }
@@ -105,8 +132,8 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
   const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), builder.desc(left), builder.desc(right), builder.desc(left),
                              fusion.Attributes(builder.desc(left)));
   const MemoryIndex dst = builder.Temporary(builder.desc(left));
-  builder.AddFused(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}}, pd.scratchpad_desc(), fusion,
-                   {a.dims, dst});
+  builder.AddFused(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}},
+                   pd.scratchpad_desc(), fusion, {a.dims, dst});
 }
 
 constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
@@ -146,7 +173,8 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish};
 #endif
   if (op == "Gelu") {
-    return Eltwise{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf};
+    return Eltwise{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? algorithm::eltwise_gelu_tanh
+                                                                                   : algorithm::eltwise_gelu_erf};
   }
   return std::nullopt;
 }

@@ -11,9 +11,9 @@
 namespace tessera {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::HasSubstr;
 
 SessionOptions On(const char* provider) {
   SessionOptions options;
@@ -35,8 +35,10 @@ Tensor RandomTensor(const Shape& shape, unsigned seed) {
 }
 
 /// Adds a float initializer of random values.
-void Weights(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims, float low = -0.5f, float high = 0.5f) {
-  const auto values = Numbers(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
+void Weights(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims, float low = -0.5f,
+             float high = 0.5f) {
+  const auto values = Numbers(static_cast<size_t>(Shape(dims).num_elements()),
+                              static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
   model.Constant(name, dims, std::span<const float>(values));
 }
 
@@ -57,7 +59,15 @@ void Integer(onnx::NodeProto& node, const char* name, int64_t value) {
 ModelBuilder Cnn(int64_t batch) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {batch, 3, 16, 16}).Output("y", ElementType::kFloat, {batch, 10});
-  if (batch < 0) model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("N");
+  if (batch < 0)
+    model.proto()
+        .mutable_graph()
+        ->mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param("N");
   Weights(model, "w1", {16, 3, 3, 3});
   Integers(model.Node("Conv", {"x", "w1"}, {"c1"}), "pads", {1, 1, 1, 1});
   for (const char* name : {"scale", "variance"}) Weights(model, name, {16}, 0.5f, 1.5f);
@@ -93,7 +103,8 @@ std::vector<float> RunOne(const Session& session, const Tensor& x) {
 
 void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected, float tolerance = 1e-4f) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
 /// Runs on both providers and compares; returns the session on oneDNN.
@@ -206,30 +217,47 @@ TEST(Onednn, RefusalsCarryAReason) {
   const Refusal cases[] = {
       {"operator", "Neg", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "no lowering"},
       {"type", "Relu", ElementType::kDouble, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "float is lowered"},
-      {"rank", "Relu", ElementType::kFloat, {1, 1, 1, 1, 1, 1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "more than 6 dimensions"},
+      {"rank",
+       "Relu",
+       ElementType::kFloat,
+       {1, 1, 1, 1, 1, 1, 8},
+       [](ModelBuilder&, onnx::NodeProto&) {},
+       "more than 6 dimensions"},
       {"empty", "Relu", ElementType::kFloat, {0, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "an input is empty"},
       {"alone", "Relu", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "alone it gains nothing"},
-      {"vector", "MatMul", ElementType::kFloat, {8},
+      {"vector",
+       "MatMul",
+       ElementType::kFloat,
+       {8},
        [](ModelBuilder& model, onnx::NodeProto& node) {
          Weights(model, "w", {8, 8});
          node.add_input("w");
        },
        "vector operands"},
-      {"transA", "Gemm", ElementType::kFloat, {8, 8},
+      {"transA",
+       "Gemm",
+       ElementType::kFloat,
+       {8, 8},
        [](ModelBuilder& model, onnx::NodeProto& node) {
          Weights(model, "w", {8, 8});
          node.add_input("w");
          Integer(node, "transA", 1);
        },
        "transposed A"},
-      {"indices", "MaxPool", ElementType::kFloat, {1, 8, 4, 4},
+      {"indices",
+       "MaxPool",
+       ElementType::kFloat,
+       {1, 8, 4, 4},
        [](ModelBuilder& model, onnx::NodeProto& node) {
          Integers(node, "kernel_shape", {2, 2});
          node.add_output("i");
          model.Output("i", ElementType::kInt64, {-1, -1, -1, -1});
        },
        "only the first output"},
-      {"spatial", "Conv", ElementType::kFloat, {1, 2, 3, 3, 3, 3},
+      {"spatial",
+       "Conv",
+       ElementType::kFloat,
+       {1, 2, 3, 3, 3, 3},
        [](ModelBuilder& model, onnx::NodeProto& node) {
          Weights(model, "w", {2, 2, 1, 1, 1, 1});
          node.add_input("w");
@@ -240,8 +268,10 @@ TEST(Onednn, RefusalsCarryAReason) {
     SCOPED_TRACE(one.name);
     ModelBuilder model;
     ModelBuilder::Declare(model.proto().mutable_graph()->add_input(), "x", one.type, one.x);
-    ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", one.type, std::vector<int64_t>(one.x.size(), -1));
-    if (std::string_view(one.op) == "MatMul") model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", one.type,
+                          std::vector<int64_t>(one.x.size(), -1));
+    if (std::string_view(one.op) == "MatMul")
+      model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
     one.prepare(model, model.Node(one.op, {"x"}, {"y"}));
     const Session session = model.Session(On("dnnl"));
     ASSERT_EQ(session.placement().nodes.size(), 1u);
@@ -287,8 +317,15 @@ TEST(Onednn, ResidualsInPlace) {
 
 /// 3x3 convolutions large enough for Winograd's transform, with what their last step takes up and what it must leave.
 TEST(Onednn, WinogradConvolutions) {
-  const std::vector<std::vector<const char*>> followers = {{}, {"Relu"}, {"Add"}, {"Add", "Relu"}, {"Relu", "Add"}, {"HardSwish"},
-                                                           {"Sigmoid", "Relu"}, {"Add", "Add", "LeakyRelu"}, {"BatchNormalization", "Relu"}};
+  const std::vector<std::vector<const char*>> followers = {{},
+                                                           {"Relu"},
+                                                           {"Add"},
+                                                           {"Add", "Relu"},
+                                                           {"Relu", "Add"},
+                                                           {"HardSwish"},
+                                                           {"Sigmoid", "Relu"},
+                                                           {"Add", "Add", "LeakyRelu"},
+                                                           {"BatchNormalization", "Relu"}};
   int number = 0;
   for (const auto& ops : followers) {
     for (const int threads : {1, 3}) {
@@ -335,8 +372,42 @@ TEST(Onednn, WinogradConvolutions) {
   }
 }
 
+/// x * Sigmoid(x) alone, after a convolution and after Winograd's, with the Sigmoid needed elsewhere, then
+/// squeeze-and-excitation: one factor a channel.
+TEST(Onednn, SwishAndSqueezeAndExcitation) {
+  for (const int64_t batch : {1, 2}) {
+    for (const bool needed : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "batch " << batch << ", Sigmoid needed elsewhere: " << needed);
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {batch, 32, 28, 28}).Output("y", ElementType::kFloat, {batch, 32, 28, 28});
+      Weights(model, "w1", {32, 32, 3, 3});
+      Weights(model, "w2", {32, 32, 1, 1});
+      Weights(model, "w3", {8, 32, 1, 1});
+      Weights(model, "w4", {32, 8, 1, 1});
+      model.Node("Sigmoid", {"x"}, {"sx"});
+      model.Node("Mul", {"sx", "x"}, {"v1"});
+      Integers(model.Node("Conv", {"v1", "w1"}, {"c1"}), "pads", {1, 1, 1, 1});
+      model.Node("Sigmoid", {"c1"}, {"s1"});
+      model.Node("Mul", {"c1", "s1"}, {"v2"});
+      model.Node("Conv", {"v2", "w2"}, {"c2"});
+      model.Node("Sigmoid", {"c2"}, {"s2"});
+      model.Node("Mul", {"c2", "s2"}, {"v3"});
+      model.Node("GlobalAveragePool", {"v3"}, {"g"});
+      model.Node("Conv", {"g", "w3"}, {"e1"});
+      model.Node("Relu", {"e1"}, {"e2"});
+      model.Node("Conv", {"e2", "w4"}, {"e3"});
+      model.Node("Sigmoid", {"e3"}, {"e4"});
+      model.Node("Mul", {"e4", "v3"}, {"v4"});
+      model.Node("Add", {"v4", needed ? "s2" : "x"}, {"y"});
+      if (needed) model.Output("s1", ElementType::kFloat, {batch, 32, 28, 28});
+      ExpectSameAsCpu(model, {RandomTensor({batch, 32, 28, 28}, 3)});
+    }
+  }
+}
+
 TEST(Onednn, ConcatInPlace) {
-  // Blocked and unblocked channel counts, a nested Concat, an input twice, an input of the region, a part that is an output.
+  // Blocked and unblocked channel counts, a nested Concat, an input twice, an input of the region, a part that is an
+  // output.
   for (const int64_t batch : {1, 2}) {
     for (const int64_t channels : {8, 16, 5}) {
       SCOPED_TRACE(batch * 100 + channels);
@@ -391,7 +462,9 @@ TEST(Onednn, TransposedConvolutions) {
 
 TEST(Onednn, ChannelScalesFoldIntoConvolutions) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, 4, 6, 6}).Output("y", ElementType::kFloat, {1, 8, 6, 6}).Output("z", ElementType::kFloat, {1, 8, 6, 6});
+  model.Input("x", ElementType::kFloat, {1, 4, 6, 6})
+      .Output("y", ElementType::kFloat, {1, 8, 6, 6})
+      .Output("z", ElementType::kFloat, {1, 8, 6, 6});
   Weights(model, "w", {8, 4, 1, 1});
   for (const char* name : {"mul", "sub"}) Weights(model, name, {8, 1, 1}, 0.5f, 2);
   Weights(model, "div", {1}, 0.5f, 2);
@@ -409,7 +482,9 @@ TEST(Onednn, ChannelScalesFoldIntoConvolutions) {
 
 TEST(Onednn, ProductsOverNothingAreZero) {
   ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {2, -1}).Input("b", ElementType::kFloat, {-1, 3}).Output("y", ElementType::kFloat, {2, 3});
+  model.Input("a", ElementType::kFloat, {2, -1})
+      .Input("b", ElementType::kFloat, {-1, 3})
+      .Output("y", ElementType::kFloat, {2, 3});
   model.Node("MatMul", {"a", "b"}, {"m"});
   model.Node("Sigmoid", {"m"}, {"y"});
   ExpectSameAsCpu(model, {Tensor(ElementType::kFloat, Shape{2, 0}), Tensor(ElementType::kFloat, Shape{0, 3})});
