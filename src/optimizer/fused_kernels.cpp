@@ -1,9 +1,7 @@
 #include "optimizer/fused_kernels.h"
 
 namespace tessera {
-namespace {
 
-/// Position of the first provider with a kernel for the node, or their number.
 size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
   Graph alone;  // a viewer of the whole graph would sort it
   Node probe = node;
@@ -17,8 +15,6 @@ size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResour
   while (i < resources.providers.size() && resources.providers[i].provider->kernels().Find(viewer, probe) == nullptr) ++i;
   return i;
 }
-
-}  // namespace
 
 bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
   if (context.writable && graph.opset_version(fused.domain) < fused.since_version) return false;

@@ -8,6 +8,10 @@ namespace {
 constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel::kExtended;
 
 constexpr std::array kRewrites = {
+    RewriteEntry{"sink_dequantize", kExtended, SinkDequantize},
+    RewriteEntry{"tabulate_quantized", kExtended, TabulateQuantized},
+    RewriteEntry{"fuse_quantized", kExtended, FuseQuantized},
+    RewriteEntry{"fuse_integer_products", kExtended, FuseIntegerProducts},
     RewriteEntry{"fold_shapes", kBasic, FoldShapes},
     RewriteEntry{"fold_constants", kBasic, FoldConstants},
     RewriteEntry{"inline_branches", kBasic, InlineBranches},

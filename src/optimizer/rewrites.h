@@ -20,6 +20,10 @@ struct RewriteEntry {
 std::span<const RewriteEntry> Rewrites();
 
 // Each in the file of its name.
+std::unique_ptr<Rewrite> SinkDequantize();
+std::unique_ptr<Rewrite> TabulateQuantized();
+std::unique_ptr<Rewrite> FuseQuantized();
+std::unique_ptr<Rewrite> FuseIntegerProducts();
 std::unique_ptr<Rewrite> FoldShapes();
 std::unique_ptr<Rewrite> FoldConstants();
 std::unique_ptr<Rewrite> InlineBranches();

@@ -19,4 +19,23 @@ struct Int8DepthwiseRow {
 
 void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row);
 
+/// A whole output channel, to codes. 64 bytes behind the channel's last may be read.
+struct Int8DepthwiseChannel {
+  const uint8_t* from;  // the channel as ConvInput lays it out
+  bool is_signed;
+  const int64_t* row_offsets;  // of the output rows
+  int64_t rows;
+  const int64_t* kernel_offsets;
+  const int16_t* weights;  // zero point subtracted, whole pairs
+  int64_t kernel_size;
+  int64_t width;
+  int32_t start;  // of the sums
+  float scale;
+  int32_t zero;  // of the codes
+  bool out_signed;
+  void* out;
+};
+
+void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel);
+
 }  // namespace tessera::cpu

@@ -97,6 +97,8 @@ class ConvInput {
       if (end > first) std::memcpy(out + first, from, static_cast<size_t>(end - first) * sizeof(T));
     } else if constexpr (std::is_floating_point_v<T>) {
       CopyStrided<T>(from, stride, end - first, out + first);
+    } else if (stride == 2) {  // which compilers vectorize
+      for (int64_t i = 0; i < end - first; ++i) out[first + i] = from[2 * i];
     } else {
       for (int64_t i = first; i < end; ++i) out[i] = row[i * stride + phase - before];
     }

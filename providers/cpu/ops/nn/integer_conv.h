@@ -64,6 +64,48 @@ class ConvInt8Panels final : public Int8PanelSource {
   const int32_t* zero_point_;
 };
 
+/// Throws Error unless the shapes fit each other.
+inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group, const Shape& input, const Shape& weights, const Tensor* bias) {
+  Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
+  Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+  Require(input[1] == CheckedMul(weights[1], group), "the input has {} channels, the weights take {} in {} groups", input[1],
+          weights[1], group);
+  Require(weights[0] % group == 0, "{} output channels do not divide into {} groups", weights[0], group);
+  Require(bias == nullptr || bias->num_elements() == weights[0], "the bias has {} values, {} output channels need one each",
+          bias == nullptr ? 0 : bias->num_elements(), weights[0]);
+  const auto kernel = weights.dims().subspan(2);
+  Require(!attributes.has_kernel() || std::ranges::equal(attributes.kernel(), kernel),
+          "kernel_shape is {}, the weights are {}", attributes.kernel().ToString(), weights.ToString());
+  return attributes.Fit(input.dims().subspan(2), kernel);
+}
+
+struct ByteRange {
+  const uint8_t* begin;
+  const uint8_t* end;
+};
+
+/// The channels as `layout` has them: the input itself, or a copy with bytes behind it that may be read. `copies`: a copy in any case.
+inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window, int32_t zero, bool copies) {
+  constexpr int64_t kSlack = 64;
+  const auto* base = static_cast<const uint8_t*>(x.raw());
+  const int64_t planes = x.shape()[0] * x.shape()[1];
+  const int64_t plane = window.input.num_elements();
+  if (layout.in_place() && !copies) return {base, base + planes * plane};
+  const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(CheckedAdd(CheckedMul(planes, layout.channel_size()), kSlack)));
+  std::fill(bytes.end() - kSlack, bytes.end(), uint8_t{0});
+  context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1, [&](int64_t begin, int64_t last) {
+    for (int64_t i = begin; i < last; ++i) {
+      uint8_t* to = bytes.data() + i * layout.channel_size();
+      if (layout.in_place()) {
+        std::memcpy(to, base + i * plane, static_cast<size_t>(plane));
+      } else {
+        layout.LayOut<uint8_t>(base + i * plane, to, static_cast<uint8_t>(zero));
+      }
+    }
+  });
+  return {bytes.data(), bytes.data() + bytes.size()};
+}
+
 class IntegerConv {
  public:
   /// Numbers of the inputs: weights and their zero point.
@@ -102,7 +144,7 @@ class IntegerConv {
   void Run(KernelContext& context, const Inputs& in, Place&& place) const {
     const Shape& x = in.x->shape();
     const Shape& w = in.w == nullptr ? weights_shape_ : in.w->shape();
-    const Window window = CheckShapes(x, w, in.bias);
+    const Window window = CheckConvShapes(attributes_, group_, x, w, in.bias);
     Shape shape{x[0], w[0]};
     for (int64_t dim : window.output) shape.Append(dim);
     int32_t* out = place(shape);
@@ -111,21 +153,7 @@ class IntegerConv {
     Require(x_zero.size() == 1, "the input's zero point has {} values, 1 is expected", x_zero.size());
     const ConvInput layout(context, window);
     const WideWeights weights = in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
-    const uint8_t* base = static_cast<const uint8_t*>(in.x->raw());
-    const int64_t planes = x[0] * x[1];
-    const int64_t plane = window.input.num_elements();
-    const uint8_t* end = base + planes * plane;
-    if (!layout.in_place()) {
-      const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(CheckedAdd(CheckedMul(planes, layout.channel_size()), kSlack)));
-      std::fill(bytes.end() - kSlack, bytes.end(), uint8_t{0});
-      context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1, [&](int64_t begin, int64_t last) {
-        for (int64_t i = begin; i < last; ++i) {
-          layout.LayOut<uint8_t>(base + i * plane, bytes.data() + i * layout.channel_size(), static_cast<uint8_t>(x_zero[0]));
-        }
-      });
-      base = bytes.data();
-      end = bytes.data() + bytes.size();
-    }
+    const auto [base, end] = LayOutBytes(context, layout, *in.x, window, x_zero[0], false);
     const bool is_signed = IsSigned(in.x->type());
     if (x[1] == group_ && group_ > 1) {
       Depthwise(context, in, layout, weights, base, is_signed, x_zero[0], shape, window, out);
@@ -135,8 +163,6 @@ class IntegerConv {
   }
 
  private:
-  static constexpr int64_t kSlack = 64;
-
   WideWeights Widen(KernelContext& context, const Tensor& w, const Tensor* zero) const {
     const auto points = ReadZeroPoints(context, zero);
     const int64_t outputs = w.shape()[0];
@@ -203,20 +229,6 @@ class IntegerConv {
         for (int64_t p = 0; p < pixels; ++p) row[p] += bias;
       }
     }
-  }
-
-  Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
-    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
-    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
-    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups", input[1],
-            weights[1], group_);
-    Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
-    Require(bias == nullptr || bias->num_elements() == weights[0], "the bias has {} values, {} output channels need one each",
-            bias == nullptr ? 0 : bias->num_elements(), weights[0]);
-    const auto kernel = weights.dims().subspan(2);
-    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel),
-            "kernel_shape is {}, the weights are {}", attributes_.kernel().ToString(), weights.ToString());
-    return attributes_.Fit(input.dims().subspan(2), kernel);
   }
 
   WindowAttributes attributes_;

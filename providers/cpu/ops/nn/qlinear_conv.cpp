@@ -1,6 +1,8 @@
 // QLinearConv (10): convolution of quantized tensors.
 
-#include "ops/nn/integer_conv.h"
+#include <optional>
+
+#include "ops/nn/byte_conv.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -8,14 +10,33 @@ namespace {
 
 class QLinearConv final : public Kernel {
  public:
-  explicit QLinearConv(const KernelInfo& info) : conv_(info, 3, 5) {}
+  explicit QLinearConv(const KernelInfo& info) {
+    fast_.emplace(info, 3, 5);
+    if (*fast_) return;
+    fast_.reset();
+    conv_.emplace(info, 3, 5);
+  }
 
-  void Compute(KernelContext& context) override {
-    const IntegerConv::Inputs inputs{&context.required_input(0), conv_.has_weights() ? nullptr : &context.required_input(3),
+  void Compute(KernelContext& context) override { fast_ ? Fast(context) : General(context); }
+
+ private:
+  void Fast(KernelContext& context) const {
+    const Tensor& x = context.required_input(0);
+    const Tensor* bias = context.input(8);
+    const Window window = fast_->Fit(x.shape(), bias);
+    Shape shape{x.shape()[0], fast_->outputs()};
+    for (const int64_t dim : window.output) shape.Append(dim);
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    fast_->Run(context, x, Zero(context, 2), bias, window, {output, Scales(context, shape[1]), Zero(context, 7)});
+  }
+
+  void General(KernelContext& context) const {
+    const IntegerConv::Inputs inputs{&context.required_input(0), conv_->has_weights() ? nullptr : &context.required_input(3),
                                      context.input(2), context.input(5), context.input(8)};
     Tensor* output = nullptr;
     int32_t* sums = nullptr;
-    conv_.Run(context, inputs, [&](const Shape& shape) -> int32_t* {
+    conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
       output = context.output(0, shape);
       if (output != nullptr) sums = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
       return sums;
@@ -23,30 +44,41 @@ class QLinearConv final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t outputs = output->shape()[1];
     const int64_t pixels = output->shape().SizeOfRange(2, output->shape().rank());
-    const float x_scale = Scalar(context.required_input(1), "x_scale");
-    const float y_scale = Scalar(context.required_input(6), "y_scale");
-    const Tensor& w_scale = context.required_input(4);
-    Require(w_scale.num_elements() == 1 || w_scale.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected",
-            w_scale.num_elements(), outputs);
-    const auto y_zero = ReadZeroPoints(context, context.input(7));
-    Require(y_zero.size() == 1, "y_zero_point has {} values, 1 is expected", y_zero.size());
+    const auto scales = Scales(context, outputs);
+    const int32_t y_zero = Zero(context, 7);
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     context.threads().ParallelFor(output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const float scale = x_scale * w_scale.data<float>()[w_scale.num_elements() == 1 ? 0 : i % outputs] / y_scale;
-        RequantizeRow(sums + i * pixels, pixels, &scale, 0, y_zero[0], is_signed, out + i * pixels);
+        const float* scale = &scales[scales.size() == 1 ? 0 : static_cast<size_t>(i % outputs)];
+        RequantizeRow(sums + i * pixels, pixels, scale, 0, y_zero, is_signed, out + i * pixels);
       }
     });
   }
 
- private:
+  /// What sums are multiplied with to be codes, one for all or for each output channel.
+  static std::span<const float> Scales(KernelContext& context, int64_t outputs) {
+    const float x = Scalar(context.required_input(1), "x_scale"), y = Scalar(context.required_input(6), "y_scale");
+    const Tensor& w = context.required_input(4);
+    Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
+    const auto scales = context.scratch<float>(static_cast<size_t>(w.num_elements()));
+    for (size_t i = 0; i < scales.size(); ++i) scales[i] = x * w.data<float>()[i] / y;
+    return scales;
+  }
+
+  static int32_t Zero(KernelContext& context, size_t input) {
+    const auto zero = ReadZeroPoints(context, context.input(input));
+    Require(zero.size() == 1, "the zero point in input {} has {} values, 1 is expected", input, zero.size());
+    return zero[0];
+  }
+
   static float Scalar(const Tensor& tensor, std::string_view name) {
     Require(tensor.num_elements() == 1, "{} has {} values, 1 is expected", name, tensor.num_elements());
     return tensor.data<float>()[0];
   }
 
-  IntegerConv conv_;
+  std::optional<ByteConv> fast_;
+  std::optional<IntegerConv> conv_;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 // QLinearMatMul (10, 21): matrix product of quantized tensors.
 
 #include <algorithm>
+#include <optional>
 
+#include "ops/nn/byte_product.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/integer_matmul.h"
 #include "ops/ops.h"
@@ -23,12 +25,37 @@ std::span<const float> ReadScales(KernelContext& context, const Tensor& tensor) 
 
 class QLinearMatMul final : public Kernel {
  public:
-  explicit QLinearMatMul(const KernelInfo& info) : packed_(info, 3, 5) {}
+  explicit QLinearMatMul(const KernelInfo& info) {
+    const bool plain = IsSingle(info, 1) && IsSingle(info, 2) && IsSingle(info, 6) && IsSingle(info, 7);
+    if (plain) product_.emplace(info, 3, 5, false);
+    if (!plain || !*product_) packed_.emplace(info, 3, 5);
+  }
 
   void Compute(KernelContext& context) override {
-    const bool packed = packed_.data() != nullptr;
+    packed_ ? General(context) : Plain(context);
+  }
+
+ private:
+  /// One scale and zero point for A and for Y.
+  void Plain(KernelContext& context) const {
+    const Tensor& a = context.required_input(0);
+    const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
+    Tensor* output = context.output(0, shape.output);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const auto a_scale = ReadScales(context, context.required_input(1)), y_scale = ReadScales(context, context.required_input(6));
+    const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
+    const auto a_zero = ReadZeroPoints(context, context.input(2)), y_zero = ReadZeroPoints(context, context.input(7));
+    Require(a_scale.size() == 1 && y_scale.size() == 1 && a_zero.size() == 1 && y_zero.size() == 1, "scales or zero points are not the scalars that they were declared to be");
+    const auto scales = context.scratch<float>(b_scale.values.size());
+    std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(), [&](float b) { return a_scale[0] * b / y_scale[0]; });
+    product_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
+                  {.kind = IsSigned(output->type()) ? Int8Store::kInt8 : Int8Store::kUInt8, .data = output->mutable_raw(), .scales = scales, .zero = y_zero[0]});
+  }
+
+  void General(KernelContext& context) const {
+    const bool packed = packed_->data() != nullptr;
     const IntegerMatMulInputs inputs{&context.required_input(0), packed ? nullptr : &context.required_input(3), context.input(2),
-                                     context.input(5), &packed_};
+                                     context.input(5), &*packed_};
     Tensor* output = nullptr;
     int32_t* sums = nullptr;
     const MatMulShape shape = IntegerMatMul(context, inputs, [&](const MatMulShape& s) -> int32_t* {
@@ -71,8 +98,8 @@ class QLinearMatMul final : public Kernel {
     }
   }
 
- private:
-  PackedInt8Matrix packed_;
+  std::optional<ByteProduct> product_;
+  std::optional<PackedInt8Matrix> packed_;
 };
 
 }  // namespace

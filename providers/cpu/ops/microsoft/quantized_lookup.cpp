@@ -1,0 +1,44 @@
+// QuantizedLookup, of the optimizer alone: a table of bytes, looked up by the bytes of a tensor.
+
+#include "base/check.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+class QuantizedLookup final : public Kernel {
+ public:
+  explicit QuantizedLookup(const KernelInfo&) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& held = context.required_input(1);
+    Require(held.num_elements() == 256, "the table has {} values, 256 are expected", held.num_elements());
+    Tensor* y = context.output(0, x.shape());
+    if (y == nullptr) return;
+    const auto* table = held.data<uint8_t>();
+    const auto* from = static_cast<const uint8_t*>(x.raw());
+    auto* to = static_cast<uint8_t*>(y->mutable_raw());
+    context.threads().ParallelFor(x.num_elements(), 0.4, [&](int64_t begin, int64_t end) {
+      int64_t i = begin;
+      for (; i + 8 <= end; i += 8) {  // one load and one store for eight
+        uint64_t codes, results = 0;
+        std::memcpy(&codes, from + i, sizeof(codes));
+        for (int byte = 0; byte < 8; ++byte) results |= static_cast<uint64_t>(table[codes >> (8 * byte) & 0xff]) << (8 * byte);
+        std::memcpy(to + i, &results, sizeof(results));
+      }
+      for (; i < end; ++i) to[i] = table[from[i]];
+    });
+  }
+};
+
+constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
+
+}  // namespace
+
+void RegisterQuantizedLookup(KernelRegistry& registry) {
+  registry.Add(Op("QuantizedLookup", "tessera").Types(0, kBytes).Types(1, {ElementType::kUInt8}).OutputTypes(0, kBytes).InPlace(0, 0).Make<QuantizedLookup>());
+}
+
+}  // namespace tessera::cpu

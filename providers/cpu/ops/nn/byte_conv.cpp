@@ -1,0 +1,160 @@
+#include "ops/nn/byte_conv.h"
+
+#include <algorithm>
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kPanelBytes = 192 << 10;  // of packed pixels at a time
+
+/// The zero points make the weights those of int8: 0, or 128 of uint8.
+bool AreSigned(const Tensor& weights, const Tensor* zero) {
+  if (zero == nullptr) return weights.is(ElementType::kInt8);
+  if (!zero->is(weights.type())) return false;
+  const auto* codes = static_cast<const uint8_t*>(zero->raw());
+  const uint8_t none = weights.is(ElementType::kInt8) ? 0 : 128;
+  return std::all_of(codes, codes + zero->num_elements(), [none](uint8_t code) { return code == none; });
+}
+
+/// Pixels [first, first + width) of the output, as they lie in the layout; gives the number of runs.
+size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width, PixelRun* runs) {
+  if (flat) {
+    runs[0] = {first, 0, width};
+    return 1;
+  }
+  size_t count = 0;
+  for (int64_t done = 0; done < width; ++count) {
+    const int64_t row = (first + done) / layout.output_width(), column = (first + done) % layout.output_width();
+    const int64_t length = std::min(width - done, layout.output_width() - column);
+    runs[count] = {layout.row_offsets()[static_cast<size_t>(row)] + column, done, length};
+    done += length;
+  }
+  return count;
+}
+
+}  // namespace
+
+ByteConv::ByteConv(const KernelInfo& info, size_t weights, size_t zero_point) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+  Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+  const Tensor* w = info.constant_input(weights);
+  const Tensor* zero = info.constant_input(zero_point);
+  if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
+  if ((info.has_input(zero_point) && zero == nullptr) || !AreSigned(*w, zero)) return;
+  const int64_t outputs = w->shape()[0] / group_, k = w->num_elements() / w->shape()[0];
+  weights_ = w->shape();
+  const bool is_signed = w->is(ElementType::kInt8);
+  const auto* bytes = static_cast<const uint8_t*>(w->raw());
+  if (Depthwise()) {
+    const int32_t point = is_signed ? 0 : 128;
+    taps_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});
+    WidenRows(bytes, is_signed, w->shape()[0], k, k, &point, 0, taps_.mutable_data<int16_t>());
+  } else {
+    if (PanelBytes(k) > kPanelBytes || outputs < 4 || k > INT32_MAX) return;
+    for (int64_t g = 0; g < group_; ++g) {
+      const auto packed = PackLines(info.threads(), {bytes + g * outputs * k, is_signed, outputs, k, k, 1}, LineSide::kBroadcast);
+      if (packed == nullptr) {
+        groups_.clear();
+        return;
+      }
+      groups_.push_back(*packed);
+    }
+  }
+  info.ReleaseConstant(weights);
+}
+
+void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const {
+  const ConvInput layout(context, window);
+  const ByteRange input = LayOutBytes(context, layout, x, window, x_zero, Depthwise());
+  if (Depthwise()) {
+    RunDepthwise(context, layout, input, x, x_zero, bias, window, out);
+    return;
+  }
+  const bool is_signed = x.is(ElementType::kInt8);
+  if (is_signed) x_zero += 128;
+  const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
+  const int64_t outputs = weights_[0] / group_;
+  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t k = 0; k < kernel; ++k) offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
+  }
+  const auto add = context.scratch<uint32_t>(static_cast<size_t>(weights_[0]));
+  const auto scales = context.scratch<float>(static_cast<size_t>(weights_[0]));
+  for (int64_t i = 0; i < weights_[0]; ++i) {
+    const PackedLines& lines = groups_[static_cast<size_t>(i / outputs)];
+    const auto line = static_cast<size_t>(i % outputs);
+    add[i] = static_cast<uint32_t>(bias == nullptr ? 0 : bias->data<int32_t>()[i]) + static_cast<uint32_t>(lines.offsets[line]) -
+             static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(lines.sums[line]);
+    scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
+  }
+  auto* codes = static_cast<uint8_t*>(out.codes->mutable_raw());
+  for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
+    const int64_t g = i % group_;
+    const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
+                             static_cast<uint8_t>(is_signed ? 0x80 : 0)};
+    Int8Store store;
+    store.kind = out.codes->is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+    store.data = codes + i * outputs * pixels;
+    store.row = pixels;
+    store.add = reinterpret_cast<const int32_t*>(add.data()) + g * outputs;
+    store.scales = scales.data() + g * outputs;
+    store.zero = out.zero;
+    RunGroup(context, layout, source, window, groups_[static_cast<size_t>(g)], store);
+  }
+}
+
+void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
+                        const Int8Store& store) const {
+  const int64_t pixels = window.output.num_elements(), width = PanelWidth(), panel_bytes = PanelBytes(source.rows);
+  const int64_t panels = (pixels + width - 1) / width, blocks = (lines.lines + lines.width - 1) / lines.width;
+  const int64_t threads = context.threads().num_threads();
+  const int64_t want = threads == 1 ? 1 : 3 * threads;
+  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, kPanelBytes / panel_bytes);
+  const int64_t chunks = (panels + chunk - 1) / chunk;
+  // Splitting the lines repeats the packing.
+  const int64_t parts = chunks >= threads ? 1 : std::min(blocks, (threads + chunks - 1) / chunks);
+  const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
+  const double work = static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
+  context.threads().ParallelFor(chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
+    alignas(64) uint8_t packed[kPanelBytes];
+    PixelRun runs[64];
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i / parts * chunk * width, part = i % parts;
+      const int64_t some = std::min(pixels - first, chunk * width);
+      for (int64_t n = 0; n < some; n += width) {
+        const size_t count = FindRuns(layout, flat, first + n, std::min(width, some - n), runs);
+        PackPixels(source, runs, count, packed + n / width * panel_bytes);
+      }
+      MultiplyPanels(lines, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts, store);
+    }
+  });
+}
+
+void ByteConv::RunDepthwise(KernelContext& context, const ConvInput& layout, ByteRange input, const Tensor& x, int32_t x_zero, const Tensor* bias,
+                            const Window& window, const Output& out) const {
+  const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements(), pixels = window.output.num_elements();
+  auto* codes = static_cast<uint8_t*>(out.codes->mutable_raw());
+  const double cost = static_cast<double>(pixels) * (1 + static_cast<double>(kernel) * 0.06);
+  context.threads().ParallelFor(x.shape()[0] * outputs, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t output = i % outputs;
+      const int16_t* taps = taps_.data<int16_t>() + output * taps_.shape()[1];
+      uint32_t start = bias == nullptr ? 0 : static_cast<uint32_t>(bias->data<int32_t>()[output]);
+      for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * taps[k]);
+      ComputeInt8DepthwiseChannel({.from = input.begin + (i / outputs * group_ + output / per_group) * layout.channel_size(),
+                                   .is_signed = x.is(ElementType::kInt8),
+                                   .row_offsets = layout.row_offsets().data(),
+                                   .rows = static_cast<int64_t>(layout.row_offsets().size()),
+                                   .kernel_offsets = layout.kernel_offsets().data(),
+                                   .weights = taps,
+                                   .kernel_size = kernel,
+                                   .width = layout.output_width(),
+                                   .start = static_cast<int32_t>(start),
+                                   .scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(output)],
+                                   .zero = out.zero,
+                                   .out_signed = out.codes->is(ElementType::kInt8),
+                                   .out = codes + i * pixels});
+    }
+  });
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,128 @@
+#include "ops/nn/byte_product.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while blocks pass
+
+int32_t CodeOf(const Tensor& tensor, int64_t i) { return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i]; }
+
+int64_t Padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+}  // namespace
+
+bool IsSingle(const KernelInfo& info, size_t i) {
+  if (!info.has_input(i)) return true;
+  const TypeInfo& type = info.input_info(i);
+  const auto shape = type.is_tensor() && type.shape ? ToShape(*type.shape) : std::nullopt;
+  return shape && shape->num_elements() == 1;
+}
+
+ByteProduct::ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned) {
+  const Tensor* b = info.constant_input(matrix);
+  const Tensor* zero = info.constant_input(zero_point);
+  if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0 || (info.has_input(zero_point) && zero == nullptr)) return;
+  if (!b->is(ElementType::kInt8) && !b->is(ElementType::kUInt8)) return;
+  const int64_t k = b->shape()[turned ? 1 : 0], n = b->shape()[turned ? 0 : 1];
+  if (zero != nullptr && (!zero->is(b->type()) || (zero->num_elements() != 1 && zero->num_elements() != n))) return;
+  const int32_t shift = b->is(ElementType::kUInt8) ? 128 : 0;
+  bool any = false;
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t point = (zero == nullptr ? 0 : CodeOf(*zero, zero->num_elements() == 1 ? 0 : i)) - shift;
+    any = any || point != 0;
+    zeros_.push_back(point);
+  }
+  if (!any) zeros_.clear();
+  const LineSource source{static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, turned ? k : 1, turned ? 1 : n};
+  const auto made = info.SharedPrepack(*b, turned ? "u8s8_turned" : "u8s8", [&]() -> std::shared_ptr<const void> {
+    auto packed = PackLines(info.threads(), source, LineSide::kVectors);
+    return packed == nullptr ? std::make_shared<const PackedLines>() : std::move(packed);
+  });
+  auto lines = std::static_pointer_cast<const PackedLines>(made);
+  if (lines->lines == 0) return;
+  lines_ = std::move(lines);
+  shape_ = Shape{k, n};
+  info.ReleaseConstant(matrix);
+}
+
+ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, int64_t rows) const {
+  const int64_t k = shape_[0];
+  const auto* data = static_cast<const uint8_t*>(a.raw());
+  const bool is_signed = a.is(ElementType::kInt8);
+  int32_t* sums = zeros_.empty() ? nullptr : context.scratch<int32_t>(static_cast<size_t>(rows)).data();
+  const bool copies = is_signed || k % 4 != 0;
+  if (!copies && sums == nullptr) return {data, k, nullptr};
+  const int64_t row = copies ? Padded(k, 4) : k;
+  uint8_t* to = copies ? context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows, row))).data() : nullptr;
+  const uint8_t flip = is_signed ? 0x80 : 0;
+  context.threads().ParallelFor(rows, static_cast<double>(k) * 0.1, [&](int64_t begin, int64_t end) {
+    for (int64_t m = begin; m < end; ++m) {
+      const uint8_t* from = data + m * k;
+      if (copies) {
+        for (int64_t i = 0; i < k; ++i) to[m * row + i] = from[i] ^ flip;
+        std::fill_n(to + m * row + k, row - k, uint8_t{0});
+      }
+      if (sums == nullptr) continue;
+      int32_t sum = 0;
+      for (int64_t i = 0; i < k; ++i) sum += from[i] ^ flip;
+      sums[m] = sum;
+    }
+  });
+  return {copies ? to : data, row, sums};
+}
+
+void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const ByteProductOutput& out) const {
+  const int64_t k = shape_[0], n = shape_[1];
+  if (rows == 0) return;
+  if (a.is(ElementType::kInt8)) a_zero += 128;
+  const Rows left = LayOut(context, a, rows);
+  const int64_t blocks = (n + lines_->width - 1) / lines_->width;
+  const auto padded = static_cast<size_t>(blocks * lines_->width);
+  // Sums wrap as in the definition.
+  const auto add = context.scratch<uint32_t>(padded);
+  const auto scales = context.scratch<float>(padded);
+  std::fill(add.begin() + n, add.end(), 0u);
+  std::fill(scales.begin() + n, scales.end(), 0.0f);
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t zero = zeros_.empty() ? 0 : zeros_[static_cast<size_t>(i)];
+    add[i] = static_cast<uint32_t>(out.bias == nullptr ? 0 : out.bias[i]) + static_cast<uint32_t>(lines_->offsets[static_cast<size_t>(i)]) -
+             static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(lines_->sums[static_cast<size_t>(i)]) +
+             static_cast<uint32_t>(k) * static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(zero);
+    scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
+  }
+  Int8Store store{out.kind, out.data, n, reinterpret_cast<const int32_t*>(add.data()), scales.data(), nullptr, out.zero, left.sums, nullptr};
+  if (out.shift != nullptr) {
+    const auto shift = context.scratch<float>(padded);
+    std::copy_n(out.shift, n, shift.begin());
+    std::fill(shift.begin() + n, shift.end(), 0.0f);
+    store.bias = shift.data();
+  }
+  if (left.sums != nullptr) {
+    const auto zeros = context.scratch<int32_t>(padded);
+    std::transform(zeros_.begin(), zeros_.end(), zeros.begin(), [](int32_t zero) { return -zero; });
+    std::fill(zeros.begin() + n, zeros.end(), 0);
+    store.line_zeros = zeros.data();
+  }
+  const int64_t want = context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads();
+  const int64_t block_tasks = std::min(blocks, want);
+  const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.row, 24);
+  const int64_t row_tasks = std::max((rows + most_rows - 1) / most_rows, std::min((want + block_tasks - 1) / block_tasks, (rows + 11) / 12));
+  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, 6);
+  const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) * 0.008;
+  const int64_t tasks = block_tasks * row_tasks;
+  context.threads().ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t m0 = i / block_tasks * step, part = i % block_tasks;
+      if (m0 >= rows) continue;
+      MultiplyRows(*lines_, left.data, left.row, m0, std::min(rows, m0 + step), blocks * part / block_tasks, blocks * (part + 1) / block_tasks, store);
+    }
+  });
+}
+
+}  // namespace tessera::cpu

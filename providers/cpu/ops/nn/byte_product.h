@@ -1,0 +1,53 @@
+#pragma once
+
+// Products of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose sums become codes or floats while they are
+// stored: what QLinearMatMul, MatMulIntegerToFloat and QGemm share.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simd/gemm_u8s8.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+struct ByteProductOutput {
+  Int8Store::Kind kind = Int8Store::kUInt8;
+  void* data = nullptr;
+  std::span<const float> scales;  // one, or one for each column
+  const int32_t* bias = nullptr;  // by column, to the sums
+  const float* shift = nullptr;   // by column, to the scaled sums
+  int32_t zero = 0;
+};
+
+class ByteProduct {
+ public:
+  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are the columns of B.
+  ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned);
+
+  /// False: not constant, or not faster here.
+  explicit operator bool() const { return lines_ != nullptr; }
+  /// [k, n]
+  const Shape& shape() const { return shape_; }
+
+  /// `rows` rows of A, one behind the other.
+  void Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const ByteProductOutput& out) const;
+
+ private:
+  struct Rows {
+    const uint8_t* data;
+    int64_t row;
+    const int32_t* sums;
+  };
+  Rows LayOut(KernelContext& context, const Tensor& a, int64_t rows) const;
+
+  Shape shape_;
+  std::shared_ptr<const PackedLines> lines_;
+  std::vector<int32_t> zeros_;  // of the columns, as of int8; empty: all 0
+};
+
+/// Input `i` is known to hold one element.
+bool IsSingle(const KernelInfo& info, size_t i);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,557 @@
+// Products of unsigned bytes with constant signed bytes.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/gemm_u8s8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "simd/gemm_u8s8.h"
+
+#ifndef TESSERA_U8S8_KERNELS  // once, though this file is included per target
+#define TESSERA_U8S8_KERNELS
+namespace tessera::cpu {
+struct U8S8Kernels {
+  bool available;
+  int64_t width;  // columns of a panel
+  int64_t rows;   // of a tile
+  void (*multiply_rows)(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0,
+                        int64_t b1, const Int8Store& store);
+  void (*multiply_panels)(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
+                          int64_t b0, int64_t b1, const Int8Store& store);
+  void (*pack_pixels)(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out);
+};
+constexpr int64_t kLeastDepth = 2, kMostDepth = 4;
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::ScalableTag<int16_t>;
+using D8 = hn::ScalableTag<uint8_t>;
+using DF = hn::ScalableTag<float>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+using V8 = hn::Vec<D8>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
+constexpr int kWidth = 2 * kLanes;
+constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
+// A tile keeps its sums of 16 and of 32 bits in registers.
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 6 : 3;
+
+#if HWY_ARCH_X86
+constexpr bool kAvailable = true;
+
+/// Pairs of products, unsigned with signed.
+HWY_INLINE V16 MultiplyPairs(V8 a, V8 b) {
+#if HWY_TARGET == HWY_AVX3
+  return V16{_mm512_maddubs_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V16{_mm256_maddubs_epi16(a.raw, b.raw)};
+#else
+  return V16{_mm_maddubs_epi16(a.raw, b.raw)};
+#endif
+}
+/// Sums of pairs.
+HWY_INLINE V32 Widen(V16 a, V16 one) {
+#if HWY_TARGET == HWY_AVX3
+  return V32{_mm512_madd_epi16(a.raw, one.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V32{_mm256_madd_epi16(a.raw, one.raw)};
+#else
+  return V32{_mm_madd_epi16(a.raw, one.raw)};
+#endif
+}
+#else
+constexpr bool kAvailable = false;
+HWY_INLINE V16 MultiplyPairs(V8, V8) { return hn::Zero(D16()); }
+HWY_INLINE V32 Widen(V16, V16) { return hn::Zero(D32()); }
+#endif
+
+/// Keeps the compiler from adding sums up in another order, which would take more registers than there are.
+HWY_INLINE void Pin(V16& sum) {
+#if HWY_ARCH_X86
+  asm volatile("" : "+v"(sum.raw));
+#else
+  static_cast<void>(sum);
+#endif
+}
+
+HWY_INLINE V8 Broadcast(const uint8_t* from) {
+  int32_t four;
+  std::memcpy(&four, from, sizeof(four));
+  return hn::BitCast(D8(), hn::Set(D32(), four));
+}
+
+struct TileArgs {
+  const uint8_t* left;
+  int64_t left_row;
+  const uint8_t* right;
+  int64_t segments;
+  const int64_t* extra_groups;
+  const uint8_t* extras;
+  int64_t extra_count;
+};
+
+/// R rows by N vectors of sums. kVectors: the lines are on the right, else on the left, where the records are of kRows lines.
+template <bool kVectors, int D, int R, int N>
+void Tile(const TileArgs& args, int32_t* out) {
+  constexpr int64_t kLeftRecord = 4 * kRows;
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  V32 acc[R][N];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
+  }
+  const uint8_t* left = args.left;
+  const uint8_t* right = args.right;
+  const int64_t left_row = kVectors ? args.left_row : 4;
+  for (int64_t s = 0; s < args.segments; ++s) {
+    V16 sums[R][N];
+    if constexpr (kVectors) {
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) {
+        const V16 offset = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) sums[r][j] = offset;
+      }
+      right += kRecord;
+    } else {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const V16 offset = hn::BitCast(d16, Broadcast(left + 4 * r));
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) sums[r][j] = offset;
+      }
+      left += kLeftRecord;
+    }
+#pragma GCC unroll 4
+    for (int d = 0; d < D; ++d) {
+      V8 b[N];
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const V8 a = Broadcast(left + r * left_row);
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) {
+          sums[r][j] = hn::Add(sums[r][j], kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a));
+          Pin(sums[r][j]);
+        }
+      }
+      right += kRecord;
+      left += kVectors ? 4 : kLeftRecord;
+    }
+    V16 one = hn::Set(d16, 1);
+    Pin(one);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(sums[r][j], one));
+    }
+  }
+  for (int64_t e = 0; e < args.extra_count; ++e) {
+    const uint8_t* a = kVectors ? args.left + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
+    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.right + args.extra_groups[e] * kRecord;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const V8 av = Broadcast(a + r * left_row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) {
+        const V8 bv = hn::LoadU(d8, b + j * 4 * kLanes);
+        acc[r][j] = hn::Add(acc[r][j], Widen(kVectors ? MultiplyPairs(av, bv) : MultiplyPairs(bv, av), hn::Set(d16, 1)));
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
+  }
+}
+
+using TileFn = void (*)(const TileArgs&, int32_t*);
+
+template <bool kVectors, int D, size_t... R>
+constexpr TileFn TileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
+  constexpr TileFn narrow_tiles[] = {Tile<kVectors, D, static_cast<int>(R) + 1, 1>...};
+  constexpr TileFn wide_tiles[] = {Tile<kVectors, D, static_cast<int>(R) + 1, 2>...};
+  return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
+}
+
+template <bool kVectors>
+TileFn FindTile(int64_t depth, int64_t rows, bool wide) {
+  constexpr auto kSequence = std::make_index_sequence<kRows>{};
+  switch (depth) {
+    case 2: return TileOf<kVectors, 2>(kSequence, rows, wide);
+    case 3: return TileOf<kVectors, 3>(kSequence, rows, wide);
+    default: return TileOf<kVectors, 4>(kSequence, rows, wide);
+  }
+}
+
+/// Scaled sums as floats or codes; `count` of them.
+template <class F>
+HWY_INLINE void StoreVector(const Int8Store& store, F scaled, int64_t at, int64_t count) {
+  const DF df;
+  const D32 d32;
+  if (store.kind == Int8Store::kFloat) {
+    float* to = static_cast<float*>(store.data) + at;
+    if (count >= kLanes) {
+      hn::StoreU(scaled, df, to);
+      return;
+    }
+    HWY_ALIGN float buffer[kLanes];
+    hn::Store(scaled, df, buffer);
+    std::memcpy(to, buffer, static_cast<size_t>(count) * sizeof(float));
+    return;
+  }
+  // Far beyond all codes, and within the conversion's range; the operand order makes NaN the least.
+  const auto bounded = hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f));
+  const V32 codes = hn::Add(hn::NearestInt(bounded), hn::Set(d32, store.zero));
+  HWY_ALIGN uint8_t buffer[kLanes];
+  uint8_t* to = static_cast<uint8_t*>(store.data) + at;
+  uint8_t* place = count >= kLanes ? to : buffer;
+  if (store.kind == Int8Store::kInt8) {
+    const hn::Rebind<int8_t, D32> half;
+    hn::StoreU(hn::DemoteTo(half, codes), half, reinterpret_cast<int8_t*>(place));
+  } else {
+    const hn::Rebind<uint8_t, D32> half;
+    hn::StoreU(hn::DemoteTo(half, codes), half, place);
+  }
+  if (count < kLanes) std::memcpy(to, buffer, static_cast<size_t>(count));
+}
+
+/// A tile whose columns are lines [n, n + width), rows from m.
+void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, int64_t rows, int64_t n, int64_t width) {
+  const D32 d32;
+  const DF df;
+  for (int64_t j = 0; j < width; j += kLanes) {
+    const V32 add = hn::LoadU(d32, store.add + n + j);
+    const auto scale = hn::LoadU(df, store.scales + n + j);
+    for (int64_t r = 0; r < rows; ++r) {
+      V32 sum = hn::Add(hn::Load(d32, sums + r * kWidth + j), add);
+      if (store.line_zeros != nullptr) {
+        sum = hn::Add(sum, hn::Mul(hn::Set(d32, store.row_sums[m + r]), hn::LoadU(d32, store.line_zeros + n + j)));
+      }
+      auto scaled = hn::Mul(hn::ConvertTo(df, sum), scale);
+      if (store.bias != nullptr) scaled = hn::Add(scaled, hn::LoadU(df, store.bias + n + j));
+      StoreVector(store, scaled, (m + r) * store.row + n + j, width - j);
+    }
+  }
+}
+
+/// A tile whose rows are lines from `line`, columns pixels [n, n + width).
+void StoreLines(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
+  const D32 d32;
+  const DF df;
+  for (int64_t r = 0; r < rows; ++r) {
+    const V32 add = hn::Set(d32, store.add[line + r]);
+    const auto scale = hn::Set(df, store.scales[line + r]);
+    for (int64_t j = 0; j < width; j += kLanes) {
+      const auto scaled = hn::Mul(hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth + j), add)), scale);
+      StoreVector(store, scaled, (line + r) * store.row + n + j, width - j);
+    }
+  }
+}
+
+const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
+
+void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const Int8Store& store) {
+  HWY_ALIGN int32_t sums[kRows * kWidth];
+  for (int64_t b = b0; b < b1; ++b) {
+    const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
+    const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+    TileArgs args{nullptr, left_row, Bytes(lines.values) + b * lines.block_bytes, lines.segments, lines.extra_group.data() + extra,
+                  Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+    for (int64_t m = m0; m < m1; m += kRows) {
+      const int64_t rows = std::min<int64_t>(kRows, m1 - m);
+      args.left = left + m * left_row;
+      FindTile<true>(lines.depth, rows, width > kLanes)(args, sums);
+      StoreRows(store, sums, m, rows, b * kWidth, width);
+    }
+  }
+}
+
+void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
+                    int64_t b1, const Int8Store& store) {
+  HWY_ALIGN int32_t sums[kRows * kWidth];
+  for (int64_t b = b0; b < b1; ++b) {
+    const int64_t rows = std::min<int64_t>(kRows, lines.lines - b * kRows);
+    const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+    TileArgs args{Bytes(lines.values) + b * lines.block_bytes, 4, nullptr, lines.segments, lines.extra_group.data() + extra,
+                  Bytes(lines.extras) + extra * 4 * kRows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+    for (int64_t n = 0; n < pixels; n += kWidth) {
+      const int64_t width = std::min<int64_t>(kWidth, pixels - n);
+      args.right = panels + n / kWidth * panel_bytes;
+      FindTile<false>(lines.depth, rows, width > kLanes)(args, sums);
+      StoreLines(store, sums, b * kRows, rows, first + n, width);
+    }
+  }
+}
+
+/// Four rows of kWidth bytes, interleaved.
+HWY_INLINE void Interleave(const uint8_t* const rows[4], uint8_t flip, uint8_t* out) {
+  constexpr int kStep = kWidth < 16 ? kWidth : 16;
+  const hn::FixedTag<uint8_t, kStep> d8;
+  const hn::FixedTag<uint16_t, kStep / 2> d16;
+  const auto change = hn::Set(d8, flip);
+  for (int j = 0; j < kWidth; j += kStep, out += 4 * kStep) {
+    const auto v0 = hn::Xor(hn::LoadU(d8, rows[0] + j), change), v1 = hn::Xor(hn::LoadU(d8, rows[1] + j), change);
+    const auto v2 = hn::Xor(hn::LoadU(d8, rows[2] + j), change), v3 = hn::Xor(hn::LoadU(d8, rows[3] + j), change);
+    const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, v0, v1)), low23 = hn::BitCast(d16, hn::InterleaveLower(d8, v2, v3));
+    hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, low01, low23)), d8, out);
+    if constexpr (kStep == 16) {
+      const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, v0, v1)), high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, v2, v3));
+      hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, low01, low23)), d8, out + 16);
+      hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, high01, high23)), d8, out + 32);
+      hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, high01, high23)), d8, out + 48);
+    }
+  }
+}
+
+void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) {
+  constexpr int kSlack = 16;
+  HWY_ALIGN uint8_t copies[4][kWidth + kSlack] = {};
+  const uint8_t* rows[4];
+  for (int64_t k = 0; k < source.rows; k += 4, out += kRecord) {
+    for (int i = 0; i < 4; ++i) {
+      rows[i] = copies[i];
+      if (k + i >= source.rows) continue;  // weights are 0 there
+      const uint8_t* row = source.base + source.offsets[k + i];
+      if (count == 1 && row + runs[0].from + kWidth <= source.end) {
+        rows[i] = row + runs[0].from;
+        continue;
+      }
+      for (size_t r = 0; r < count; ++r) {
+        const uint8_t* from = row + runs[r].from;
+        uint8_t* to = copies[i] + runs[r].to;
+        if (from + runs[r].length + 8 > source.end) {
+          std::memcpy(to, from, static_cast<size_t>(runs[r].length));
+          continue;
+        }
+        for (int64_t j = 0; j < runs[r].length; j += 8) std::memcpy(to + j, from + j, 8);
+      }
+    }
+    Interleave(rows, source.flip, out);
+  }
+}
+
+}  // namespace
+
+U8S8Kernels U8S8Table() { return {kAvailable, kWidth, kRows, MultiplyRows, MultiplyPanels, PackPixels}; }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+namespace {
+
+HWY_EXPORT(U8S8Table);
+
+const U8S8Kernels& Kernels() {
+  static const U8S8Kernels kernels = HWY_DYNAMIC_DISPATCH(U8S8Table)();
+  return kernels;
+}
+
+constexpr int kMostPair = 128;       // times 255 it fits 16 bits
+constexpr int kMostMagnitude = 255;  // times 128 it does
+
+/// Products that a sum of 16 bits takes two of.
+struct Pair {
+  int a = 0, b = 0;
+  int magnitude() const { return std::abs(a) + std::abs(b); }
+  /// A multiply-add of these does not saturate.
+  bool fits() const { return std::max(a, 0) + std::max(b, 0) <= kMostPair && std::min(a, 0) + std::min(b, 0) >= -kMostPair; }
+};
+
+/// Packs one block of lines. What has no place in the segments goes to `extras`.
+class BlockPacker {
+ public:
+  BlockPacker(const LineSource& source, int64_t width, int64_t depth) : source_(source), width_(width), depth_(depth) {}
+
+  struct Extra {
+    int64_t group;
+    std::vector<int8_t> record;
+  };
+
+  /// `out` null: only finds the extras.
+  void Pack(int64_t block, int64_t segments, int8_t* out, int32_t* offsets, std::vector<Extra>& extras) {
+    const int64_t first = block * width_;
+    const int64_t lines = std::min(width_, source_.lines - first);
+    const int64_t groups = (source_.k + 3) / 4;
+    for (int64_t s = 0; s < segments; ++s) {
+      const size_t begin = extras.size();
+      int8_t* segment = out == nullptr ? nullptr : out + s * (depth_ + 1) * 4 * width_;
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int lane = 0; lane < 2; ++lane) PackLane(first, i, lane, s, segment, offsets, extras, begin);
+      }
+    }
+    for (int64_t g = segments * depth_; g < groups; ++g) {
+      const size_t begin = extras.size();
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int lane = 0; lane < 2; ++lane) PutAside(Read(first + i, g, lane), g, i, lane, extras, begin);
+      }
+    }
+  }
+
+ private:
+  Pair Read(int64_t line, int64_t group, int lane) const {
+    const auto one = [&](int64_t j) {
+      if (j >= source_.k) return 0;
+      const uint8_t value = source_.values[line * source_.line_stride + j * source_.k_stride];
+      return source_.is_signed ? static_cast<int>(static_cast<int8_t>(value)) : value - 128;
+    };
+    return {one(4 * group + 2 * lane), one(4 * group + 2 * lane + 1)};
+  }
+
+  void PackLane(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets, std::vector<Extra>& extras, size_t begin) {
+    Pair pairs[kMostDepth];
+    int magnitude = 0;
+    for (int64_t d = 0; d < depth_; ++d) {
+      pairs[d] = Read(first + i, s * depth_ + d, lane);
+      if (!pairs[d].fits()) PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, i, lane, extras, begin);
+      magnitude += pairs[d].magnitude();
+    }
+    while (magnitude > kMostMagnitude) {
+      Pair* largest = std::max_element(pairs, pairs + depth_, [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); });
+      magnitude -= largest->magnitude();
+      PutAside(std::exchange(*largest, Pair{}), s * depth_ + (largest - pairs), i, lane, extras, begin);
+    }
+    if (segment == nullptr) return;
+    int sum = 0;
+    for (int64_t d = 0; d < depth_; ++d) {
+      int8_t* to = segment + (d + 1) * 4 * width_ + 4 * i + 2 * lane;
+      to[0] = static_cast<int8_t>(pairs[d].a);
+      to[1] = static_cast<int8_t>(pairs[d].b);
+      sum += pairs[d].a + pairs[d].b;
+    }
+    const auto offset = static_cast<int16_t>(-128 * sum);
+    std::memcpy(segment + 4 * i + 2 * lane, &offset, sizeof(offset));
+    offsets[first + i] += 128 * sum;
+  }
+
+  void PutAside(Pair pair, int64_t group, int64_t i, int lane, std::vector<Extra>& extras, size_t begin) const {
+    if (!pair.fits()) {  // halves do
+      const Pair half{pair.a / 2, pair.b / 2};
+      PutAside(half, group, i, lane, extras, begin);
+      pair = {pair.a - half.a, pair.b - half.b};
+    }
+    if (pair.a == 0 && pair.b == 0) return;
+    const size_t place = static_cast<size_t>(4 * i + 2 * lane);
+    for (size_t e = begin; e < extras.size(); ++e) {
+      int8_t* to = extras[e].record.data() + place;
+      if (extras[e].group != group || to[0] != 0 || to[1] != 0) continue;
+      to[0] = static_cast<int8_t>(pair.a);
+      to[1] = static_cast<int8_t>(pair.b);
+      return;
+    }
+    extras.push_back({group, std::vector<int8_t>(static_cast<size_t>(4 * width_))});
+    extras.back().record[place] = static_cast<int8_t>(pair.a);
+    extras.back().record[place + 1] = static_cast<int8_t>(pair.b);
+  }
+
+  const LineSource& source_;
+  int64_t width_;
+  int64_t depth_;
+};
+
+/// Multiplications for a vector of sums, found on some of the blocks; int16 products would take two for each group.
+double CostOf(const LineSource& source, int64_t width, int64_t depth) {
+  const int64_t blocks = (source.lines + width - 1) / width;
+  const int64_t groups = (source.k + 3) / 4;
+  const int64_t step = std::max<int64_t>(blocks / 8, 1);
+  int64_t looked_at = 0;
+  std::vector<BlockPacker::Extra> extras;
+  for (int64_t b = 0; b < blocks; b += step, ++looked_at) BlockPacker(source, width, depth).Pack(b, groups / depth, nullptr, nullptr, extras);
+  return static_cast<double>(groups / depth * (depth + 1)) + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
+}
+
+void CollectExtras(const std::vector<std::vector<BlockPacker::Extra>>& extras, PackedLines& packed) {
+  packed.extra_begin.push_back(0);
+  for (const auto& block : extras) packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.size()));
+  packed.extras = Tensor(ElementType::kInt8, Shape{packed.extra_begin.back(), 4 * packed.width});
+  auto* to = packed.extras.mutable_data<int8_t>();
+  for (const auto& block : extras) {
+    for (const BlockPacker::Extra& extra : block) {
+      packed.extra_group.push_back(extra.group);
+      to = std::copy(extra.record.begin(), extra.record.end(), to);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t PanelWidth() { return Kernels().width; }
+
+std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSource& source, LineSide side) {
+  if (!Kernels().available || source.lines <= 0 || source.k <= 0) return nullptr;
+  auto packed = std::make_shared<PackedLines>();
+  packed->lines = source.lines;
+  packed->k = source.k;
+  packed->width = side == LineSide::kVectors ? Kernels().width : Kernels().rows;
+  double least = 2.2 * static_cast<double>(packed->groups());
+  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+    const double cost = CostOf(source, packed->width, depth);
+    if (cost > least) continue;
+    least = cost;
+    packed->depth = depth;
+  }
+  if (packed->depth == 0) return nullptr;
+  packed->segments = packed->groups() / packed->depth;
+  packed->block_bytes = packed->segments * (packed->depth + 1) * 4 * packed->width;
+  const int64_t blocks = (source.lines + packed->width - 1) / packed->width;
+  packed->values = Tensor(ElementType::kInt8, Shape{blocks, packed->block_bytes});
+  std::fill_n(packed->values.mutable_data<int8_t>(), blocks * packed->block_bytes, int8_t{0});
+  packed->offsets.assign(static_cast<size_t>(source.lines), 0);
+  std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));
+  auto* values = packed->values.mutable_data<int8_t>();
+  threads.ParallelFor(blocks, static_cast<double>(source.k * packed->width) * 3, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      BlockPacker(source, packed->width, packed->depth)
+          .Pack(b, packed->segments, values + b * packed->block_bytes, packed->offsets.data(), extras[static_cast<size_t>(b)]);
+    }
+  });
+  CollectExtras(extras, *packed);
+  for (int64_t i = 0; i < source.lines; ++i) {
+    int32_t sum = 0;
+    for (int64_t j = 0; j < source.k; ++j) {
+      const uint8_t value = source.values[i * source.line_stride + j * source.k_stride];
+      sum += source.is_signed ? static_cast<int8_t>(value) : value - 128;
+    }
+    packed->sums.push_back(sum);
+  }
+  return packed;
+}
+
+void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const Int8Store& store) {
+  Kernels().multiply_rows(lines, left, left_row, m0, m1, b0, b1, store);
+}
+
+void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
+                    int64_t b1, const Int8Store& store) {
+  Kernels().multiply_panels(lines, panels, panel_bytes, first, pixels, b0, b1, store);
+}
+
+int64_t PanelBytes(int64_t rows) { return (rows + 3) / 4 * 4 * Kernels().width; }
+
+void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) { Kernels().pack_pixels(source, runs, count, out); }
+
+}  // namespace tessera::cpu
+#endif

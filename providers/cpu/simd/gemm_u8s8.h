@@ -1,0 +1,99 @@
+#pragma once
+
+// Products of unsigned bytes with constant signed bytes, exact in 32 bits, and what becomes of them while they are stored.
+//
+// Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing knows
+// how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum less 128
+// times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that would go
+// beyond that are taken out and form groups of their own, which widen at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tessera/thread_pool.h"
+#include "tessera/value.h"
+
+namespace tessera::cpu {
+
+/// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A block is
+/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines.
+struct PackedLines {
+  int64_t lines = 0;
+  int64_t k = 0;
+  int64_t width = 0;
+  int64_t depth = 0;
+  int64_t segments = 0;
+  int64_t block_bytes = 0;
+  Tensor values;                     // int8
+  std::vector<int64_t> extra_begin;  // by block, and the end
+  std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
+  Tensor extras;
+  std::vector<int32_t> sums;     // of each line's weights
+  std::vector<int32_t> offsets;  // what the sums of products lack, by line
+
+  int64_t groups() const { return (k + 3) / 4; }
+};
+
+/// Where line `i` has weight `j`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
+struct LineSource {
+  const uint8_t* values;
+  bool is_signed;
+  int64_t lines, k, line_stride, k_stride;
+};
+
+enum class LineSide {
+  kVectors,    // lines along the vectors: outputs of a row lie side by side
+  kBroadcast,  // lines are broadcast: outputs of a line lie side by side
+};
+
+/// Null where the machine has no such instruction, or where products of 16 bits are as fast.
+std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSource& source, LineSide side);
+
+/// What becomes of the sums. Pointers by line are padded to whole blocks.
+struct Int8Store {
+  enum Kind { kUInt8, kInt8, kFloat };
+  Kind kind = kUInt8;
+  void* data = nullptr;
+  int64_t row = 0;                 // elements from row (or line) to row of the output
+  const int32_t* add = nullptr;    // by line, to the sum
+  const float* scales = nullptr;   // by line
+  const float* bias = nullptr;     // by line, of floats; may be null
+  int32_t zero = 0;                // of codes
+  const int32_t* row_sums = nullptr;   // of the unsigned operand's rows, and
+  const int32_t* line_zeros = nullptr; // what each line takes of them; may be null. Lines along the vectors only.
+};
+
+/// Columns of a panel, and lines of a block that is broadcast.
+int64_t PanelWidth();
+
+/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Rows of `left` are left_row bytes apart, of whole groups.
+void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const Int8Store& store);
+
+/// out[line][pixel] of blocks [b0, b1) and `pixels` columns from `first`, whose panels (PackPixels) lie panel_bytes apart.
+void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
+                    int64_t b1, const Int8Store& store);
+
+/// Consecutive pixels of a panel that lie side by side: where they come from, and go.
+struct PixelRun {
+  int64_t from, to, length;
+};
+
+/// Rows of bytes whose columns are pixels: row i begins at base + offsets[i].
+struct PixelSource {
+  const uint8_t* base;
+  const uint8_t* end;  // of what may be read
+  const int64_t* offsets;
+  int64_t rows;
+  uint8_t flip;  // exclusive-or of every byte
+};
+
+/// Bytes of a packed panel.
+int64_t PanelBytes(int64_t rows);
+
+/// A panel of at most PanelWidth() pixels, given as runs.
+void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out);
+
+}  // namespace tessera::cpu
