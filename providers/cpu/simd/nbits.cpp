@@ -137,7 +137,7 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
 
 /// Sum over the blocks of scale times zero point times `sums`.
 template <int kRows>
-HWY_INLINE void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float* out) {
+void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float* out) {
   const D d;
   const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
   const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
@@ -194,6 +194,10 @@ void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const floa
   (w.bits == 2 ? Multiply<2> : w.bits == 4 ? Multiply<4> : Multiply<8>)(w, rows, a, sums, begin, end, bias, c, c_row);
 }
 
+void ZeroProductsOfRows(const NBitsWeights& w, int64_t row, int64_t rows, const float* sums, float* out) {
+  (rows == 1 ? ZeroProducts<1> : rows == 2 ? ZeroProducts<2> : rows == 3 ? ZeroProducts<3> : ZeroProducts<4>)(w, row, sums, out);
+}
+
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -204,6 +208,7 @@ namespace tessera::cpu {
 HWY_EXPORT(ArrangedSize);
 HWY_EXPORT(ArrangeAll);
 HWY_EXPORT(MultiplyAll);
+HWY_EXPORT(ZeroProductsOfRows);
 
 int64_t ArrangedNBitsSize(const NBitsWeights& weights) { return HWY_DYNAMIC_DISPATCH(ArrangedSize)(weights); }
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums) {
@@ -212,6 +217,9 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row) {
   HWY_DYNAMIC_DISPATCH(MultiplyAll)(weights, rows, arranged, block_sums, begin, end, bias, c, c_row);
+}
+void NBitsZeroProducts(const NBitsWeights& weights, int64_t row, int64_t rows, const float* block_sums, float* out) {
+  HWY_DYNAMIC_DISPATCH(ZeroProductsOfRows)(weights, row, rows, block_sums, out);
 }
 
 }  // namespace tessera::cpu

@@ -43,6 +43,9 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row);
 
+/// out[r] = sum over the blocks of scale times zero point of a row of weights times block sum, for up to kNBitsRows rows of A.
+void NBitsZeroProducts(const NBitsWeights& weights, int64_t row, int64_t rows, const float* block_sums, float* out);
+
 /// Weights [k0, k0 + kc) of rows [n0, n0 + width) as floats, as a panel of the float matrix product (GemmPanelSource::Pack).
 void DequantizeNBitsPanel(const NBitsWeights& weights, int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out);
 

@@ -1,5 +1,6 @@
 // MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet the
-// weights as they are stored; many rows meet panels of them that are converted on the way into the caches.
+// weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where accuracy_level
+// is 4 (A may be quantized to 8 bits) and the weights have 4 bits, the products are those of integers.
 
 #include <bit>
 
@@ -7,13 +8,15 @@
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
-#include "simd/nbits.h"
+#include "simd/nbits_int8.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kFewRows = 12;
+constexpr int64_t kFewQuantizedRows = 4;
+constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
 
 /// Panels of the weights' transpose.
 class NBitsPanels final : public GemmPanelSource<float> {
@@ -57,6 +60,7 @@ class MatMulNBits final : public Kernel {
             "block_size is {}; a power of two from 16 on is expected", block);
     Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
     weights_.bits = static_cast<int>(bits);
+    quantizes_a_ = bits == 4 && info.attribute<int64_t>("accuracy_level", 0) == kInt8;
     weights_.blocks = (weights_.k - 1) / block + 1;
     if constexpr (!std::is_same_v<T, float>) {
       const Tensor* scales = info.constant_input(2);
@@ -87,7 +91,9 @@ class MatMulNBits final : public Kernel {
     const float* values = ComputeView<T>(context, &a);
     const float* bias = ComputeView<T>(context, bias_input);
     ComputeResult<T> result(context, *output);
-    if (rows <= kFewRows && groups == nullptr) {
+    if (quantizes_a_ && groups == nullptr) {
+      MultiplyQuantized(context, weights, rows, values, bias, result.data());
+    } else if (rows <= kFewRows && groups == nullptr) {
       MultiplyFew(context, weights, rows, values, bias, result.data());
     } else {
       const NBitsPanels panels(weights, groups);
@@ -117,6 +123,38 @@ class MatMulNBits final : public Kernel {
       for (int64_t r = 0; r < rows; r += kNBitsRows) {
         MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end, bias,
                       c + r * w.n, w.n);
+      }
+    });
+  }
+
+  /// A quantized to 8 bits, as accuracy_level allows.
+  static void MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
+    const int64_t groups = NBitsGroups(w);
+    const auto count = static_cast<size_t>(rows);
+    const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(groups * 8)).data(),
+                                  context.scratch<float>(count * static_cast<size_t>(groups)).data(),
+                                  context.scratch<float>(count * static_cast<size_t>(groups)).data(),
+                                  context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
+    const auto work = static_cast<double>(groups * 8);
+    context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r));
+    });
+    if (rows <= kFewQuantizedRows) {
+      context.threads().ParallelFor(w.n, work * (0.03 + 0.015 * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
+        for (int64_t r = 0; r < rows; r += kNBitsRows) {
+          MultiplyNBitsInt8(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
+        }
+      });
+      return;
+    }
+    // Rows are split only where there are few panels: each task makes its own.
+    const int64_t width = NBitsInt8Width(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
+    const int64_t parts = panels >= 2 * threads ? 1 : std::min((rows - 1) / kRowsOfTask + 1, threads);
+    const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(rows / parts));
+    context.threads().ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t n0 = i / parts * width, part = i % parts;
+        MultiplyNBitsInt8Panels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c, w.n);
       }
     });
   }
@@ -153,7 +191,10 @@ class MatMulNBits final : public Kernel {
     return groups->data<int32_t>();
   }
 
+  static constexpr int64_t kInt8 = 4;  // of accuracy_level
+
   NBitsWeights weights_;
+  bool quantizes_a_ = false;
   std::shared_ptr<const Tensor> scales_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "model_builder.h"
 
 namespace tessera {
@@ -87,6 +89,48 @@ TEST(Microsoft, MatMulNBitsChecksItsWeights) {
                                      testing::Floats({1}, {1})};
   const Session session = NBits(32, 32, 4).Session();
   EXPECT_THAT(ErrorOf([&] { session.Run(names, inputs); }), HasSubstr("B is [8]"));
+}
+
+/// accuracy_level 4 rounds A to 8 bits, one scale for each 16 or 32 numbers, and nothing else.
+TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
+  for (const int64_t block : {16, 32, 64, 256}) {
+    for (const int64_t k : {5, 256, 1100}) {
+      for (const int64_t rows : {1, 3, 6, 19}) {
+        constexpr int64_t kColumns = 37;
+        const int64_t blocks = (k + block - 1) / block, bytes = block / 2;
+        const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
+        std::vector<float> a, scales;
+        std::vector<uint8_t> codes, zeros;
+        for (int64_t i = 0; i < rows * k; ++i) a.push_back(pseudo(i) - 0.5f);
+        for (int64_t i = 0; i < kColumns * blocks; ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
+        for (int64_t i = 0; i < kColumns * blocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
+        for (int64_t i = 0; i < kColumns * ((blocks + 1) / 2); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
+        const auto run = [&](int64_t level) {
+          ModelBuilder model;
+          model.Input("a", ElementType::kFloat, {rows, k}).Input("b", ElementType::kUInt8, {kColumns, blocks, bytes});
+          model.Input("s", ElementType::kFloat, {kColumns, blocks}).Input("z", ElementType::kUInt8, {-1});
+          model.Output("y", ElementType::kFloat, {-1, -1});
+          auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", "z"});
+          SetInt(node, "K", k);
+          SetInt(node, "N", kColumns);
+          SetInt(node, "block_size", block);
+          SetInt(node, "accuracy_level", level);
+          const std::vector<std::string> names = {"a", "b", "s", "z"};
+          const std::vector<Value> inputs = {testing::Floats({rows, k}, a), Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
+                                             testing::Floats({kColumns, blocks}, scales),
+                                             Tensor::Of<uint8_t>({static_cast<int64_t>(zeros.size())}, zeros)};
+          return testing::ToVector(model.Session().Run(names, inputs)[0]);
+        };
+        const std::vector<float> exact = run(0), rounded = run(4);
+        float difference = 0;
+        for (size_t i = 0; i < exact.size(); ++i) difference = std::max(difference, std::abs(exact[i] - rounded[i]));
+        // Half a step of 0.5 / 127 times a weight of at most 15 * 0.02, added up as errors of either sign are.
+        const float most = 0.5f * 0.5f / 127 * 0.3f * 4 * std::sqrt(static_cast<float>(k));
+        EXPECT_LE(difference, most) << block << " " << k << " " << rows;
+        EXPECT_GT(difference, 0) << block << " " << k << " " << rows;
+      }
+    }
+  }
 }
 
 TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {

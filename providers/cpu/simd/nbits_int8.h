@@ -1,0 +1,37 @@
+#pragma once
+
+// Products of weights of 4 bits with rows that are quantized to 8 bits, for models that ask for no more (accuracy_level 4).
+
+#include "simd/nbits.h"
+
+namespace tessera::cpu {
+
+/// Rows of A: the codes of each group of 8 numbers, and the scale that it shares with the others of its unit of up to 32; sums of
+/// what the codes stand for, of each unit (at its first group) and of each block of the weights.
+struct QuantizedRows {
+  int8_t* codes;      // rows are 8 * NBitsGroups() apart
+  float* scales;      // NBitsGroups() apart
+  float* unit_sums;   // NBitsGroups() apart
+  float* block_sums;  // `blocks` apart
+
+  QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
+    return {codes + row * groups * 8, scales + row * groups, unit_sums + row * groups, block_sums + row * weights.blocks};
+  }
+};
+
+int64_t NBitsGroups(const NBitsWeights& weights);
+/// Rows of weights that MultiplyNBitsInt8Panels takes together.
+int64_t NBitsInt8Width();
+
+/// Quantizes one row of k floats.
+void QuantizeForNBits(const NBitsWeights& weights, const float* a, const QuantizedRows& to);
+
+/// As MultiplyNBits, for up to kNBitsRows rows.
+void MultiplyNBitsInt8(const NBitsWeights& weights, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias,
+                       float* c, int64_t c_row);
+
+/// Rows [m0, m1) of A times rows [n0, n1) of the weights; `c` is the whole result.
+void MultiplyNBitsInt8Panels(const NBitsWeights& weights, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                             const float* bias, float* c, int64_t c_row);
+
+}  // namespace tessera::cpu
