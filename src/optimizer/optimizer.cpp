@@ -62,19 +62,24 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     report.passes.push_back({.name = std::string(entry.name)});
   }
   RewriteContext context{.resources = resources, .writable = options.writable, .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
-  // Ends when every pass has run since the last change.
-  size_t unchanged = 0;
-  for (size_t turn = 0; turn < kMostRounds * rewrites.size() && unchanged < rewrites.size(); ++turn) {
-    const size_t at = turn % rewrites.size();
-    report.rounds = turn / rewrites.size() + 1;
+  const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();
     const size_t changes = RunOn(*rewrites[at], graph, context);
     OptimizationReport::Pass& pass = report.passes[at];
     pass.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     pass.changes += changes;
-    unchanged = changes == 0 ? unchanged + 1 : 0;
     if (changes > 0) options.log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
+    return changes;
+  };
+  std::vector<size_t> repeated, last;
+  for (size_t i = 0; i < entries.size(); ++i) (entries[i].last ? last : repeated).push_back(i);
+  // Ends when every pass has run since the last change.
+  size_t unchanged = 0;
+  for (size_t turn = 0; turn < kMostRounds * repeated.size() && unchanged < repeated.size(); ++turn) {
+    report.rounds = turn / repeated.size() + 1;
+    unchanged = run(repeated[turn % repeated.size()]) == 0 ? unchanged + 1 : 0;
   }
+  for (const size_t at : last) run(at);
   report.nodes_after = CountNodes(graph);
   return report;
 }

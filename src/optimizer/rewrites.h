@@ -15,6 +15,7 @@ struct RewriteEntry {
   std::string_view name;
   OptimizationLevel level;  // the lowest that runs it
   std::unique_ptr<Rewrite> (*make)();
+  bool last = false;  // runs once, after all others: these do not know what it makes
 };
 
 std::span<const RewriteEntry> Rewrites();
@@ -44,5 +45,6 @@ std::unique_ptr<Rewrite> FuseActivations();
 std::unique_ptr<Rewrite> MergeConstants();
 std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
+std::unique_ptr<Rewrite> BlockChannels();
 
 }  // namespace tessera

@@ -1,0 +1,127 @@
+// ToBlocked, FromBlocked, BlockedScale, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and out of
+// them, and factors for each channel of an image.
+
+#include "base/checked.h"
+#include "ops/nn/blocked_layout.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kPart = 1024;  // pixels that are moved at a time
+
+/// Calls move(block, begin, end) for the pixels of all blocks.
+template <class Move>
+void ForPixels(KernelContext& context, int64_t blocks, int64_t pixels, const Move& move) {
+  const int64_t parts = (pixels + kPart - 1) / kPart;
+  const double cost = 10 + 4.0 * static_cast<double>(std::min(pixels, kPart));
+  context.threads().ParallelFor(CheckedMul(blocks, parts), cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % parts * kPart;
+      move(i / parts, first, std::min(first + kPart, pixels));
+    }
+  });
+}
+
+class ToBlocked final : public Kernel {
+ public:
+  explicit ToBlocked(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Shape& shape = input.shape();
+    Require(input.is(ElementType::kFloat) && shape.rank() == 4 && shape[1] % kChannelBlock == 0,
+            "the input is {}, images of floats with a multiple of {} channels are expected", shape.ToString(), kChannelBlock);
+    Tensor* output = context.output(0, {shape[0], shape[1] / kChannelBlock, shape[2], shape[3], kChannelBlock});
+    if (output == nullptr || output->num_elements() == 0) return;
+    const float* from = input.data<float>();
+    float* to = output->mutable_data<float>();
+    const int64_t pixels = shape[2] * shape[3];
+    ForPixels(context, shape[0] * shape[1] / kChannelBlock, pixels, [&](int64_t block, int64_t begin, int64_t end) {
+      const int64_t at = block * pixels * kChannelBlock;
+      BlockChannels(from + at, pixels, begin, end, to + at);
+    });
+  }
+};
+
+class FromBlocked final : public Kernel {
+ public:
+  explicit FromBlocked(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    RequireBlocked(input);
+    const Shape& shape = input.shape();
+    Tensor* output = context.output(0, {shape[0], CheckedMul(shape[1], kChannelBlock), shape[2], shape[3]});
+    if (output == nullptr || output->num_elements() == 0) return;
+    const float* from = input.data<float>();
+    float* to = output->mutable_data<float>();
+    const int64_t pixels = shape[2] * shape[3];
+    ForPixels(context, shape[0] * shape[1], pixels, [&](int64_t block, int64_t begin, int64_t end) {
+      const int64_t at = block * pixels * kChannelBlock;
+      UnblockChannels(from + at, pixels, begin, end, to + at);
+    });
+  }
+};
+
+/// X times S, [N or 1, C, 1, 1].
+class BlockedScale final : public Kernel {
+ public:
+  explicit BlockedScale(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Tensor& factors = context.required_input(1);
+    RequireBlocked(input);
+    const Shape& shape = input.shape();
+    const int64_t channels = CheckedMul(shape[1], kChannelBlock);
+    const bool shared = factors.shape() == Shape{1, channels, 1, 1};
+    Require(factors.is(ElementType::kFloat) && (shared || factors.shape() == Shape{shape[0], channels, 1, 1}),
+            "the factors are {}, the input is {}", factors.shape().ToString(), shape.ToString());
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const int64_t pixels = shape[2] * shape[3];
+    const float* in = input.data<float>();
+    const float* scale = factors.data<float>();
+    float* out = output->mutable_data<float>();
+    context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * pixels * kChannelBlock;
+        ScaleBlocked(in + at, scale + (shared ? i % shape[1] : i) * kChannelBlock, pixels, 0, 1, out + at);
+      }
+    });
+  }
+};
+
+/// To [N, C, 1, 1].
+class BlockedGlobalAveragePool final : public Kernel {
+ public:
+  explicit BlockedGlobalAveragePool(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    RequireBlocked(input);
+    const Shape& shape = input.shape();
+    Tensor* output = context.output(0, {shape[0], CheckedMul(shape[1], kChannelBlock), 1, 1});
+    if (output == nullptr || output->num_elements() == 0) return;
+    const int64_t pixels = shape[2] * shape[3];
+    const float* in = input.data<float>();
+    float* out = output->mutable_data<float>();
+    context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels), [&](int64_t begin, int64_t end) {
+      AverageBlocked(in, pixels, begin, end, out);
+    });
+  }
+};
+
+}  // namespace
+
+void RegisterToBlocked(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("ToBlocked").Make<ToBlocked>());
+}
+void RegisterFromBlocked(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("FromBlocked").Make<FromBlocked>());
+}
+void RegisterBlockedScale(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedScale").InPlace(0, 0).Make<BlockedScale>());
+}
+void RegisterBlockedGlobalAveragePool(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedGlobalAveragePool").Make<BlockedGlobalAveragePool>());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,176 @@
+#include "ops/nn/blocked_winograd.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "simd/winograd.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kBlockBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Buffers {
+  float* columns;
+  float* products;
+  int64_t* steps;
+};
+
+class Run {
+ public:
+  Run(KernelContext& context, const BlockedTileRows& image, int64_t batch, const float* weights, const float* input,
+      const BlockedEpilogue& epilogue, float* output)
+      : context_(context), image_(image), batch_(batch), weights_(weights), input_(input), epilogue_(epilogue), output_(output) {}
+
+  /// Each thread takes blocks of tile rows through all three steps, in its own cache.
+  void ByBlocks(int64_t rows) {
+    const int64_t per_image = CeilDiv(image_.end_row, rows);
+    const int64_t blocks = batch_ * per_image;
+    const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
+    const BlockedTileRows largest = Rows(0, std::min(rows, image_.end_row));
+    const int64_t columns = kWinogradPoints * largest.column_matrix(), products = kWinogradPoints * largest.product_matrix();
+    const Buffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), image_.input_blocks * parts);
+    context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const Buffers own{all.columns + part * columns, all.products + part * products, all.steps + part * image_.input_blocks};
+        for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+          const int64_t first = i % per_image * rows;
+          const BlockedTileRows block = Rows(first, std::min(first + rows, image_.end_row));
+          TransformTileRows(block, Image(i / per_image), 0, block.input_blocks, own.columns);
+          FindSteps(block, own.steps);
+          for (int64_t point = 0; point < kWinogradPoints; ++point) Multiply(block, own, point, 0, BlockGroups(block.output_blocks));
+          Output(block, i / per_image, 0, block.output_blocks, own);
+        }
+      }
+    });
+  }
+
+  /// All threads share each step of an image: small images have too few tile rows.
+  void BySteps() {
+    ThreadPool& threads = context_.threads();
+    const BlockedTileRows block = Rows(0, image_.end_row);
+    const Buffers all =
+        Take(kWinogradPoints * block.column_matrix(), kWinogradPoints * block.product_matrix(), image_.input_blocks);
+    const double tile_ns = 30.0 * static_cast<double>(block.tiles());
+    const int64_t groups = BlockGroups(block.output_blocks);
+    const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
+    for (int64_t i = 0; i < batch_; ++i) {
+      threads.ParallelFor(block.input_blocks, tile_ns, [&](int64_t begin, int64_t end) {
+        TransformTileRows(block, Image(i), begin, end, all.columns);
+      });
+      FindSteps(block, all.steps);
+      threads.ParallelFor(kWinogradPoints * splits, 1e5, [&](int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) {
+          const int64_t split = j % splits;
+          Multiply(block, all, j / splits, groups * split / splits, groups * (split + 1) / splits);
+        }
+      });
+      threads.ParallelFor(block.output_blocks, tile_ns, [&](int64_t begin, int64_t end) { Output(block, i, begin, end, all); });
+    }
+  }
+
+ private:
+  BlockedTileRows Rows(int64_t first, int64_t end) const {
+    BlockedTileRows block = image_;
+    block.first_row = first;
+    block.end_row = end;
+    return block;
+  }
+
+  const float* Image(int64_t i) const { return input_ + i * image_.input_blocks * image_.height * image_.width * kChannelBlock; }
+
+  Buffers Take(int64_t columns, int64_t products, int64_t steps) {
+    return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
+            context_.scratch<float>(static_cast<size_t>(products)).data(),
+            context_.scratch<int64_t>(static_cast<size_t>(steps)).data()};
+  }
+
+  static void FindSteps(const BlockedTileRows& block, int64_t* steps) {
+    for (int64_t i = 0; i < block.input_blocks; ++i) steps[i] = i * block.tiles() * kChannelBlock;
+  }
+
+  void Multiply(const BlockedTileRows& block, const Buffers& buffers, int64_t point, int64_t group_begin, int64_t group_end) const {
+    BlockedProduct product;
+    product.input = buffers.columns + point * block.column_matrix();
+    product.step_offsets = buffers.steps;
+    product.steps = block.input_blocks;
+    product.pixels = block.tiles();
+    product.output_blocks = block.output_blocks;
+    product.weights = weights_ + point * block.input_blocks * block.output_blocks * kChannelBlock * kChannelBlock;
+    product.output = buffers.products + point * block.product_matrix();
+    MultiplyBlocked(product, 0, product.pixels, group_begin, group_end);
+  }
+
+  void Output(const BlockedTileRows& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {
+    const int64_t at = image * block.output_blocks * block.output_height * block.output_width * kChannelBlock;
+    BlockedEpilogue epilogue = epilogue_;
+    if (epilogue.residual != nullptr) epilogue.residual += at;
+    FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
+  }
+
+  KernelContext& context_;
+  const BlockedTileRows& image_;
+  const int64_t batch_;
+  const float* weights_;
+  const float* input_;
+  const BlockedEpilogue& epilogue_;
+  float* output_;
+};
+
+/// Tile rows of a block: as many as the cache holds, with no thread left over.
+int64_t ChooseRows(const BlockedTileRows& image, int64_t batch, int64_t threads) {
+  constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
+  const int64_t bytes =
+      kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (image.input_blocks + image.output_blocks) * image.tiles_x();
+  const int64_t most = std::max(kBlockBytes / bytes, CeilDiv(kFewestTiles, image.tiles_x()));
+  int64_t best = 1;
+  int64_t best_cost = INT64_MAX;
+  for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
+    const int64_t blocks = batch * CeilDiv(image.end_row, rows);
+    const int64_t cost = CeilDiv(blocks, threads) * (rows * image.tiles_x() + kReadTiles);
+    if (cost <= best_cost) {
+      best = rows;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Tensor& weights) {
+  const int64_t outputs = weights.shape()[0], channels = weights.shape()[1];
+  const int64_t matrix = CheckedMul(outputs, channels);
+  Tensor transformed(ElementType::kFloat, Shape{kWinogradPoints, outputs, channels});
+  float* values = transformed.mutable_data<float>();
+  threads.ParallelFor(outputs, static_cast<double>(channels) * 150.0, [&](int64_t begin, int64_t end) {
+    TransformWinogradWeights(weights.data<float>(), outputs, channels, begin, end, values);
+  });
+  auto packed = std::make_shared<Tensor>(ElementType::kFloat, transformed.shape());
+  float* to = packed->mutable_data<float>();
+  std::vector<int64_t> order(static_cast<size_t>(channels));
+  for (int64_t c = 0; c < channels; ++c) order[static_cast<size_t>(c)] = c;
+  threads.ParallelFor(kWinogradPoints, static_cast<double>(matrix), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      PackBlockedWeights(values + i * matrix, channels, order.data(), channels, outputs / kChannelBlock, to + i * matrix);
+    }
+  });
+  return packed;
+}
+
+void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
+                             const float* weights, const float* input, const BlockedEpilogue& epilogue, float* output) {
+  const BlockedTileRows image{channels / kChannelBlock, outputs / kChannelBlock, window.input[0],  window.input[1], window.output[0],
+                              window.output[1],         window.begin[0],         window.begin[1], 0,               CeilDiv(window.output[0], 4)};
+  Run run(context, image, batch, weights, input, epilogue, output);
+  const int64_t threads = context.threads().num_threads();
+  if (threads > 1 && batch * image.end_row < 3 * threads) {
+    run.BySteps();
+  } else {
+    run.ByBlocks(ChooseRows(image, batch, threads));
+  }
+}
+
+}  // namespace tessera::cpu

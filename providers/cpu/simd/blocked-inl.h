@@ -1,0 +1,82 @@
+// A pixel's block of eight channels as vectors, and what an epilogue does to it; included once per instruction set.
+
+#include "simd/blocked.h"
+#include "simd/math-inl.h"
+
+#if defined(TESSERA_BLOCKED_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_BLOCKED_INL_H
+#undef TESSERA_BLOCKED_INL_H
+#else
+#define TESSERA_BLOCKED_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using BlockTag = hn::CappedTag<float, kChannelBlock>;
+using BlockVector = hn::Vec<BlockTag>;
+constexpr int kBlockLanes = HWY_LANES(float) < kChannelBlock ? HWY_LANES(float) : kChannelBlock;
+constexpr int kBlockVectors = kChannelBlock / kBlockLanes;
+
+/// Relu and Clip run in registers, the others over what was stored.
+struct Clamp {
+  explicit Clamp(const BlockedEpilogue& epilogue)
+      : active(epilogue.activation == BlockedActivation::kClip), low(epilogue.alpha), high(epilogue.beta) {}
+
+  HWY_INLINE BlockVector operator()(BlockVector v) const {
+    const BlockTag d;
+    return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), v));  // in this order NaN stays NaN
+  }
+
+  bool active;
+  float low, high;
+};
+
+template <class F>
+HWY_INLINE void ForVectors(float* values, int64_t count, F f) {
+  const BlockTag d;
+  for (int64_t i = 0; i < count; i += kBlockLanes) hn::StoreU(f(hn::LoadU(d, values + i)), d, values + i);
+}
+
+/// Activations other than kClip, over whole blocks.
+HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, float* values, int64_t count) {
+  const BlockTag d;
+  const auto alpha = hn::Set(d, epilogue.alpha), beta = hn::Set(d, epilogue.beta);
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  switch (epilogue.activation) {
+    case BlockedActivation::kNone:
+    case BlockedActivation::kClip:
+      return;
+    case BlockedActivation::kLeakyRelu:
+      return ForVectors(values, count, [&](BlockVector v) { return hn::IfThenElse(hn::Lt(v, zero), hn::Mul(v, alpha), v); });
+    case BlockedActivation::kHardSigmoid:
+      return ForVectors(values, count, [&](BlockVector v) { return hn::Min(one, hn::Max(zero, hn::MulAdd(v, alpha, beta))); });
+    case BlockedActivation::kHardSwish:
+      return ForVectors(values, count, [&](BlockVector v) {
+        const auto gate = hn::MulAdd(v, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
+        return hn::Mul(v, hn::Min(one, hn::Max(zero, gate)));
+      });
+    case BlockedActivation::kSigmoid:
+      return ForVectors(values, count, [&](BlockVector v) { return vmath::Sigmoid(d, v); });
+    case BlockedActivation::kSilu:
+      return ForVectors(values, count, [&](BlockVector v) { return hn::Mul(v, vmath::Sigmoid(d, v)); });
+  }
+}
+
+HWY_INLINE bool ActivatesStored(const BlockedEpilogue& epilogue) {
+  return epilogue.activation != BlockedActivation::kNone && epilogue.activation != BlockedActivation::kClip;
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

@@ -1,0 +1,259 @@
+// block_channels: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block is one
+// vector; the sum with a shortcut and the activations after a convolution go into it. Only in sessions of the CPU provider alone,
+// which has the operators (ai.tessera), and after all other passes, which do not know them.
+
+#include <algorithm>
+#include <cmath>
+
+#include "optimizer/blocked_plan.h"
+#include "optimizer/bounds.h"
+#include "optimizer/edit.h"
+#include "optimizer/fused_kernels.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kConvName = "BlockedConv";
+
+class GraphBlocking {
+ public:
+  GraphBlocking(Graph& graph, BlockedPlan plan) : graph_(graph), plan_(std::move(plan)) {}
+
+  size_t Run() {
+    const std::vector<NodeIndex> order = graph_.TopologicalOrder();
+    for (const NodeIndex index : order) {
+      const auto role = plan_.roles.find(index);
+      if (role != plan_.roles.end() && graph_.has_node(index)) Replace(index, role->second);
+    }
+    for (const auto& [plain, blocked] : made_) {
+      const GraphValue& value = graph_.value(plain);
+      if (value.consumers.empty() && !value.is_output) continue;
+      Node node = Make("FromBlocked", {blocked});
+      node.outputs = {plain};
+      graph_.AddNode(std::move(node), graph_.value(blocked).producer);
+    }
+    return plan_.roles.size();
+  }
+
+ private:
+  static Node Make(std::string_view op_type, std::vector<ValueIndex> inputs) {
+    Node node;
+    node.domain = kBlockedDomain;
+    node.op_type = op_type;
+    node.since_version = 1;
+    node.inputs = std::move(inputs);
+    return node;
+  }
+
+  /// A value for what `plain` is in blocks.
+  ValueIndex Twin(ValueIndex plain) {
+    const SymbolicShape shape = *ShapeOf(graph_, plain);
+    const SymbolicShape blocked = {shape[0], Dimension{shape[1].value / kChannelBlock}, shape[2], shape[3], Dimension{kChannelBlock}};
+    return graph_.AddValue(graph_.value(plain).name.empty() ? "" : FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, blocked));
+  }
+
+  std::string FreshName(ValueIndex plain) const {
+    const std::string name = graph_.value(plain).name + "/blocked";
+    return graph_.FindValue(name) == kNone ? name : "";
+  }
+
+  /// `plain` in blocks, by a reordering where nobody computes it so.
+  ValueIndex Blocked(ValueIndex plain, NodeIndex place) {
+    if (const auto found = made_.find(plain); found != made_.end()) return found->second;
+    if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
+    Node node = Make("ToBlocked", {plain});
+    const ValueIndex twin = Twin(plain);
+    node.outputs = {twin};
+    graph_.AddNode(std::move(node), place);
+    entered_.emplace(plain, twin);
+    return twin;
+  }
+
+  void Replace(NodeIndex index, BlockedRole role) {
+    const Node old = graph_.node(index);
+    if (role == BlockedRole::kMap && (FuseAdd(old) || FuseActivation(old))) return;
+    Node node = role == BlockedRole::kMap || role == BlockedRole::kConcat ? old : Counterpart(old, role);
+    node.name = old.name;
+    for (size_t i = 0; i < node.inputs.size() && role != BlockedRole::kScale; ++i) {
+      if (HasInput(old, i) && ReadsBlocks(graph_, old, role, i)) node.inputs[i] = Blocked(old.inputs[i], old.index);
+    }
+    if (role == BlockedRole::kMap) ReshapeConstants(node);
+    if (role == BlockedRole::kConcat) SetAttribute(node, "axis", int64_t{1});
+    Put(old, std::move(node), GivesBlocks(role));
+  }
+
+  /// The blocked node takes the place of `old`.
+  void Put(const Node& old, Node node, bool gives_blocks) {
+    const ValueIndex plain = old.outputs[0];
+    graph_.RemoveNode(old.index);
+    node.outputs = {gives_blocks ? Twin(plain) : plain};
+    node.index = kNone;
+    if (gives_blocks) made_.emplace(plain, node.outputs[0]);
+    graph_.AddNode(std::move(node), old.index);
+  }
+
+  /// The operator of ai.tessera for a node, which reads the same but for the layout.
+  Node Counterpart(const Node& old, BlockedRole role) {
+    Node node = old;
+    node.domain = kBlockedDomain;
+    node.since_version = 1;
+    switch (role) {
+      case BlockedRole::kNormalize:
+        return Normalization(old);
+      case BlockedRole::kScale:
+        if (!SameShape(graph_, old.inputs[0], old.outputs[0])) std::swap(node.inputs[0], node.inputs[1]);
+        node.inputs[0] = Blocked(node.inputs[0], old.index);
+        return Make("BlockedScale", std::move(node.inputs));
+      case BlockedRole::kAverage:
+        return Make("BlockedGlobalAveragePool", {old.inputs[0]});
+      case BlockedRole::kFirstConv:
+        SetAttribute(node, "plain_input", int64_t{1});
+        break;
+      default:
+        break;
+    }
+    node.op_type = "Blocked" + old.op_type;
+    return node;
+  }
+
+  /// (x - mean) / sqrt(var + epsilon) * scale + bias as a convolution of each channel by itself.
+  Node Normalization(const Node& old) {
+    const auto epsilon = static_cast<double>(FloatAttribute(old, "epsilon", 1e-5f));
+    const auto numbers = [&](size_t i) { return ConstantInput(graph_, old, i)->values<float>(); };
+    const auto scale = numbers(1), bias = numbers(2), mean = numbers(3), variance = numbers(4);
+    const auto channels = static_cast<int64_t>(scale.size());
+    Tensor factors(ElementType::kFloat, Shape{channels, 1, 1, 1}), offsets(ElementType::kFloat, Shape{channels});
+    for (size_t i = 0; i < scale.size(); ++i) {
+      const double factor = scale[i] / std::sqrt(variance[i] + epsilon);
+      factors.mutable_data<float>()[i] = static_cast<float>(factor);
+      offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * factor);
+    }
+    Node node = Make(kConvName, {old.inputs[0], graph_.AddConstant("", std::move(factors)), graph_.AddConstant("", std::move(offsets))});
+    SetAttribute(node, "group", channels);
+    return node;
+  }
+
+  /// [1, C, 1, 1] to [1, C/8, 1, 1, 8].
+  void ReshapeConstants(Node& node) {
+    for (ValueIndex& input : node.inputs) {
+      const Tensor* constant = input == kNone ? nullptr : graph_.constant(input);
+      if (constant == nullptr || constant->num_elements() <= 1) continue;
+      input = graph_.AddConstant("", constant->Reshaped({1, constant->num_elements() / kChannelBlock, 1, 1, kChannelBlock}));
+    }
+  }
+
+  /// The convolution that computes `plain` in blocks, when only `readers` read it and no activation has gone in yet.
+  const Node* FreeConv(ValueIndex plain, std::initializer_list<NodeIndex> readers) const {
+    const auto found = made_.find(plain);
+    if (found == made_.end()) return nullptr;
+    const GraphValue& value = graph_.value(plain);
+    const bool alone = std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
+    if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
+    const Node& node = graph_.node(graph_.value(found->second).producer);
+    const bool free = node.op_type == kConvName && node.domain == kBlockedDomain && node.FindAttribute(kFusedActivation) == nullptr;
+    return free ? &node : nullptr;
+  }
+
+  /// The convolution takes over what `old` computes.
+  void Take(const Node& old, Node conv) {
+    const NodeIndex gone = conv.index;
+    const ValueIndex twin = conv.outputs[0];
+    std::erase_if(made_, [&](const auto& entry) { return entry.second == twin; });
+    graph_.RemoveNode(gone);
+    Put(old, std::move(conv), true);
+  }
+
+  bool FuseAdd(const Node& old) {
+    if (!IsOp(old, "Add") || old.inputs[0] == old.inputs[1] || !SameShape(graph_, old.inputs[0], old.inputs[1])) return false;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      if (!made_.contains(old.inputs[1 - i])) continue;
+      const Node* found = FreeConv(old.inputs[i], {old.index});
+      if (found == nullptr || HasInput(*found, 3)) continue;
+      Node conv = *found;
+      conv.inputs.resize(4, kNone);
+      conv.inputs[3] = made_.at(old.inputs[1 - i]);
+      Take(old, std::move(conv));
+      return true;
+    }
+    return false;
+  }
+
+  bool FuseActivation(const Node& old) {
+    const Node* found = FreeConv(old.inputs[0], {old.index});
+    if (found != nullptr && HasOneActivation(old)) {
+      Node conv = *found;
+      SetActivation(conv, old);
+      Take(old, std::move(conv));
+      return true;
+    }
+    return FuseSilu(old);
+  }
+
+  bool HasOneActivation(const Node& node) const {
+    for (const std::string_view name : {"Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
+      if (IsOp(node, name)) return true;
+    }
+    return IsOp(node, "Clip") && BoundsOf(graph_, node).has_value();
+  }
+
+  void SetActivation(Node& conv, const Node& node) const {
+    SetAttribute(conv, kFusedActivation, node.op_type);
+    float alpha = 0, beta = 0;
+    if (IsOp(node, "Clip")) {
+      const auto bounds = BoundsOf(graph_, node);
+      alpha = static_cast<float>(bounds->low);
+      beta = static_cast<float>(bounds->high);
+    } else if (IsOp(node, "LeakyRelu")) {
+      alpha = FloatAttribute(node, "alpha", 0.01f);
+    } else if (IsOp(node, "HardSigmoid")) {
+      alpha = FloatAttribute(node, "alpha", 0.2f);
+      beta = FloatAttribute(node, "beta", 0.5f);
+    }
+    SetAttribute(conv, "tessera_alpha", alpha);
+    SetAttribute(conv, "tessera_beta", beta);
+  }
+
+  /// x * Sigmoid(x), where nobody else reads a convolution's x.
+  bool FuseSilu(const Node& sigmoid) {
+    const ValueIndex x = sigmoid.inputs[0], gate = sigmoid.outputs[0];
+    if (!IsOp(sigmoid, "Sigmoid") || !HasOneReader(graph_, gate)) return false;
+    const Node product = graph_.node(graph_.value(gate).consumers[0]);
+    const auto role = plan_.roles.find(product.index);
+    if (role == plan_.roles.end() || role->second != BlockedRole::kMap || !IsOp(product, "Mul")) return false;
+    if (product.inputs[0] != x && product.inputs[1] != x) return false;
+    const Node* found = FreeConv(x, {sigmoid.index, product.index});
+    if (found == nullptr) return false;
+    Node conv = *found;
+    SetAttribute(conv, kFusedActivation, std::string("Silu"));
+    graph_.RemoveNode(sigmoid.index);
+    Take(product, std::move(conv));
+    return true;
+  }
+
+  Graph& graph_;
+  BlockedPlan plan_;
+  std::map<ValueIndex, ValueIndex> made_;     // computed in blocks
+  std::map<ValueIndex, ValueIndex> entered_;  // brought into blocks
+};
+
+class ChannelBlocking final : public Rewrite {
+ public:
+  size_t Run(Graph& graph, RewriteContext& context) override {
+    const auto& providers = context.resources.providers;
+    if (context.writable || providers.size() != 1 || providers[0].provider->name() != "CPUExecutionProvider") return 0;
+    Node conv;
+    conv.domain = kBlockedDomain;
+    conv.op_type = kConvName;
+    conv.since_version = 1;
+    if (!MayFuse(graph, conv, conv, context)) return 0;
+    BlockedPlan plan = PlanBlocks(graph);
+    return plan.roles.empty() ? 0 : GraphBlocking(graph, std::move(plan)).Run();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> BlockChannels() { return std::make_unique<ChannelBlocking>(); }
+
+}  // namespace tessera

@@ -1,0 +1,233 @@
+#include "optimizer/blocked_plan.h"
+
+#include <algorithm>
+
+#include "optimizer/edit.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
+/// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
+constexpr double kFewestElementsPerMove = 2;
+
+bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// Channels of an image of floats, [N, C, H, W]; 0 when it is another or they are not known.
+int64_t Channels(const Graph& graph, ValueIndex index) {
+  const SymbolicShape* shape = ShapeOf(graph, index);
+  if (shape == nullptr || shape->size() != 4 || ElementOf(graph, index) != ElementType::kFloat) return 0;
+  return (*shape)[1].known() ? (*shape)[1].value : 0;
+}
+
+bool Divides(const Graph& graph, ValueIndex index) {
+  const int64_t channels = Channels(graph, index);
+  return channels > 0 && channels % kChannelBlock == 0;
+}
+
+bool IsOnePixel(const Graph& graph, ValueIndex index) {
+  const SymbolicShape& shape = *ShapeOf(graph, index);
+  return shape[2].known() && shape[2].value == 1 && shape[3].known() && shape[3].value == 1;
+}
+
+bool IsScalar(const Tensor* tensor) { return tensor != nullptr && tensor->num_elements() == 1 && tensor->shape().rank() <= 4; }
+
+/// [1, C, 1, 1] or the same with fewer axes.
+bool IsPerChannel(const Tensor* tensor, int64_t channels) {
+  if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->num_elements() != channels) return false;
+  const Shape& shape = tensor->shape();
+  return shape.rank() >= 3 && shape.rank() <= 4 && shape[shape.rank() - 3] == channels;
+}
+
+/// Elements as far as they are known.
+double Elements(const Graph& graph, ValueIndex index) {
+  double count = 1;
+  for (const Dimension& dim : *ShapeOf(graph, index)) count *= dim.known() ? static_cast<double>(dim.value) : 1;
+  return count;
+}
+
+class Planner {
+ public:
+  explicit Planner(const Graph& graph) : graph_(graph) {}
+
+  BlockedPlan Run() {
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      const Node& node = graph_.node(index);
+      const auto role = RoleOf(node);
+      if (!role) continue;
+      plan_.roles.emplace(index, *role);
+      if (GivesBlocks(*role)) blocked_.insert(node.outputs[0]);
+    }
+    DropCostlyRegions();
+    return std::move(plan_);
+  }
+
+ private:
+  bool IsBlocked(const Node& node, size_t i) const { return HasInput(node, i) && blocked_.contains(node.inputs[i]); }
+
+  std::optional<BlockedRole> RoleOf(const Node& node) const {
+    if (!node.domain.empty() || !HasOneOutput(node) || !HasInput(node, 0)) return std::nullopt;
+    if (node.op_type == "Conv") return ConvRole(node);
+    if (node.op_type == "Concat") return ConcatRole(node);
+    if (IsOneOf(node, {"Add", "Sub", "Mul", "Div"})) return BinaryRole(node);
+    if (!IsBlocked(node, 0)) return std::nullopt;
+    if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return BlockedRole::kAverage;
+    if (!Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu", "Softplus",
+                       "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"})) {
+      return BlockedRole::kMap;
+    }
+    if (node.op_type == "MaxPool") return BlockedRole::kPool;
+    const bool pads = IntAttribute(node, "count_include_pad", 0) != 0 && IntAttribute(node, "ceil_mode", 0) != 0;
+    if (node.op_type == "AveragePool" && !pads) return BlockedRole::kPool;
+    if (node.op_type == "BatchNormalization" && Normalizes(node)) return BlockedRole::kNormalize;
+    return std::nullopt;
+  }
+
+  std::optional<BlockedRole> ConvRole(const Node& node) const {
+    const Tensor* weights = ConstantInput(graph_, node, 1);
+    if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 4) return std::nullopt;
+    const Shape& shape = weights->shape();
+    const int64_t group = IntAttribute(node, "group", 1);
+    const int64_t channels = Channels(graph_, node.inputs[0]);
+    if (group <= 0 || shape[1] <= 0 || channels == 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
+    if (Channels(graph_, node.outputs[0]) != shape[0] || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
+    if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
+    if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
+    const bool depthwise = shape[1] == 1 && shape[0] == group;
+    const bool whole = shape[1] % kChannelBlock == 0 && shape[0] / group % kChannelBlock == 0;
+    return depthwise || whole ? std::optional(BlockedRole::kConv) : std::nullopt;
+  }
+
+  std::optional<BlockedRole> ConcatRole(const Node& node) const {
+    const int64_t axis = IntAttribute(node, "axis", 1);
+    bool any = false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!HasInput(node, i) || !Divides(graph_, node.inputs[i])) return std::nullopt;
+      any = any || IsBlocked(node, i);
+    }
+    if (!any || (axis != 1 && axis != -3) || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    return BlockedRole::kConcat;
+  }
+
+  std::optional<BlockedRole> BinaryRole(const Node& node) const {
+    if (node.inputs.size() != 2 || !HasInput(node, 1) || node.since_version < 7 || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (IsBlocked(node, 0) && IsBlocked(node, 1)) {
+      const bool same = SameShape(graph_, node.inputs[0], node.inputs[1]);
+      return same ? std::optional(BlockedRole::kMap) : std::nullopt;
+    }
+    const size_t image = IsBlocked(node, 0) ? 0 : 1;
+    if (!IsBlocked(node, image) || !SameShape(graph_, node.inputs[image], node.outputs[0])) return std::nullopt;
+    const ValueIndex other = node.inputs[1 - image];
+    const Tensor* constant = graph_.constant(other);
+    if (IsScalar(constant) || IsPerChannel(constant, Channels(graph_, node.outputs[0]))) return BlockedRole::kMap;
+    const bool factors = node.op_type == "Mul" && !IsOnePixel(graph_, node.outputs[0]) && Channels(graph_, other) == Channels(graph_, node.outputs[0]) &&
+                         IsOnePixel(graph_, other) && constant == nullptr && SameBatch(other, node.outputs[0]);
+    return factors ? std::optional(BlockedRole::kScale) : std::nullopt;
+  }
+
+  bool SameBatch(ValueIndex a, ValueIndex b) const {
+    return SameDimension(ShapeOf(graph_, a)->front(), ShapeOf(graph_, b)->front());
+  }
+
+  bool AveragesImage(const Node& node) const {
+    if (!IsOp(node, "ReduceMean") || IntAttribute(node, "keepdims", 1) == 0) return false;
+    auto axes = IntegersOf(graph_, node, 1, "axes");
+    if (!axes || axes->size() != 2) return false;
+    for (int64_t& axis : *axes) axis += axis < 0 ? 4 : 0;
+    std::sort(axes->begin(), axes->end());
+    return (*axes)[0] == 2 && (*axes)[1] == 3;
+  }
+
+  bool Normalizes(const Node& node) const {
+    if (node.since_version < 9 || IntAttribute(node, "training_mode", 0) != 0 || node.inputs.size() != 5) return false;
+    for (size_t i = 1; i < 5; ++i) {
+      const Tensor* constant = ConstantInput(graph_, node, i);
+      if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->shape().rank() != 1) return false;
+      if (constant->num_elements() != Channels(graph_, node.outputs[0])) return false;
+    }
+    return true;
+  }
+
+  ValueIndex RegionOf(ValueIndex index) {
+    ValueIndex& parent = regions_.try_emplace(index, index).first->second;
+    return parent == index ? index : parent = RegionOf(parent);
+  }
+
+  /// Any of the node's blocked values.
+  std::optional<ValueIndex> BlockedValueOf(const Node& node, BlockedRole role) const {
+    if (GivesBlocks(role)) return node.outputs[0];
+    return node.inputs[0];
+  }
+
+  void DropCostlyRegions() {
+    for (const auto& [index, role] : plan_.roles) {
+      const Node& node = graph_.node(index);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (IsBlocked(node, i)) regions_[RegionOf(node.inputs[i])] = RegionOf(*BlockedValueOf(node, role));
+      }
+    }
+    std::map<ValueIndex, double> gains;  // by region
+    std::set<std::pair<ValueIndex, ValueIndex>> entries;
+    for (const auto& [index, role] : plan_.roles) {
+      const Node& node = graph_.node(index);
+      const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
+      if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv) {
+        gains[region] += Elements(graph_, node.inputs[0]) + Elements(graph_, node.outputs[0]);
+      }
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i)) entries.emplace(region, node.inputs[i]);
+      }
+    }
+    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * Elements(graph_, value);
+    for (const ValueIndex value : blocked_) {
+      if (LeavesBlocks(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * Elements(graph_, value);
+    }
+    std::erase_if(plan_.roles, [&](const auto& entry) {
+      return gains[RegionOf(*BlockedValueOf(graph_.node(entry.first), entry.second))] <= 0;
+    });
+  }
+
+  /// Somebody reads the value as it was.
+  bool LeavesBlocks(ValueIndex index) const {
+    const GraphValue& value = graph_.value(index);
+    return value.is_output || std::any_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex reader) {
+             const auto role = plan_.roles.find(reader);
+             if (role == plan_.roles.end()) return true;
+             const Node& node = graph_.node(reader);
+             for (size_t i = 0; i < node.inputs.size(); ++i) {
+               if (node.inputs[i] == index && !ReadsBlocks(graph_, node, role->second, i)) return true;
+             }
+             return false;
+           });
+  }
+
+  const Graph& graph_;
+  BlockedPlan plan_;
+  std::set<ValueIndex> blocked_;
+  std::map<ValueIndex, ValueIndex> regions_;
+};
+
+}  // namespace
+
+bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input) {
+  switch (role) {
+    case BlockedRole::kFirstConv:
+      return false;
+    case BlockedRole::kConcat:
+      return true;
+    case BlockedRole::kMap:
+      return IsOneOf(node, {"Add", "Sub", "Mul", "Div"}) ? graph.constant(node.inputs[input]) == nullptr : input == 0;
+    case BlockedRole::kScale:
+      return SameShape(graph, node.inputs[input], node.outputs[0]);
+    default:
+      return input == 0;
+  }
+}
+
+BlockedPlan PlanBlocks(const Graph& graph) { return Planner(graph).Run(); }
+
+}  // namespace tessera

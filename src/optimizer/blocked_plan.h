@@ -1,0 +1,40 @@
+#pragma once
+
+// Which nodes of a graph compute on images in blocks of channels, [N, C/8, H, W, 8].
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "graph/graph.h"
+
+namespace tessera {
+
+inline constexpr int64_t kChannelBlock = 8;
+inline constexpr std::string_view kBlockedDomain = "ai.tessera";
+
+enum class BlockedRole {
+  kConv,       // BlockedConv; its input is blocked
+  kFirstConv,  // BlockedConv that reads a plain image of few channels
+  kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
+  kMap,        // the node itself, element by element
+  kScale,      // Mul with a factor for each channel of an image
+  kConcat,     // the node itself, along axis 1
+  kPool,       // BlockedMaxPool, BlockedAveragePool
+  kAverage,    // BlockedGlobalAveragePool, whose output is plain
+};
+
+struct BlockedPlan {
+  std::map<NodeIndex, BlockedRole> roles;
+};
+
+/// Leaves out regions where the way into the layout and out of it would cost what it saves.
+BlockedPlan PlanBlocks(const Graph& graph);
+
+/// Whether the node's output is in blocks.
+inline bool GivesBlocks(BlockedRole role) { return role != BlockedRole::kAverage; }
+
+/// Inputs of the node that are blocked where it has the role: others stay as they are.
+bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input);
+
+}  // namespace tessera

@@ -1,0 +1,212 @@
+#include <cmath>
+#include <set>
+
+#include "optimizer/attributes.h"
+#include "optimizer/rewriting.h"
+
+namespace tessera::testing {
+namespace {
+
+std::vector<float> Waves(int64_t count, float step, float scale) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(scale * std::sin(static_cast<float>(i) * step + 0.3f));
+  return numbers;
+}
+
+struct ConvSpec {
+  int64_t outputs, channels, kernel, stride = 1, pad = 0, group = 1, dilation = 1;
+};
+
+/// A model of images, node by node; `x` is its input.
+class Network {
+ public:
+  explicit Network(std::vector<int64_t> input) : model_(17) { model_.Input("x", ElementType::kFloat, std::move(input)); }
+
+  std::string Conv(const std::string& from, const ConvSpec& spec) {
+    const std::string name = Name();
+    const int64_t depth = spec.channels / spec.group * spec.kernel * spec.kernel;
+    model_.Floats(name + "w", {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel},
+                  Waves(spec.outputs * depth, 0.37f, 1.5f / std::sqrt(static_cast<float>(depth))));
+    model_.Floats(name + "b", {spec.outputs}, Waves(spec.outputs, 1.1f, 0.2f));
+    auto& node = model_.Node("Conv", {from, name + "w", name + "b"}, {name});
+    Int(node, "group", spec.group);
+    Ints(node, "strides", {spec.stride, spec.stride});
+    Ints(node, "dilations", {spec.dilation, spec.dilation});
+    Ints(node, "pads", {spec.pad, spec.pad, spec.pad, spec.pad});
+    return name;
+  }
+
+  std::string Op(const std::string& type, std::initializer_list<std::string> from) {
+    const std::string name = Name();
+    auto& node = model_.Node(type, from, {name});
+    if (type == "Concat") Int(node, "axis", 1);
+    return name;
+  }
+
+  std::string Pool(const std::string& type, const std::string& from, int64_t kernel, int64_t stride, int64_t pad, bool ceil = false,
+                   bool count_pads = false) {
+    const std::string name = Name();
+    auto& node = model_.Node(type, {from}, {name});
+    Ints(node, "kernel_shape", {kernel, kernel});
+    Ints(node, "strides", {stride, stride});
+    Ints(node, "pads", {pad, pad, pad, pad});
+    if (ceil) Int(node, "ceil_mode", 1);
+    if (count_pads) Int(node, "count_include_pad", 1);
+    return name;
+  }
+
+  std::string Constant(std::vector<int64_t> shape) {
+    const std::string name = Name();
+    int64_t count = 1;
+    for (const int64_t dim : shape) count *= dim;
+    std::vector<float> values = Waves(count, 0.9f, 0.4f);
+    for (float& value : values) value += 1;  // a variance, or a factor
+    model_.Floats(name, shape, values);
+    return name;
+  }
+
+  ModelBuilder& Finish(const std::vector<std::string>& outputs) {
+    for (const std::string& output : outputs) model_.Output(output, ElementType::kFloat, {-1, -1, -1, -1});
+    return model_;
+  }
+
+ private:
+  std::string Name() { return "v" + std::to_string(count_++); }
+
+  ModelBuilder model_;
+  int count_ = 0;
+};
+
+struct Results {
+  std::vector<Value> values;
+  std::multiset<std::string> operators;
+};
+
+Results RunAt(const ModelBuilder& model, OptimizationLevel level, const Tensor& x, size_t outputs) {
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.optimization_level = level;
+  options.intra_op_threads = 3;
+  const Session session = model.Session(options);
+  Results results;
+  for (const PlacementReport::NodeEntry& node : session.placement().nodes) results.operators.insert(node.op_type);
+  results.values.resize(outputs);
+  const std::vector<Value> inputs = {Value(x)};
+  session.Run(inputs, results.values);
+  return results;
+}
+
+/// Runs the model with and without the optimizer; returns the operators that are left.
+std::multiset<std::string> Compare(Network& network, const std::vector<std::string>& outputs, const Shape& shape) {
+  const ModelBuilder& model = network.Finish(outputs);
+  Tensor x(ElementType::kFloat, shape);
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
+  const Results expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
+  const Results given = RunAt(model, OptimizationLevel::kAll, x, outputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Tensor &e = expected.values[o].tensor(), &g = given.values[o].tensor();
+    EXPECT_EQ(g.shape(), e.shape());
+    if (g.shape() != e.shape()) continue;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < e.num_elements(); ++i) {
+      const float a = e.data<float>()[i], b = g.data<float>()[i];
+      if (std::abs(a - b) <= 1e-4f * std::max(1.0f, std::abs(a))) continue;
+      if (wrong++ == 0) ADD_FAILURE() << outputs[o] << " at " << i << ": " << a << ", " << b;
+    }
+    EXPECT_EQ(wrong, 0);
+  }
+  return given.operators;
+}
+
+/// The pass only fires where this machine's vectors hold a block.
+bool Blocks(const std::multiset<std::string>& operators) { return operators.contains("BlockedConv"); }
+
+struct ConvCase {
+  std::string name;
+  std::vector<int64_t> input;
+  ConvSpec first, second;
+};
+
+class BlockedConvolutions : public ::testing::TestWithParam<ConvCase> {};
+
+TEST_P(BlockedConvolutions, GiveTheSameResults) {
+  const ConvCase& c = GetParam();
+  for (const std::string activation : {"", "Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Silu"}) {
+    for (const bool symbolic : {false, true}) {
+      SCOPED_TRACE(activation + (symbolic ? " symbolic" : ""));
+      Network network(symbolic ? std::vector<int64_t>{-1, c.input[1], -1, -1} : c.input);
+      const std::string first = network.Conv("x", c.first);
+      std::string last = network.Conv(network.Op("Relu", {first}), c.second);
+      if (activation == "Silu") {
+        last = network.Op("Mul", {network.Op("Sigmoid", {last}), last});
+      } else if (!activation.empty()) {
+        last = network.Op(activation, {last});
+      }
+      Compare(network, {network.Conv(last, {16, c.second.outputs, 1})}, Shape(c.input));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BlockedConvolutions,
+    ::testing::Values(ConvCase{"Pointwise", {2, 3, 20, 17}, {24, 3, 3, 1, 1}, {40, 24, 1}},
+                      ConvCase{"PointwiseStrided", {2, 3, 15, 18}, {16, 3, 7, 2, 3}, {16, 16, 1, 2}},
+                      ConvCase{"OneBlock", {1, 1, 9, 9}, {8, 1, 3}, {8, 8, 3, 1, 1}},
+                      ConvCase{"Deep", {1, 3, 13, 11}, {328, 3, 1}, {24, 328, 1}},
+                      ConvCase{"Winograd", {2, 3, 29, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
+                      ConvCase{"WinogradNoPads", {1, 3, 40, 41}, {32, 3, 3, 1, 2}, {48, 32, 3}},
+                      ConvCase{"WinogradSmall", {1, 3, 12, 14}, {64, 3, 1}, {64, 64, 3, 1, 1}},
+                      ConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
+                      ConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
+                      ConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
+                      ConvCase{"Grouped", {2, 3, 9, 9}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
+                      ConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
+                      ConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
+                      ConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
+                      ConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(BlockChannels, TakesShortcutsInAndLeavesPlainOutputs) {
+  Network network({2, 3, 16, 18});
+  const std::string a = network.Op("Relu", {network.Conv("x", {32, 3, 3, 2, 1})});
+  const std::string b = network.Conv(a, {32, 32, 1});
+  const std::string c = network.Op("Relu", {network.Op("Add", {b, a})});
+  const std::string d = network.Op("Add", {network.Conv(c, {32, 32, 3, 1, 1}), network.Conv(c, {32, 32, 1})});
+  const std::string e = network.Conv(d, {32, 32, 3, 1, 1, 32});
+  const auto operators = Compare(network, {network.Op("Add", {c, e}), d}, {2, 3, 16, 18});
+  if (!Blocks(operators)) return;
+  EXPECT_FALSE(operators.contains("Add"));
+  EXPECT_FALSE(operators.contains("Relu"));
+  EXPECT_EQ(operators.count("FromBlocked"), 2u);
+}
+
+TEST(BlockChannels, ComputesWhatLiesBetween) {
+  Network network({2, 3, 21, 19});
+  const std::string a = network.Conv("x", {16, 3, 3, 1, 1});
+  const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
+  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
+  const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1, 1})});
+  const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
+  const std::string f = network.Op("Tanh", {network.Op("Mul", {gate, e})});
+  const std::string g = network.Pool("AveragePool", network.Conv(f, {32, 56, 3, 1, 1}), 3, 2, 1, false, true);
+  const std::string h = network.Pool("AveragePool", g, 2, 2, 0, true);
+  const auto operators = Compare(network, {network.Conv(h, {16, 32, 1}), h}, {2, 3, 21, 19});
+  if (!Blocks(operators)) return;
+  for (const std::string gone : {"MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool", "ToBlocked"}) {
+    EXPECT_FALSE(operators.contains(gone)) << gone;
+  }
+  EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
+  Network odd({1, 3, 12, 12});
+  const std::string a = odd.Conv("x", {20, 3, 3, 1, 1});
+  EXPECT_FALSE(Blocks(Compare(odd, {odd.Conv(a, {20, 20, 3, 1, 1})}, {1, 3, 12, 12})));
+  Network lone({1, 32, 12, 12});
+  EXPECT_FALSE(Blocks(Compare(lone, {lone.Conv("x", {32, 32, 1})}, {1, 32, 12, 12})));
+}
+
+}  // namespace
+}  // namespace tessera::testing
