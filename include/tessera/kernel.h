@@ -65,6 +65,8 @@ class TESSERA_API KernelInfo {
                                                     const std::function<std::shared_ptr<const void>()>& make) const = 0;
   /// Says that the kernel keeps its own form of constant input `i`, and Compute never reads it: its memory may be dropped.
   virtual void ReleaseConstant(size_t input) const = 0;
+  /// Says that Compute reads input `i` by Tensor::unaligned_raw() only: a constant may stay where it lies in the model's file.
+  virtual void AcceptUnaligned(size_t input) const = 0;
 
   size_t num_inputs() const noexcept { return node().inputs.size(); }
   size_t num_outputs() const noexcept { return node().outputs.size(); }

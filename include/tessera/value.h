@@ -36,6 +36,10 @@ class TESSERA_API Tensor {
   static Tensor Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
                       const MemoryInfo& memory = {});
 
+  /// Looks at host bytes at any address, such as raw_data inside a mapped model, and shares `owner`. Whoever asks for the
+  /// elements gets an aligned copy, made on first use for all copies of the tensor; unaligned_raw() shows the bytes in place.
+  static Tensor ShareUnaligned(ElementType type, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
+
   /// A new host tensor with a copy of `values`.
   template <class T>
   static Tensor Of(const Shape& shape, std::span<const T> values) {
@@ -57,26 +61,34 @@ class TESSERA_API Tensor {
   const MemoryInfo& memory() const noexcept { return memory_; }
   bool is(ElementType type) const noexcept { return type_ == type; }
 
-  const void* raw() const noexcept { return data_; }
-  void* mutable_raw() noexcept { return data_; }
+  const void* raw() const { return unaligned_ ? AlignedRaw() : data_; }
+  void* mutable_raw() { return const_cast<void*>(raw()); }
+  /// The bytes where they lie: for those who copy or pack them and name them, and need no alignment.
+  const void* unaligned_raw() const noexcept { return data_; }
 
   /// The elements; T must be the C++ type of type() (checked in debug builds). Packed types: use raw bytes (uint8_t).
   template <class T>
-  const T* data() const noexcept {
+  const T* data() const {
+    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+    return static_cast<const T*>(raw());
+  }
+  /// Like data(), but perhaps not aligned: only for reading with LoadUnaligned or unaligned vector loads.
+  template <class T>
+  const T* unaligned_data() const noexcept {
     assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
     return static_cast<const T*>(data_);
   }
   template <class T>
-  T* mutable_data() noexcept {
+  T* mutable_data() {
     assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
-    return static_cast<T*>(data_);
+    return static_cast<T*>(mutable_raw());
   }
   template <class T>
-  std::span<const T> values() const noexcept {
+  std::span<const T> values() const {
     return {data<T>(), static_cast<size_t>(num_elements_)};
   }
   template <class T>
-  std::span<T> mutable_values() noexcept {
+  std::span<T> mutable_values() {
     return {mutable_data<T>(), static_cast<size_t>(num_elements_)};
   }
 
@@ -92,8 +104,10 @@ class TESSERA_API Tensor {
  private:
   friend class Frame;  // the executor re-seats planned buffers without touching the owner
   Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory);
+  const void* AlignedRaw() const;
 
   ElementType type_ = ElementType::kUndefined;
+  bool unaligned_ = false;  // owner_ is an UnalignedBytes
   Shape shape_;
   int64_t num_elements_ = 0;
   size_t byte_size_ = 0;
@@ -101,6 +115,14 @@ class TESSERA_API Tensor {
   std::shared_ptr<void> owner_;
   MemoryInfo memory_;
 };
+
+/// An element at any address.
+template <class T>
+T LoadUnaligned(const T* from) noexcept {
+  T value;
+  std::memcpy(&value, static_cast<const void*>(from), sizeof(T));
+  return value;
+}
 
 struct Sequence;
 struct Map;

@@ -48,6 +48,9 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
     }
   }
   FinishOutputs();
+  for (const Command& command : program_->commands) {
+    for (const auto& [argument, memory] : command.arguments) AlignConstant(memory);
+  }
   program_->PlanTemporaries();
   return std::move(program_);
 }
@@ -55,6 +58,12 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
 MemoryIndex ProgramBuilder::AddMemory(MemorySlot slot) {
   program_->memories.push_back(std::move(slot));
   return static_cast<MemoryIndex>(program_->memories.size()) - 1;
+}
+
+void ProgramBuilder::AlignConstant(MemoryIndex memory) {
+  MemorySlot& slot = program_->memories[static_cast<size_t>(memory)];
+  if (slot.kind == MemoryKind::kConstant) slot.constant = SharedWeights::Aligned(slot.constant);
+  if (slot.kind == MemoryKind::kAlias) AlignConstant(slot.index);
 }
 
 void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) { values_[index] = std::move(value); }

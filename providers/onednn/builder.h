@@ -107,6 +107,8 @@ class ProgramBuilder {
   void SetFused(const Fusion& fusion, RegionValue value) { SetValue(fusion.result, std::move(value)); }
 
  private:
+  /// A primitive reads its constants aligned.
+  void AlignConstant(MemoryIndex memory);
   void SetValue(ValueIndex index, RegionValue value);
   const Node* OnlyConsumer(ValueIndex value) const;
   /// The Sigmoid of x * Sigmoid(x), when nothing else needs the value.

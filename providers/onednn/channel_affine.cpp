@@ -102,7 +102,7 @@ std::string ChannelAffine::Key() const {
     append(step.kind);
     append(step.epsilon);
     for (const Tensor& constant : step.constants) {
-      append(static_cast<const void*>(constant.raw()));
+      append(constant.unaligned_raw());
       append(constant.num_elements());
     }
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/mapped_file.h"
 #include "program.h"
 
 namespace tessera::onednn {
@@ -39,6 +40,7 @@ Weights MadeOnce(const Weights& source, const std::string& what, const Desc& des
   if (auto held = cache[key].lock()) return held;
   dnnl::memory target(desc, CpuEngine());
   make(target);
+  ForgetPages(source->get_data_handle(), source->get_desc().get_size());
   Weights made = Keep(std::move(target), source);
   cache[key] = made;
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
@@ -57,7 +59,12 @@ std::string LayoutKey(const Desc& desc) {
 }
 
 Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
-  return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.raw())), tensor);
+  return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.unaligned_raw())), tensor);
+}
+
+Weights SharedWeights::Aligned(const Weights& source) {
+  const bool aligned = reinterpret_cast<uintptr_t>(source->get_data_handle()) % alignof(float) == 0;
+  return aligned ? source : InLayout(source, source->get_desc());
 }
 
 Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
@@ -95,6 +102,7 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
   if (auto held = cache[key].lock()) return held;
   dnnl::memory memory(desc, CpuEngine());
   make(Floats(memory));
+  for (const Tensor& source : sources) ForgetPages(source.unaligned_raw(), source.byte_size());
   Weights made = Keep(std::move(memory), std::move(sources));
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   cache[key] = made;

@@ -20,14 +20,16 @@ std::string LayoutKey(const Desc& desc);
 /// it, and goes with the last of them.
 class SharedWeights {
  public:
-  /// Looks at the tensor's own bytes and keeps them alive.
+  /// Looks at the tensor's own bytes, which need not be aligned, and keeps them alive.
   static std::shared_ptr<const dnnl::memory> Plain(const Tensor& tensor, const Desc& desc);
   /// `source` reordered; made once per layout.
   static std::shared_ptr<const dnnl::memory> InLayout(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
-  /// What `make` writes from the source's elements; made once per operation while it lives.
+  /// What `make` writes from the source's elements, which need not be aligned; made once per operation while it lives.
   static std::shared_ptr<const dnnl::memory> Converted(
       std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
       const std::function<void(std::span<const float>, std::span<float>)>& make);
+  /// `source` where it is aligned to its elements, else a copy that is; made once.
+  static std::shared_ptr<const dnnl::memory> Aligned(const std::shared_ptr<const dnnl::memory>& source);
   /// The same bytes under another description.
   static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
   static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const float> values);

@@ -83,7 +83,7 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     if (stream == nullptr) Check(clFinish(queue), "clFinish");
   } else if (to_device) {
     const BufferRange target = DeviceAllocator::Find(to.raw());
-    Check(clEnqueueWriteBuffer(queue, target.buffer, CL_TRUE, target.offset, bytes, from.raw(), 0, nullptr, nullptr),
+    Check(clEnqueueWriteBuffer(queue, target.buffer, CL_TRUE, target.offset, bytes, from.unaligned_raw(), 0, nullptr, nullptr),
           "clEnqueueWriteBuffer");
   } else {
     const BufferRange source = DeviceAllocator::Find(from.raw());

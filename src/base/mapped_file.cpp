@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -23,6 +25,7 @@ using FileKey = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 struct Mappings {
   std::mutex mutex;
   std::map<FileKey, std::weak_ptr<const void>> live;
+  std::map<const std::byte*, size_t> places;  // where they are, and how long; erased before they go
 };
 
 Mappings& ProcessMappings() {
@@ -57,11 +60,35 @@ MappedFile MapFile(const std::filesystem::path& path) {
       close(file);
       Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(error));
     }
-    owner = std::shared_ptr<const void>(address, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
+    const auto* place = static_cast<const std::byte*>(address);
+    mappings.places.emplace(place, size);
+    owner = std::shared_ptr<const void>(address, [size, place](const void* mapped) {
+      {
+        Mappings& all = ProcessMappings();
+        const std::lock_guard forget(all.mutex);
+        all.places.erase(place);
+      }
+      munmap(const_cast<void*>(mapped), size);
+    });
     held = owner;
   }
   close(file);
   return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
+}
+
+void ForgetPages(const void* data, size_t bytes) noexcept {
+  constexpr uintptr_t kPage = 4096;
+  const auto* begin = static_cast<const std::byte*>(data);
+  Mappings& mappings = ProcessMappings();
+  const std::lock_guard lock(mappings.mutex);
+  auto place = mappings.places.upper_bound(begin);
+  if (place == mappings.places.begin()) return;
+  --place;
+  if (bytes > place->second || begin > place->first + (place->second - bytes)) return;
+  // Whole pages, also where they hold something else: nobody can have written to them, so they come back from the file.
+  const auto first = reinterpret_cast<uintptr_t>(begin) / kPage * kPage;
+  const auto last = std::min(reinterpret_cast<uintptr_t>(begin) + bytes, reinterpret_cast<uintptr_t>(place->first) + place->second);
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace tessera

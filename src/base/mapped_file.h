@@ -16,4 +16,7 @@ struct MappedFile {
 /// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.
 MappedFile MapFile(const std::filesystem::path& path);
 
+/// Bytes of a mapped file that are not needed for a while take no memory until they are read again; others stay as they are.
+void ForgetPages(const void* data, size_t bytes) noexcept;
+
 }  // namespace tessera

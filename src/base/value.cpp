@@ -1,11 +1,22 @@
 #include "tessera/value.h"
 
+#include <atomic>
 #include <cstddef>
+#include <mutex>
 
 #include "base/check.h"
+#include "base/mapped_file.h"
 
 namespace tessera {
 namespace {
+
+/// Owner of a tensor's bytes that lie at any address, and of the aligned copy once somebody needs one.
+struct UnalignedBytes {
+  std::shared_ptr<const void> owner;
+  std::atomic<const void*> aligned{nullptr};
+  std::mutex mutex;
+  Tensor copy;
+};
 
 constexpr std::string_view KindName(ValueKind kind) {
   constexpr std::string_view names[] = {"nothing", "a tensor", "a sequence", "a map", "a sparse tensor", "an optional"};
@@ -61,6 +72,26 @@ Tensor Tensor::View(ElementType type, const Shape& shape, void* data, const Memo
 Tensor Tensor::Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
                      const MemoryInfo& memory) {
   return Tensor(type, shape, data, std::move(owner), memory);
+}
+
+Tensor Tensor::ShareUnaligned(ElementType type, const Shape& shape, const void* data, std::shared_ptr<const void> owner) {
+  auto bytes = std::make_shared<UnalignedBytes>();
+  bytes->owner = std::move(owner);
+  Tensor tensor(type, shape, const_cast<void*>(data), std::move(bytes), MemoryInfo());
+  tensor.unaligned_ = true;
+  return tensor;
+}
+
+const void* Tensor::AlignedRaw() const {
+  auto& bytes = *static_cast<UnalignedBytes*>(owner_.get());
+  if (const void* aligned = bytes.aligned.load(std::memory_order_acquire)) return aligned;
+  const std::lock_guard lock(bytes.mutex);
+  if (!bytes.copy.defined()) {
+    bytes.copy = Clone();
+    ForgetPages(data_, byte_size_);
+    bytes.aligned.store(bytes.copy.data_, std::memory_order_release);
+  }
+  return bytes.copy.data_;
 }
 
 Tensor Tensor::Reshaped(const Shape& shape) const {

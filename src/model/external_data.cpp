@@ -46,13 +46,13 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   auto found = files_.find(location);
   if (found == files_.end()) {
     const MappedFile file = MapFile(Inside(folder_, location));
-    found = files_.emplace(location, SharedBytes{file.bytes, file.owner, true}).first;
+    found = files_.emplace(location, SharedBytes{file.bytes, file.owner}).first;
   }
   const SharedBytes& file = found->second;
   const size_t size = file.bytes.size();
   Require(offset <= size && length.value_or(0) <= size - offset, "external data '{}' has {} bytes; offset {} and length {} do not fit",
           location, size, offset, length.value_or(0));
-  return {file.bytes.subspan(offset, length.value_or(size - offset)), file.owner, true};
+  return {file.bytes.subspan(offset, length.value_or(size - offset)), file.owner};
 }
 
 }  // namespace tessera

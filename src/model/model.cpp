@@ -76,7 +76,7 @@ TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, co
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external.Find(tensor);
     const auto raw = state->raw_data.find(tensor.raw_data());
     if (raw == state->raw_data.end()) return std::nullopt;
-    return SharedBytes{raw->second, state->model.owner, state->model.is_file};
+    return SharedBytes{raw->second, state->model.owner};
   };
 }
 
@@ -129,7 +129,7 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   const MappedFile file = MapFile(path);
   try {
     const auto folder = path.parent_path();
-    return LoadChecked({file.bytes, file.owner, true}, folder.empty() ? std::filesystem::path(".") : folder, options);
+    return LoadChecked({file.bytes, file.owner}, folder.empty() ? std::filesystem::path(".") : folder, options);
   } catch (const Error& error) {
     throw error.At(path.string());
   }

@@ -21,8 +21,7 @@ struct LoadOptions {
 };
 
 /// A loaded and resolved model: names are indices, functions are inlined, types and shapes are inferred as far as the model
-/// tells them. Large constants point into the file's mapping where their bytes are aligned there (external data, as a rule),
-/// and are copied where they are not.
+/// tells them. Large constants point into the file's mapping, aligned or not (Tensor::ShareUnaligned).
 struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;

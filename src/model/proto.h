@@ -19,8 +19,6 @@ namespace tessera {
 struct SharedBytes {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
-  /// They are a mapped file's: what was read and is not needed again takes no memory.
-  bool is_file = false;
 };
 
 /// Where a TensorProto's data lies when not inside the message: external data, or raw_data that the loader left in the

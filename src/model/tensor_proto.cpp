@@ -1,6 +1,3 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -38,24 +35,17 @@ size_t RequiredAlignment(ElementType type) {
   return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
 }
 
-/// The copy takes the place of the mapped pages, one part after the other.
-void CopyOutOfFile(std::span<const std::byte> from, std::byte* to) {
-  constexpr size_t kPart = size_t{16} << 20;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  for (size_t begin = 0; begin < from.size(); begin += kPart) {
-    const auto part = from.subspan(begin, std::min(kPart, from.size() - begin));
-    std::memcpy(to + begin, part.data(), part.size());
-    const auto first = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-    const auto last = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-  }
-}
+/// Smaller ones are copied at once.
+constexpr size_t kUnalignedFrom = size_t{32} << 10;
 
 Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
           ElementTypeName(type), shape.ToString(), expected);
   const bool aligned = reinterpret_cast<uintptr_t>(raw.bytes.data()) % RequiredAlignment(type) == 0;
+  if (raw.owner != nullptr && !aligned && !IsSixBit(type) && expected >= kUnalignedFrom) {
+    return Tensor::ShareUnaligned(type, shape, raw.bytes.data(), raw.owner);
+  }
   if (raw.owner != nullptr && aligned && !IsSixBit(type) && expected > 0) {
     // The bytes are never written: constants are read-only, and in-place outputs never take a constant's buffer.
     return Tensor::Share(type, shape, const_cast<std::byte*>(raw.bytes.data()), std::const_pointer_cast<void>(raw.owner));
@@ -63,8 +53,6 @@ Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, con
   Tensor tensor(type, shape);
   if (IsSixBit(type)) {
     UnpackSixBit(raw.bytes, tensor);
-  } else if (expected > 0 && raw.is_file) {
-    CopyOutOfFile(raw.bytes, static_cast<std::byte*>(tensor.mutable_raw()));
   } else if (expected > 0) {
     std::memcpy(tensor.mutable_raw(), raw.bytes.data(), expected);
   }
@@ -178,7 +166,7 @@ TensorProto ToProto(const Tensor& tensor, std::string_view name) {
       proto.add_int32_data(code);
     }
   } else {
-    proto.set_raw_data(tensor.raw(), tensor.byte_size());
+    proto.set_raw_data(tensor.unaligned_raw(), tensor.byte_size());
   }
   return proto;
 }

@@ -38,7 +38,7 @@ std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product)
   Tensor spread(constant.type(), all);
   const size_t bytes = constant.byte_size();
   for (int64_t i = 0; i < product.channels; ++i) {
-    std::memcpy(static_cast<std::byte*>(spread.mutable_raw()) + static_cast<size_t>(i) * bytes, constant.raw(), bytes);
+    std::memcpy(static_cast<std::byte*>(spread.mutable_raw()) + static_cast<size_t>(i) * bytes, constant.unaligned_raw(), bytes);
   }
   return spread;
 }

@@ -59,7 +59,7 @@ class ConstantFolding final : public NodeRewrite {
     const GraphValue& value = graph.value(index);
     if (!value.consumers.empty() || value.is_output || !value.constant) return;
     const auto bytes = static_cast<int64_t>(value.constant->byte_size());
-    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->raw()) > 0) context.folding_budget += bytes;
+    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->unaligned_raw()) > 0) context.folding_budget += bytes;
     graph.DropConstant(index);
   }
 

@@ -16,11 +16,11 @@ uint64_t Mix(uint64_t hash, uint64_t value) noexcept { return (hash ^ value) * 0
 
 bool SameContents(const Tensor& a, const Tensor& b) noexcept {
   if (a.type() != b.type() || a.shape() != b.shape()) return false;
-  if (a.raw() == b.raw() || a.num_elements() == 0) return true;
+  if (a.unaligned_raw() == b.unaligned_raw() || a.num_elements() == 0) return true;
   if (a.is(ElementType::kString)) {
     return std::equal(a.data<std::string>(), a.data<std::string>() + a.num_elements(), b.data<std::string>());
   }
-  return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
+  return std::memcmp(a.unaligned_raw(), b.unaligned_raw(), a.byte_size()) == 0;
 }
 
 uint64_t ContentsHash(const Tensor& tensor) noexcept {
@@ -28,7 +28,7 @@ uint64_t ContentsHash(const Tensor& tensor) noexcept {
   for (const int64_t dim : tensor.shape()) hash = Mix(hash, static_cast<uint64_t>(dim));
   if (tensor.num_elements() == 0) return hash;
   if (tensor.is(ElementType::kString)) return Mix(hash, std::hash<std::string>()(*tensor.data<std::string>()));
-  const std::string_view bytes(static_cast<const char*>(tensor.raw()), std::min(tensor.byte_size(), kSample));
+  const std::string_view bytes(static_cast<const char*>(tensor.unaligned_raw()), std::min(tensor.byte_size(), kSample));
   return Mix(hash, std::hash<std::string_view>()(bytes));
 }
 

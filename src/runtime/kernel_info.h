@@ -23,9 +23,12 @@ class NodeKernelInfo final : public KernelInfo {
   std::shared_ptr<const void> SharedPrepack(const Tensor& constant, std::string_view key,
                                             const std::function<std::shared_ptr<const void>()>& make) const override;
   void ReleaseConstant(size_t input) const override { released_.push_back(input); }
+  void AcceptUnaligned(size_t input) const override { unaligned_.push_back(input); }
 
   /// Constant inputs that the kernel said it never reads.
   std::span<const size_t> released() const noexcept { return released_; }
+  /// Inputs that need no alignment.
+  std::span<const size_t> unaligned() const noexcept { return unaligned_; }
 
  private:
   const Node& node_;
@@ -34,6 +37,7 @@ class NodeKernelInfo final : public KernelInfo {
   const SessionResources& resources_;
   std::span<const Plan::Nested> nested_;
   mutable std::vector<size_t> released_;
+  mutable std::vector<size_t> unaligned_;
 };
 
 }  // namespace tessera

@@ -4,9 +4,12 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <set>
 
 #include "base/check.h"
+#include "base/mapped_file.h"
 #include "runtime/copy_kernel.h"
 #include "runtime/kernel_info.h"
 #include "runtime/step_context.h"
@@ -192,9 +195,10 @@ class PlanBuilder {
     }
   }
 
-  /// Kernels of host providers are made in parallel: packing weights is most of the work at load.
+  /// Kernels of host providers are made in parallel: packing weights is most of the work at load. What one has packed goes
+  /// before others pack more.
   void MakeKernels() {
-    std::vector<std::vector<size_t>> released(pending_kernels_.size());
+    CountConstantReaders();
     const auto make = [&](size_t i) {
       const auto [step_index, kernel_index] = pending_kernels_[i];
       Step& step = plan_->steps[step_index];
@@ -204,7 +208,8 @@ class PlanBuilder {
           const ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(step.provider)].provider;
           const NodeKernelInfo info(*step.node, viewer_, provider, resources_, plan_->nested);
           kernel = step.def->factory()(info);
-          released[i].assign(info.released().begin(), info.released().end());
+          ReleaseConstants(step, info.released());
+          AlignConstants(step, info);
         } catch (...) {
           RethrowAt(*step.node, graph_);
         }
@@ -226,8 +231,49 @@ class PlanBuilder {
     } else {
       for (const size_t i : on_host) make(i);
     }
-    for (size_t i = 0; i < released.size(); ++i) {
-      for (const size_t input : released[i]) released_inputs_.emplace_back(pending_kernels_[i].first, input);
+    std::erase_if(plan_->constants, [](const auto& constant) { return constant.second.is_none(); });
+  }
+
+  void CountConstantReaders() {
+    Plan& plan = *plan_;
+    constants_.assign(plan.slots.size(), nullptr);
+    for (auto& [slot, constant] : plan.constants) constants_[static_cast<size_t>(slot)] = &constant;
+    constant_readers_ = std::vector<std::atomic<int32_t>>(plan.slots.size());
+    for (const Step& step : plan.steps) {
+      for (const SlotIndex slot : plan.inputs_of(step)) {
+        if (slot != kNone) ++constant_readers_[static_cast<size_t>(slot)];
+      }
+    }
+  }
+
+  /// A constant that every reader keeps in a form of its own needs no memory of its own any more.
+  void ReleaseConstants(const Step& step, std::span<const size_t> released) {
+    const auto inputs = plan_->inputs_of(step);
+    const std::set<size_t> distinct(released.begin(), released.end());
+    for (const size_t input : distinct) {
+      const SlotIndex index = input < inputs.size() ? inputs[input] : kNone;
+      if (index == kNone || constants_[static_cast<size_t>(index)] == nullptr) continue;
+      if (--constant_readers_[static_cast<size_t>(index)] > 0) continue;
+      const Slot& slot = plan_->slots[static_cast<size_t>(index)];
+      if (slot.is_output || slot.memory != SessionResources::kHost) continue;
+      Value& constant = *constants_[static_cast<size_t>(index)];
+      if (const Tensor* tensor = constant.tensor_if()) ForgetPages(tensor->unaligned_raw(), tensor->byte_size());
+      constant = {};
+      // Copies of it in other memories are told by its place, which must not be another's meanwhile.
+      if (resources_.memories.size() == 1) graph_.DropConstant(slot.value);
+    }
+  }
+
+  /// Now rather than in the first run.
+  void AlignConstants(const Step& step, const NodeKernelInfo& info) {
+    const auto inputs = plan_->inputs_of(step);
+    for (size_t i = 0; i < step.node->inputs.size(); ++i) {
+      const auto names = [&](std::span<const size_t> list) { return std::find(list.begin(), list.end(), i) != list.end(); };
+      if (inputs[i] == kNone || names(info.released()) || names(info.unaligned())) continue;
+      const Slot& slot = plan_->slots[static_cast<size_t>(inputs[i])];
+      const Value* constant = constants_[static_cast<size_t>(inputs[i])];
+      const Tensor* tensor = constant == nullptr ? nullptr : constant->tensor_if();
+      if (tensor != nullptr && slot.memory == SessionResources::kHost) tensor->raw();
     }
   }
 
@@ -302,26 +348,6 @@ class PlanBuilder {
       const SlotIndex slot = plan.graph_inputs[i];
       if (slot != kNone && plan.slots[static_cast<size_t>(slot)].is_output) plan.host_reads_input[i] = true;
     }
-    DropReleasedConstants();
-  }
-
-  /// Constants that every reader keeps in a form of its own need no memory of theirs any more.
-  void DropReleasedConstants() {
-    Plan& plan = *plan_;
-    std::map<SlotIndex, int32_t> released;
-    for (const auto& [step, input] : released_inputs_) {
-      const auto inputs = plan.inputs_of(plan.steps[step]);
-      if (input < inputs.size() && inputs[input] != kNone) ++released[inputs[input]];
-    }
-    std::erase_if(plan.constants, [&](const auto& constant) {
-      const auto found = released.find(constant.first);
-      if (found == released.end() || found->second != plan.readers[static_cast<size_t>(constant.first)]) return false;
-      const Slot& slot = plan.slots[static_cast<size_t>(constant.first)];
-      if (slot.is_output) return false;
-      // Copies of it in other memories are told by its place, which must not be another's meanwhile.
-      if (resources_.memories.size() == 1) graph_.DropConstant(slot.value);
-      return true;
-    });
   }
 
   Graph& graph_;
@@ -336,7 +362,8 @@ class PlanBuilder {
   std::map<SlotIndex, int16_t> pending_;  // copied to the host by a provider's stream that nobody waited for yet
   std::vector<SlotIndex> escaping_;       // results may refer to these
   std::vector<std::pair<size_t, size_t>> pending_kernels_;  // step, index into the plan's kernels
-  std::vector<std::pair<size_t, size_t>> released_inputs_;  // step, input
+  std::vector<Value*> constants_;                           // by slot
+  std::vector<std::atomic<int32_t>> constant_readers_;      // by slot: steps that have not released it
 };
 
 }  // namespace

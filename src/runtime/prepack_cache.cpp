@@ -45,7 +45,7 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
   {
     const std::lock_guard lock(entries_->mutex);
     std::erase_if(entries_->by_key, [](const auto& item) { return item.second.use_count() == 1 && !IsLive(*item.second); });
-    auto& slot = entries_->by_key[Key(constant.raw(), constant.byte_size(), static_cast<int32_t>(constant.type()), key)];
+    auto& slot = entries_->by_key[Key(constant.unaligned_raw(), constant.byte_size(), static_cast<int32_t>(constant.type()), key)];
     if (slot == nullptr) slot = std::make_shared<Entry>();
     entry = slot;
   }

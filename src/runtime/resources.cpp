@@ -15,12 +15,12 @@ int16_t SessionResources::FindMemory(const MemoryInfo& info) const noexcept {
 }
 
 void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) const {
-  if (from.raw() == to.raw() && from.memory() == to.memory()) return;
+  if (from.unaligned_raw() == to.unaligned_raw() && from.memory() == to.memory()) return;
   if (from.memory().host_accessible && to.memory().host_accessible) {
     if (from.type() == ElementType::kString) {
       std::copy_n(from.data<std::string>(), from.num_elements(), to.mutable_data<std::string>());
     } else if (from.byte_size() > 0) {
-      std::memcpy(to.mutable_raw(), from.raw(), from.byte_size());
+      std::memcpy(to.mutable_raw(), from.unaligned_raw(), from.byte_size());
     }
     return;
   }
@@ -48,7 +48,7 @@ int16_t SessionResources::ProviderOf(int16_t memory) const noexcept {
 
 Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) const {
   const std::lock_guard lock(constants_mutex_);
-  Tensor& copy = device_constants_[{constant.raw(), memory}];
+  Tensor& copy = device_constants_[{constant.unaligned_raw(), memory}];
   if (!copy.defined()) {
     Tensor device(constant.type(), constant.shape(), *memories[static_cast<size_t>(memory)].allocator);
     Copy(constant, device);

@@ -268,12 +268,12 @@ void PackTransposed(const E* b, int64_t b_col, int64_t k, int64_t width, E* out)
         hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q2, q3)), d4, target + 3 * kWidth);
       }
       for (; p < k; ++p) {
-        for (int64_t i = 0; i < 4; ++i) out[p * kWidth + j + i] = source[i * b_col + p];
+        for (int64_t i = 0; i < 4; ++i) out[p * kWidth + j + i] = LoadUnaligned(source + i * b_col + p);
       }
     }
   }
   for (; j < width; ++j) {
-    for (int64_t p = 0; p < k; ++p) out[p * kWidth + j] = b[j * b_col + p];
+    for (int64_t p = 0; p < k; ++p) out[p * kWidth + j] = LoadUnaligned(b + j * b_col + p);
   }
 }
 
@@ -294,7 +294,7 @@ void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width,
     return;
   }
   for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = 0; j < width; ++j) out[p * kWidth + j] = b[p * b_k + j * b_col];
+    for (int64_t j = 0; j < width; ++j) out[p * kWidth + j] = LoadUnaligned(b + p * b_k + j * b_col);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "tessera/function_ref.h"
 #include "tessera/thread_pool.h"
+#include "tessera/value.h"
 
 namespace tessera::cpu {
 
@@ -66,7 +67,7 @@ template <class T>
 size_t PackedGemmBSize(int64_t k, int64_t n);
 template <class T>
 int64_t GemmPanelWidth();
-/// One panel: `width` columns of B, on the calling thread.
+/// One panel: `width` columns of B, on the calling thread. Packing reads B at any address.
 template <class T>
 void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* packed);
 template <class T>

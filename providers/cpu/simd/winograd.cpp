@@ -13,6 +13,7 @@
 #include "simd/pad_row-inl.h"
 #include "simd/winograd-inl.h"
 #include "simd/winograd.h"
+#include "tessera/value.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -215,17 +216,28 @@ void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t cha
   constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
   constexpr double g[6][3] = {{1, 0, 0},         {-2.0 / 3, -2 * a / 3, -1.0 / 3}, {-2.0 / 3, 2 * a / 3, -1.0 / 3},
                               {1.0 / 6, b / 6, 1.0 / 3}, {1.0 / 6, -b / 6, 1.0 / 3},       {0, 0, 1}};
-  for (int64_t i = begin * channels; i < end * channels; ++i) {
-    const float* w = weights + i * 9;
-    double half[6][3];
-    for (int r = 0; r < 6; ++r) {
-      for (int c = 0; c < 3; ++c) half[r][c] = g[r][0] * w[c] + g[r][1] * w[3 + c] + g[r][2] * w[6 + c];
+  // The 36 results of a filter lie far apart: those of a cache line of filters are written together.
+  constexpr int64_t kFilters = 16;
+  for (int64_t first = begin * channels; first < end * channels; first += kFilters) {
+    const int64_t count = std::min(kFilters, end * channels - first);
+    float w[9][kFilters] = {}, results[kWinogradPoints][kFilters];
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t p = 0; p < 9; ++p) w[p][i] = LoadUnaligned(weights + (first + i) * 9 + p);
     }
     for (int r = 0; r < 6; ++r) {
-      for (int c = 0; c < 6; ++c) {
-        const double sum = half[r][0] * g[c][0] + half[r][1] * g[c][1] + half[r][2] * g[c][2];
-        transformed[(r * 6 + c) * outputs * channels + i] = static_cast<float>(sum);
+      double half[3][kFilters];
+      for (int c = 0; c < 3; ++c) {
+        for (int64_t i = 0; i < kFilters; ++i) half[c][i] = g[r][0] * w[c][i] + g[r][1] * w[3 + c][i] + g[r][2] * w[6 + c][i];
       }
+      for (int c = 0; c < 6; ++c) {
+        for (int64_t i = 0; i < kFilters; ++i) {
+          const double sum = half[0][i] * g[c][0] + half[1][i] * g[c][1] + half[2][i] * g[c][2];
+          results[r * 6 + c][i] = static_cast<float>(sum);
+        }
+      }
+    }
+    for (int64_t p = 0; p < kWinogradPoints; ++p) {
+      std::copy_n(results[p], count, transformed + p * outputs * channels + first);
     }
   }
 }

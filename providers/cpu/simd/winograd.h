@@ -32,7 +32,7 @@ struct WinogradBlock {
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// weights[outputs][channels][3][3] to transformed[36][outputs][channels], outputs [begin, end).
+/// weights[outputs][channels][3][3], at any address, to transformed[36][outputs][channels], outputs [begin, end).
 void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
                               float* transformed);
 

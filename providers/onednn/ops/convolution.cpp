@@ -32,7 +32,7 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
   sources.push_back(w);
   if (b != nullptr) sources.push_back(*b);
   std::string key = affine.Key() + LayoutKey(weights);
-  for (const void* source : {static_cast<const void*>(w.raw()), b == nullptr ? nullptr : static_cast<const void*>(b->raw())}) {
+  for (const void* source : {w.unaligned_raw(), b == nullptr ? nullptr : b->unaligned_raw()}) {
     key.append(reinterpret_cast<const char*>(&source), sizeof(source));
   }
   std::optional<ChannelAffine::Numbers> numbers;
@@ -42,9 +42,9 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
   };
   const auto folded = SharedWeights::Derived("w" + key, sources, weights, [&](std::span<float> out) {
     const auto& scale = compute().scale;
-    const auto from = w.values<float>();
-    const size_t row = from.size() / static_cast<size_t>(channels);
-    for (size_t i = 0; i < from.size(); ++i) out[i] = static_cast<float>(from[i] * scale[i / row]);
+    const auto* from = w.unaligned_data<float>();
+    const size_t row = out.size() / static_cast<size_t>(channels);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(LoadUnaligned(from + i) * scale[i / row]);
   });
   const Desc vector = Plain({channels});
   const auto bias = SharedWeights::Derived("b" + key, sources, vector, [&](std::span<float> out) {

@@ -21,7 +21,7 @@ void GatherPoints(const Geometry& g, const T* data, const Index* indices, T* out
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
     const T* source = data + row * g.dim;
-    for (; at < g.count && i < end; ++at, ++i) output[i] = source[NormalizeIndex(indices[at], g.dim)];
+    for (; at < g.count && i < end; ++at, ++i) output[i] = LoadUnaligned(source + NormalizeIndex(indices[at], g.dim));
   }
 }
 
@@ -45,7 +45,7 @@ void GatherSlices(const Geometry& g, ElementKind element, const std::byte* data,
 
 class Gather final : public Kernel {
  public:
-  explicit Gather(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) {}
+  explicit Gather(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) { info.AcceptUnaligned(0); }
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
@@ -67,10 +67,10 @@ class Gather final : public Kernel {
       context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
         if (g.block == 1 && element.bytes <= 8) {
           VisitElement(element, [&]<class T>() {
-            GatherPoints(g, static_cast<const T*>(data.raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
+            GatherPoints(g, static_cast<const T*>(data.unaligned_raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
           });
         } else {
-          GatherSlices(g, element, Bytes(data), index, Bytes(*output), begin, end);
+          GatherSlices(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output), begin, end);
         }
       });
     });

@@ -31,7 +31,7 @@ std::shared_ptr<const Tensor> PackConstantInput(const KernelInfo& info, size_t i
         ConvertToFloat(info.threads(), constant->data<T>(), converted.mutable_data<float>(), constant->num_elements());
         values = converted.template data<float>();
       } else {
-        values = constant->data<T>();
+        values = constant->unaligned_data<T>();
       }
       for (int64_t b = 0; b < count; ++b) {
         PackGemmB<C>(info.threads(), k, n, values + b * k * n, transposed ? 1 : n, transposed ? k : 1,

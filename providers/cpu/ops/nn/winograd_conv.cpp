@@ -185,7 +185,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, Shape{kWinogradPoints, outputs(), channels()});
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * 150.0, [&](int64_t begin, int64_t end) {
-      TransformWinogradWeights(constant->data<float>(), outputs(), channels(), begin, end, values);
+      TransformWinogradWeights(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);
     });
     return transformed;
   });
