@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "simd/gemm_u8s8.h"
@@ -19,7 +20,8 @@ namespace tessera::cpu {
 struct U8S8Kernels {
   bool available;
   int64_t width;  // columns of a panel
-  int64_t rows;   // of a tile
+  int64_t rows;   // of a tile, and of one of products of 16 bits
+  int64_t wide_rows;
   void (*multiply_rows)(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0,
                         int64_t b1, const Int8Store& store);
   void (*multiply_panels)(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
@@ -49,6 +51,7 @@ constexpr int kWidth = 2 * kLanes;
 constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
 // A tile keeps its sums of 16 and of 32 bits in registers.
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 6 : 3;
+constexpr int kWideRows = 2 * kRows;  // no sums of 16 bits
 
 #if HWY_ARCH_X86
 constexpr bool kAvailable = true;
@@ -99,6 +102,8 @@ struct TileArgs {
   int64_t left_row;
   const uint8_t* right;
   int64_t segments;
+  bool add;  // to the sums that are there
+  const uint8_t* groups;  // the first of the operand without offsets
   const int64_t* extra_groups;
   const uint8_t* extras;
   int64_t extra_count;
@@ -115,7 +120,7 @@ void Tile(const TileArgs& args, int32_t* out) {
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
+    for (int j = 0; j < N; ++j) acc[r][j] = args.add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
   }
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
@@ -165,8 +170,8 @@ void Tile(const TileArgs& args, int32_t* out) {
     }
   }
   for (int64_t e = 0; e < args.extra_count; ++e) {
-    const uint8_t* a = kVectors ? args.left + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
-    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.right + args.extra_groups[e] * kRecord;
+    const uint8_t* a = kVectors ? args.groups + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
+    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.groups + args.extra_groups[e] * kRecord;
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const V8 av = Broadcast(a + r * left_row);
@@ -184,6 +189,42 @@ void Tile(const TileArgs& args, int32_t* out) {
   }
 }
 
+/// The same of products of 16 bits, where the records on the left are of kWideRows lines.
+template <bool kVectors, int R, int N>
+void WideTile(const TileArgs& args, int32_t* out) {
+  const D16 d16;
+  const D32 d32;
+  const D8 d8;
+  V32 acc[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = args.add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
+  }
+  const uint8_t* left = args.left;
+  const uint8_t* right = args.right;
+  const int64_t left_row = kVectors ? args.left_row : 4;
+  V32 unused = hn::Zero(d32);
+  for (int64_t s = 0; s < args.segments; ++s) {
+    V16 b[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) b[j] = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const V16 a = hn::BitCast(d16, Broadcast(left + r * left_row));
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::ReorderWidenMulAccumulate(d32, a, b[j], acc[r][j], unused);
+    }
+    right += kRecord;
+    left += kVectors ? 4 : 4 * kWideRows;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
+  }
+}
+
 using TileFn = void (*)(const TileArgs&, int32_t*);
 
 template <bool kVectors, int D, size_t... R>
@@ -193,64 +234,94 @@ constexpr TileFn TileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
   return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
 }
 
+template <bool kVectors, size_t... R>
+constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
+  constexpr TileFn narrow_tiles[] = {WideTile<kVectors, static_cast<int>(R) + 1, 1>...};
+  constexpr TileFn wide_tiles[] = {WideTile<kVectors, static_cast<int>(R) + 1, 2>...};
+  return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
+}
+
 template <bool kVectors>
 TileFn FindTile(int64_t depth, int64_t rows, bool wide) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
   switch (depth) {
+    case 0: return WideTileOf<kVectors>(std::make_index_sequence<kWideRows>{}, rows, wide);
     case 2: return TileOf<kVectors, 2>(kSequence, rows, wide);
     case 3: return TileOf<kVectors, 3>(kSequence, rows, wide);
     default: return TileOf<kVectors, 4>(kSequence, rows, wide);
   }
 }
 
-/// Scaled sums as floats or codes; `count` of them.
-template <class F>
-HWY_INLINE void StoreVector(const Int8Store& store, F scaled, int64_t at, int64_t count) {
+/// Rounded to whole numbers, which 16 bits hold after saturation; NaN is the least.
+HWY_INLINE V32 RoundCodes(hn::Vec<DF> scaled) {
+#if HWY_TARGET == HWY_AVX2
+  // Conversion makes the least number of what is out of range, which only what is too large must not become.
+  return V32{_mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(1e6f), scaled.raw))};
+#else
   const DF df;
+  return hn::NearestInt(hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f)));
+#endif
+}
+
+/// kWidth codes.
+template <class T>
+HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
+#if HWY_TARGET == HWY_AVX2
+  const __m256i pairs = _mm256_adds_epi16(_mm256_packs_epi32(low.raw, high.raw), _mm256_set1_epi16(static_cast<int16_t>(zero)));
+  const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(pairs, pairs) : _mm256_packus_epi16(pairs, pairs);
+  // Each half holds four codes of `low`, then four of `high`.
+  const __m128i halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi32(halves, 0xd8));
+#else
   const D32 d32;
+  const hn::Rebind<T, D32> codes;
+  const V32 offset = hn::Set(d32, zero);
+  hn::StoreU(hn::DemoteTo(codes, hn::Add(low, offset)), codes, to);
+  hn::StoreU(hn::DemoteTo(codes, hn::Add(high, offset)), codes, to + kLanes);
+#endif
+}
+
+/// kWidth scaled sums as floats or codes, `width` of them to the output.
+HWY_INLINE void StoreScaled(const Int8Store& store, hn::Vec<DF> low, hn::Vec<DF> high, int64_t at, int64_t width) {
+  const DF df;
+  HWY_ALIGN float buffer[kWidth];
   if (store.kind == Int8Store::kFloat) {
     float* to = static_cast<float*>(store.data) + at;
-    if (count >= kLanes) {
-      hn::StoreU(scaled, df, to);
-      return;
-    }
-    HWY_ALIGN float buffer[kLanes];
-    hn::Store(scaled, df, buffer);
-    std::memcpy(to, buffer, static_cast<size_t>(count) * sizeof(float));
+    float* place = width == kWidth ? to : buffer;
+    hn::StoreU(low, df, place);
+    hn::StoreU(high, df, place + kLanes);
+    if (width < kWidth) std::memcpy(to, buffer, static_cast<size_t>(width) * sizeof(float));
     return;
   }
-  // Far beyond all codes, and within the conversion's range; the operand order makes NaN the least.
-  const auto bounded = hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f));
-  const V32 codes = hn::Add(hn::NearestInt(bounded), hn::Set(d32, store.zero));
-  HWY_ALIGN uint8_t buffer[kLanes];
-  uint8_t* to = static_cast<uint8_t*>(store.data) + at;
-  uint8_t* place = count >= kLanes ? to : buffer;
+  auto* to = static_cast<uint8_t*>(store.data) + at;
+  auto* place = width == kWidth ? to : reinterpret_cast<uint8_t*>(buffer);
   if (store.kind == Int8Store::kInt8) {
-    const hn::Rebind<int8_t, D32> half;
-    hn::StoreU(hn::DemoteTo(half, codes), half, reinterpret_cast<int8_t*>(place));
+    StoreCodes(RoundCodes(low), RoundCodes(high), store.zero, reinterpret_cast<int8_t*>(place));
   } else {
-    const hn::Rebind<uint8_t, D32> half;
-    hn::StoreU(hn::DemoteTo(half, codes), half, place);
+    StoreCodes(RoundCodes(low), RoundCodes(high), store.zero, place);
   }
-  if (count < kLanes) std::memcpy(to, buffer, static_cast<size_t>(count));
+  if (width < kWidth) std::memcpy(to, place, static_cast<size_t>(width));
 }
 
 /// A tile whose columns are lines [n, n + width), rows from m.
 void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
   const DF df;
-  for (int64_t j = 0; j < width; j += kLanes) {
-    const V32 add = hn::LoadU(d32, store.add + n + j);
-    const auto scale = hn::LoadU(df, store.scales + n + j);
-    for (int64_t r = 0; r < rows; ++r) {
-      V32 sum = hn::Add(hn::Load(d32, sums + r * kWidth + j), add);
-      if (store.line_zeros != nullptr) {
-        sum = hn::Add(sum, hn::Mul(hn::Set(d32, store.row_sums[m + r]), hn::LoadU(d32, store.line_zeros + n + j)));
-      }
-      auto scaled = hn::Mul(hn::ConvertTo(df, sum), scale);
-      if (store.bias != nullptr) scaled = hn::Add(scaled, hn::LoadU(df, store.bias + n + j));
-      StoreVector(store, scaled, (m + r) * store.row + n + j, width - j);
+  const V32 add0 = hn::LoadU(d32, store.add + n), add1 = hn::LoadU(d32, store.add + n + kLanes);
+  const auto scale0 = hn::LoadU(df, store.scales + n), scale1 = hn::LoadU(df, store.scales + n + kLanes);
+  for (int64_t r = 0; r < rows; ++r) {
+    V32 sum0 = hn::Add(hn::Load(d32, sums + r * kWidth), add0), sum1 = hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add1);
+    if (store.line_zeros != nullptr) {
+      const V32 row = hn::Set(d32, store.row_sums[m + r]);
+      sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n)));
+      sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n + kLanes)));
     }
+    auto low = hn::Mul(hn::ConvertTo(df, sum0), scale0), high = hn::Mul(hn::ConvertTo(df, sum1), scale1);
+    if (store.bias != nullptr) {
+      low = hn::Add(low, hn::LoadU(df, store.bias + n));
+      high = hn::Add(high, hn::LoadU(df, store.bias + n + kLanes));
+    }
+    StoreScaled(store, low, high, (m + r) * store.row + n, width);
   }
 }
 
@@ -261,27 +332,56 @@ void StoreLines(const Int8Store& store, const int32_t* sums, int64_t line, int64
   for (int64_t r = 0; r < rows; ++r) {
     const V32 add = hn::Set(d32, store.add[line + r]);
     const auto scale = hn::Set(df, store.scales[line + r]);
-    for (int64_t j = 0; j < width; j += kLanes) {
-      const auto scaled = hn::Mul(hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth + j), add)), scale);
-      StoreVector(store, scaled, (line + r) * store.row + n + j, width - j);
-    }
+    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth), add));
+    const auto high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add));
+    StoreScaled(store, hn::Mul(low, scale), hn::Mul(high, scale), (line + r) * store.row + n, width);
   }
 }
 
 const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
 
+constexpr int64_t kStayingBytes = 20 << 10;  // of an operand in the first cache, while the other passes
+constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
+
+/// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns stay in
+/// the first cache. `tile(r)` gives a tile's operands.
+template <bool kVectors, class FindOperands>
+void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums) {
+  const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
+  const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
+  const int64_t records = lines.wide() ? 1 : lines.depth + 1;       // of the other
+  const int64_t parts = std::max<int64_t>((staying_bytes + kStayingBytes - 1) / kStayingBytes, 1);
+  const int64_t step = (lines.segments + parts - 1) / parts;
+  for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
+    const int64_t end = std::min(lines.segments, s + step);
+    for (int64_t r = 0; r < rows; r += tile_rows) {
+      const int64_t some = std::min(tile_rows, rows - r);
+      TileArgs args = operands(r);
+      args.left += s * (kVectors ? 4 * per_segment : 4 * tile_rows * records);
+      args.right += s * (kVectors ? records : per_segment) * kRecord;
+      args.segments = end - s;
+      args.add = s > 0;
+      if (end < lines.segments) args.extra_count = 0;
+      FindTile<kVectors>(lines.depth, some, width > kLanes)(args, sums + r * kWidth);
+    }
+    if (step == 0) break;
+  }
+}
+
 void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const Int8Store& store) {
-  HWY_ALIGN int32_t sums[kRows * kWidth];
+  HWY_ALIGN int32_t sums[kPassing * kWidth];
   for (int64_t b = b0; b < b1; ++b) {
     const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
     const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
-    TileArgs args{nullptr, left_row, Bytes(lines.values) + b * lines.block_bytes, lines.segments, lines.extra_group.data() + extra,
-                  Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
-    for (int64_t m = m0; m < m1; m += kRows) {
-      const int64_t rows = std::min<int64_t>(kRows, m1 - m);
-      args.left = left + m * left_row;
-      FindTile<true>(lines.depth, rows, width > kLanes)(args, sums);
+    for (int64_t m = m0; m < m1; m += kPassing) {
+      const int64_t rows = std::min(kPassing, m1 - m);
+      const auto operands = [&](int64_t r) {
+        const uint8_t* from = left + (m + r) * left_row;
+        return TileArgs{from, left_row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
+                        Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+      };
+      MultiplyStrip<true>(lines, lines.block_bytes, rows, width, operands, sums);
       StoreRows(store, sums, m, rows, b * kWidth, width);
     }
   }
@@ -289,17 +389,22 @@ void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_ro
 
 void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
                     int64_t b1, const Int8Store& store) {
-  HWY_ALIGN int32_t sums[kRows * kWidth];
-  for (int64_t b = b0; b < b1; ++b) {
-    const int64_t rows = std::min<int64_t>(kRows, lines.lines - b * kRows);
-    const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
-    TileArgs args{Bytes(lines.values) + b * lines.block_bytes, 4, nullptr, lines.segments, lines.extra_group.data() + extra,
-                  Bytes(lines.extras) + extra * 4 * kRows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
-    for (int64_t n = 0; n < pixels; n += kWidth) {
-      const int64_t width = std::min<int64_t>(kWidth, pixels - n);
-      args.right = panels + n / kWidth * panel_bytes;
-      FindTile<false>(lines.depth, rows, width > kLanes)(args, sums);
-      StoreLines(store, sums, b * kRows, rows, first + n, width);
+  HWY_ALIGN int32_t sums[kPassing * kWidth];
+  const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
+  const int64_t last = std::min(lines.lines, b1 * tile_rows);
+  for (int64_t n = 0; n < pixels; n += kWidth) {
+    const int64_t width = std::min<int64_t>(kWidth, pixels - n);
+    const uint8_t* panel = panels + n / kWidth * panel_bytes;
+    for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
+      const int64_t rows = std::min(kPassing, last - line);
+      const auto operands = [&](int64_t r) {
+        const int64_t b = (line + r) / tile_rows;
+        const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+        return TileArgs{Bytes(lines.values) + b * lines.block_bytes, 4, panel, 0, false, panel, lines.extra_group.data() + extra,
+                        Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+      };
+      MultiplyStrip<false>(lines, panel_bytes, rows, width, operands, sums);
+      StoreLines(store, sums, line, rows, first + n, width);
     }
   }
 }
@@ -324,12 +429,25 @@ HWY_INLINE void Interleave(const uint8_t* const rows[4], uint8_t flip, uint8_t* 
   }
 }
 
+/// Two rows of kWidth bytes as pairs of 16 bits.
+HWY_INLINE void InterleaveWide(const uint8_t* const rows[2], uint8_t flip, uint8_t* out) {
+  const hn::Rebind<uint8_t, D32> half;
+  const hn::Rebind<uint32_t, D32> d32;
+  const auto change = hn::Set(half, flip);
+  for (int j = 0; j < kWidth; j += kLanes) {
+    const auto low = hn::PromoteTo(d32, hn::Xor(hn::LoadU(half, rows[0] + j), change));
+    const auto high = hn::PromoteTo(d32, hn::Xor(hn::LoadU(half, rows[1] + j), change));
+    hn::StoreU(hn::Or(low, hn::ShiftLeft<16>(high)), d32, reinterpret_cast<uint32_t*>(out) + j);
+  }
+}
+
 void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) {
   constexpr int kSlack = 16;
   HWY_ALIGN uint8_t copies[4][kWidth + kSlack] = {};
   const uint8_t* rows[4];
-  for (int64_t k = 0; k < source.rows; k += 4, out += kRecord) {
-    for (int i = 0; i < 4; ++i) {
+  const int together = source.wide ? 2 : 4;
+  for (int64_t k = 0; k < source.rows; k += together, out += kRecord) {
+    for (int i = 0; i < together; ++i) {
       rows[i] = copies[i];
       if (k + i >= source.rows) continue;  // weights are 0 there
       const uint8_t* row = source.base + source.offsets[k + i];
@@ -347,13 +465,13 @@ void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, u
         for (int64_t j = 0; j < runs[r].length; j += 8) std::memcpy(to + j, from + j, 8);
       }
     }
-    Interleave(rows, source.flip, out);
+    source.wide ? InterleaveWide(rows, source.flip, out) : Interleave(rows, source.flip, out);
   }
 }
 
 }  // namespace
 
-U8S8Kernels U8S8Table() { return {kAvailable, kWidth, kRows, MultiplyRows, MultiplyPanels, PackPixels}; }
+U8S8Kernels U8S8Table() { return {kAvailable, kWidth, kRows, kWideRows, MultiplyRows, MultiplyPanels, PackPixels}; }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -412,12 +530,8 @@ class BlockPacker {
 
  private:
   Pair Read(int64_t line, int64_t group, int lane) const {
-    const auto one = [&](int64_t j) {
-      if (j >= source_.k) return 0;
-      const uint8_t value = source_.values[line * source_.line_stride + j * source_.k_stride];
-      return source_.is_signed ? static_cast<int>(static_cast<int8_t>(value)) : value - 128;
-    };
-    return {one(4 * group + 2 * lane), one(4 * group + 2 * lane + 1)};
+    const int64_t j = 4 * group + 2 * lane;
+    return {j < source_.k ? source_.weight(line, j) : 0, j + 1 < source_.k ? source_.weight(line, j + 1) : 0};
   }
 
   void PackLane(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets, std::vector<Extra>& extras, size_t begin) {
@@ -471,7 +585,10 @@ class BlockPacker {
   int64_t depth_;
 };
 
-/// Multiplications for a vector of sums, found on some of the blocks; int16 products would take two for each group.
+/// Of products of 16 bits, for each group: two multiplications, and twice the memory.
+constexpr double kWideCost = 2.2;
+
+/// Multiplications for a vector of sums, found on some of the blocks.
 double CostOf(const LineSource& source, int64_t width, int64_t depth) {
   const int64_t blocks = (source.lines + width - 1) / width;
   const int64_t groups = (source.k + 3) / 4;
@@ -480,6 +597,42 @@ double CostOf(const LineSource& source, int64_t width, int64_t depth) {
   std::vector<BlockPacker::Extra> extras;
   for (int64_t b = 0; b < blocks; b += step, ++looked_at) BlockPacker(source, width, depth).Pack(b, groups / depth, nullptr, nullptr, extras);
   return static_cast<double>(groups / depth * (depth + 1)) + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
+}
+
+/// The lines' sums; offsets become 0.
+void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+  packed.sums.assign(static_cast<size_t>(source.lines), 0);
+  packed.offsets.assign(static_cast<size_t>(source.lines), 0);
+  constexpr int64_t kTogether = 64;
+  threads.ParallelFor((source.lines + kTogether - 1) / kTogether, static_cast<double>(source.k * kTogether), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * kTogether; i < std::min(source.lines, end * kTogether); ++i) {
+      int32_t sum = 0;
+      for (int64_t j = 0; j < source.k; ++j) sum += source.weight(i, j);
+      packed.sums[static_cast<size_t>(i)] = sum;
+    }
+  });
+}
+
+void PackWide(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+  const int64_t blocks = (source.lines + packed.width - 1) / packed.width;
+  packed.segments = packed.groups();
+  packed.block_bytes = packed.segments * 4 * packed.width;
+  packed.extra_begin.assign(static_cast<size_t>(blocks) + 1, 0);
+  packed.extras = Tensor(ElementType::kInt8, Shape{0});
+  packed.values = Tensor(ElementType::kInt8, Shape{blocks, packed.block_bytes});
+  auto* values = packed.values.mutable_data<int8_t>();
+  threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      auto* to = reinterpret_cast<int16_t*>(values + b * packed.block_bytes);
+      for (int64_t j = 0; j < source.k + source.k % 2; ++j) {
+        int16_t* record = to + j / 2 * 2 * packed.width + j % 2;
+        for (int64_t i = 0; i < packed.width; ++i) {
+          const int64_t line = b * packed.width + i;
+          record[2 * i] = line < source.lines && j < source.k ? static_cast<int16_t>(source.weight(line, j)) : int16_t{0};
+        }
+      }
+    }
+  });
 }
 
 void CollectExtras(const std::vector<std::vector<BlockPacker::Extra>>& extras, PackedLines& packed) {
@@ -505,20 +658,24 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
   packed->lines = source.lines;
   packed->k = source.k;
   packed->width = side == LineSide::kVectors ? Kernels().width : Kernels().rows;
-  double least = 2.2 * static_cast<double>(packed->groups());
+  double least = kWideCost * static_cast<double>((source.k + 3) / 4);
   for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
     const double cost = CostOf(source, packed->width, depth);
     if (cost > least) continue;
     least = cost;
     packed->depth = depth;
   }
-  if (packed->depth == 0) return nullptr;
+  SumLines(threads, source, *packed);
+  if (packed->wide()) {
+    packed->width = side == LineSide::kVectors ? Kernels().width : Kernels().wide_rows;
+    PackWide(threads, source, *packed);
+    return packed;
+  }
   packed->segments = packed->groups() / packed->depth;
   packed->block_bytes = packed->segments * (packed->depth + 1) * 4 * packed->width;
   const int64_t blocks = (source.lines + packed->width - 1) / packed->width;
   packed->values = Tensor(ElementType::kInt8, Shape{blocks, packed->block_bytes});
   std::fill_n(packed->values.mutable_data<int8_t>(), blocks * packed->block_bytes, int8_t{0});
-  packed->offsets.assign(static_cast<size_t>(source.lines), 0);
   std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));
   auto* values = packed->values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed->width) * 3, [&](int64_t begin, int64_t end) {
@@ -528,14 +685,6 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
     }
   });
   CollectExtras(extras, *packed);
-  for (int64_t i = 0; i < source.lines; ++i) {
-    int32_t sum = 0;
-    for (int64_t j = 0; j < source.k; ++j) {
-      const uint8_t value = source.values[i * source.line_stride + j * source.k_stride];
-      sum += source.is_signed ? static_cast<int8_t>(value) : value - 128;
-    }
-    packed->sums.push_back(sum);
-  }
   return packed;
 }
 
@@ -549,7 +698,7 @@ void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t pan
   Kernels().multiply_panels(lines, panels, panel_bytes, first, pixels, b0, b1, store);
 }
 
-int64_t PanelBytes(int64_t rows) { return (rows + 3) / 4 * 4 * Kernels().width; }
+int64_t PanelBytes(int64_t rows, bool wide) { return (wide ? (rows + 1) / 2 : (rows + 3) / 4) * 4 * Kernels().width; }
 
 void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) { Kernels().pack_pixels(source, runs, count, out); }
 

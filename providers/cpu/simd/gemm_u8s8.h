@@ -5,7 +5,8 @@
 // Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing knows
 // how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum less 128
 // times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that would go
-// beyond that are taken out and form groups of their own, which widen at once.
+// beyond that are taken out and form groups of their own, which widen at once. Where that would be most of them, both operands
+// are widened to 16 bits first, and pairs of products sum in 32.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,8 @@
 namespace tessera::cpu {
 
 /// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A block is
-/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines.
+/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 0: the other operand
+/// is of 16 bits too, and a segment is one record of two weights of each line.
 struct PackedLines {
   int64_t lines = 0;
   int64_t k = 0;
@@ -33,7 +35,9 @@ struct PackedLines {
   std::vector<int32_t> sums;     // of each line's weights
   std::vector<int32_t> offsets;  // what the sums of products lack, by line
 
-  int64_t groups() const { return (k + 3) / 4; }
+  bool wide() const { return depth == 0; }
+  /// Records of the other operand: groups of four bytes, or pairs of 16 bits.
+  int64_t groups() const { return wide() ? (k + 1) / 2 : (k + 3) / 4; }
 };
 
 /// Where line `i` has weight `j`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
@@ -41,6 +45,11 @@ struct LineSource {
   const uint8_t* values;
   bool is_signed;
   int64_t lines, k, line_stride, k_stride;
+
+  int weight(int64_t line, int64_t j) const {
+    const uint8_t value = values[line * line_stride + j * k_stride];
+    return is_signed ? static_cast<int>(static_cast<int8_t>(value)) : value - 128;
+  }
 };
 
 enum class LineSide {
@@ -48,7 +57,7 @@ enum class LineSide {
   kBroadcast,  // lines are broadcast: outputs of a line lie side by side
 };
 
-/// Null where the machine has no such instruction, or where products of 16 bits are as fast.
+/// Null where the machine has no such instructions.
 std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSource& source, LineSide side);
 
 /// What becomes of the sums. Pointers by line are padded to whole blocks.
@@ -65,10 +74,11 @@ struct Int8Store {
   const int32_t* line_zeros = nullptr; // what each line takes of them; may be null. Lines along the vectors only.
 };
 
-/// Columns of a panel, and lines of a block that is broadcast.
+/// Columns of a panel.
 int64_t PanelWidth();
 
-/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Rows of `left` are left_row bytes apart, of whole groups.
+/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Rows of `left` are left_row bytes apart, of whole groups:
+/// bytes, or 16 bits where the lines are wide.
 void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const Int8Store& store);
 
@@ -88,10 +98,11 @@ struct PixelSource {
   const int64_t* offsets;
   int64_t rows;
   uint8_t flip;  // exclusive-or of every byte
+  bool wide;     // pairs of 16 bits instead of groups of bytes
 };
 
 /// Bytes of a packed panel.
-int64_t PanelBytes(int64_t rows);
+int64_t PanelBytes(int64_t rows, bool wide);
 
 /// A panel of at most PanelWidth() pixels, given as runs.
 void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out);

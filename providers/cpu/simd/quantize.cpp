@@ -138,6 +138,48 @@ void Divide(const float* x, const float* scales, int64_t step, float* y, int64_t
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] / scale;
 }
 
+template <class T, bool kMultiplies>
+void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int64_t count) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::Rebind<T, decltype(df)> d8;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(df));
+  const auto a_scale = hn::Set(df, how.a_scale), b_scale = hn::Set(df, how.b_scale), offset = hn::Set(df, how.offset);
+  const auto a_zero = hn::Set(df, how.a_zero), b_zero = hn::Set(df, how.b_zero);
+  const auto zero = hn::Set(di, how.zero);
+  const auto one = [&](const T* x, const T* y, T* to) HWY_ATTR {
+    const auto u = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, x))), v = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, y)));
+    const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
+                                  : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
+    // Far beyond all codes, and within the conversion's range; the operand order makes NaN the least.
+    const auto bounded = hn::Min(hn::Max(real, hn::Set(df, -1e6f)), hn::Set(df, 1e6f));
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(bounded), zero)), d8, to);
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    one(a + i, b + i, out + i);
+    one(a + i + lanes, b + i + lanes, out + i + lanes);
+  }
+  for (; i + lanes <= count; i += lanes) one(a + i, b + i, out + i);
+  if (i == count) return;
+  T rest[3][HWY_LANES(float)] = {};
+  std::copy(a + i, a + count, rest[0]);
+  std::copy(b + i, b + count, rest[1]);
+  one(rest[0], rest[1], rest[2]);
+  std::copy_n(rest[2], count - i, out + i);
+}
+
+template <class T>
+void CombineAs(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+  const auto* left = static_cast<const T*>(a);
+  const auto* right = static_cast<const T*>(b);
+  how.multiplies ? CombineTyped<T, true>(how, left, right, static_cast<T*>(out), count) : CombineTyped<T, false>(how, left, right, static_cast<T*>(out), count);
+}
+
+void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+  how.is_signed ? CombineAs<int8_t>(how, a, b, out, count) : CombineAs<uint8_t>(how, a, b, out, count);
+}
+
 void MinMax(const float* x, int64_t count, float& smallest, float& largest) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -171,6 +213,7 @@ HWY_EXPORT(DequantizeLoopOf);
 HWY_EXPORT(Dequantize32);
 HWY_EXPORT(Divide);
 HWY_EXPORT(MinMax);
+HWY_EXPORT(Combine);
 
 QuantizeLoop FindQuantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(QuantizeLoopOf)(type); }
 DequantizeLoop FindDequantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(DequantizeLoopOf)(type); }
@@ -179,6 +222,9 @@ void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros
 }
 void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Divide)(x, scales, step, y, count);
+}
+void CombineCodes(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Combine)(how, a, b, out, count);
 }
 void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest) {
   HWY_DYNAMIC_DISPATCH(MinMax)(x, count, smallest, largest);

@@ -1,5 +1,8 @@
 // QLinearAdd and QLinearMul, com.microsoft, version 1.
 
+#include <algorithm>
+#include <cstring>
+
 #include "engine/broadcast.h"
 #include "ops/microsoft/quantized_scalar.h"
 #include "ops/ops.h"
@@ -9,63 +12,57 @@
 namespace tessera::cpu {
 namespace {
 
-/// What the loop over a span needs to know.
-struct Quantized {
-  DequantizeLoop dequantize;
-  QuantizeLoop quantize;
-  QuantizedScalar a, b, c;
-  float low, high;
-  bool multiplies;
-};
-
+/// `advancing`: see SpanLoop.
 void Span(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
-  const auto& q = *static_cast<const Quantized*>(params);
+  const auto& how = *static_cast<const CodeArithmetic*>(params);
+  if ((advancing & 3) == 3 || count == 1) {
+    CombineCodes(how, inputs[0], inputs[1], output, count);
+    return;
+  }
   constexpr int64_t kChunk = 512;
-  float a[kChunk], b[kChunk];
+  uint8_t repeated[2][kChunk];
   const auto* left = static_cast<const uint8_t*>(inputs[0]);
   const auto* right = static_cast<const uint8_t*>(inputs[1]);
-  auto* out = static_cast<uint8_t*>(output);
-  const auto read = [&](const QuantizedScalar& how, const uint8_t* from, bool advances, int64_t begin, int64_t size, float* to) {
-    q.dequantize(advances ? from + begin : from, &how.scale, &how.zero, 0, to, advances ? size : 1);
-    if (!advances) std::fill_n(to + 1, size - 1, to[0]);
-  };
+  const bool left_stays = (advancing & 1) == 0, right_stays = (advancing & 2) == 0;
+  if (left_stays) std::memset(repeated[0], *left, kChunk);
+  if (right_stays) std::memset(repeated[1], *right, kChunk);
   for (int64_t begin = 0; begin < count; begin += kChunk) {
-    const int64_t size = std::min(kChunk, count - begin);
-    read(q.a, left, (advancing & 1) != 0, begin, size, a);
-    read(q.b, right, (advancing & 2) != 0, begin, size, b);
-    if (q.multiplies) {
-      for (int64_t i = 0; i < size; ++i) a[i] *= b[i];
-    } else {
-      for (int64_t i = 0; i < size; ++i) a[i] += b[i];
-    }
-    q.quantize(a, &q.c.scale, &q.c.zero, 0, q.low, q.high, out + begin, size);
+    CombineCodes(how, left_stays ? repeated[0] : left + begin, right_stays ? repeated[1] : right + begin, static_cast<uint8_t*>(output) + begin,
+                 std::min(kChunk, count - begin));
   }
 }
 
 template <bool kMultiplies>
 class QLinearBinary final : public Kernel {
  public:
-  explicit QLinearBinary(const KernelInfo& info)
-      : is_signed_(info.input_type(0) == ElementType::kInt8),
-        dequantize_(FindDequantizeLoop(info.input_type(0))),
-        quantize_(FindQuantizeLoop(info.input_type(0))) {}
+  explicit QLinearBinary(const KernelInfo& info) : is_signed_(info.input_type(0) == ElementType::kInt8) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(3);
     const Shape shape = BroadcastShape(a.shape(), b.shape());
-    const Quantized how = {dequantize_, quantize_, ReadQuantizedScalar(context, 1), ReadQuantizedScalar(context, 4), ReadQuantizedScalar(context, 6),
-                           is_signed_ ? -128.0f : 0.0f, is_signed_ ? 127.0f : 255.0f, kMultiplies};
+    const CodeArithmetic how = Arithmetic(ReadQuantizedScalar(context, 1), ReadQuantizedScalar(context, 4), ReadQuantizedScalar(context, 6));
     Tensor* c = context.output(0, shape);
     if (c == nullptr || c->num_elements() == 0) return;
     const Operand operands[] = {{a.raw(), &a.shape(), 1}, {b.raw(), &b.shape(), 1}};
-    Broadcast(operands, shape, c->mutable_raw(), 1, Span, &how, 1.0, context.threads());
+    Broadcast(operands, shape, c->mutable_raw(), 1, Span, &how, 0.2, context.threads());
   }
 
  private:
+  CodeArithmetic Arithmetic(const QuantizedScalar& a, const QuantizedScalar& b, const QuantizedScalar& c) const {
+    CodeArithmetic how{.is_signed = is_signed_, .multiplies = kMultiplies, .a_zero = a.zero, .b_zero = b.zero, .zero = static_cast<int32_t>(c.zero)};
+    const double a_scale = a.scale, b_scale = b.scale, c_scale = c.scale;
+    if (kMultiplies) {
+      how.a_scale = static_cast<float>(a_scale * b_scale / c_scale);
+    } else {
+      how.a_scale = static_cast<float>(a_scale / c_scale);
+      how.b_scale = static_cast<float>(b_scale / c_scale);
+      how.offset = static_cast<float>(-(a.zero * a_scale + b.zero * b_scale) / c_scale);
+    }
+    return how;
+  }
+
   bool is_signed_;
-  DequantizeLoop dequantize_;
-  QuantizeLoop quantize_;
 };
 
 constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};

@@ -5,7 +5,10 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kPanelBytes = 192 << 10;  // of packed pixels at a time
+constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
+constexpr int64_t kChunkBytes = 160 << 10;      // of panels that stay in the second cache while lines pass
+constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
+constexpr int64_t kReadBehind = 64;
 
 /// The zero points make the weights those of int8: 0, or 128 of uint8.
 bool AreSigned(const Tensor& weights, const Tensor* zero) {
@@ -49,7 +52,7 @@ ByteConv::ByteConv(const KernelInfo& info, size_t weights, size_t zero_point) : 
     taps_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});
     WidenRows(bytes, is_signed, w->shape()[0], k, k, &point, 0, taps_.mutable_data<int16_t>());
   } else {
-    if (PanelBytes(k) > kPanelBytes || outputs < 4 || k > INT32_MAX) return;
+    if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return;
     for (int64_t g = 0; g < group_; ++g) {
       const auto packed = PackLines(info.threads(), {bytes + g * outputs * k, is_signed, outputs, k, k, 1}, LineSide::kBroadcast);
       if (packed == nullptr) {
@@ -63,12 +66,12 @@ ByteConv::ByteConv(const KernelInfo& info, size_t weights, size_t zero_point) : 
 }
 
 void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const {
-  const ConvInput layout(context, window);
-  const ByteRange input = LayOutBytes(context, layout, x, window, x_zero, Depthwise());
   if (Depthwise()) {
-    RunDepthwise(context, layout, input, x, x_zero, bias, window, out);
+    RunDepthwise(context, x, x_zero, bias, window, out);
     return;
   }
+  const ConvInput layout(context, window);
+  const ByteRange input = LayOutBytes(context, layout, x, window, x_zero, false);
   const bool is_signed = x.is(ElementType::kInt8);
   if (is_signed) x_zero += 128;
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
@@ -90,7 +93,7 @@ void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, cons
   for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
     const int64_t g = i % group_;
     const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
-                             static_cast<uint8_t>(is_signed ? 0x80 : 0)};
+                             static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)].wide()};
     Int8Store store;
     store.kind = out.codes->is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
     store.data = codes + i * outputs * pixels;
@@ -104,18 +107,18 @@ void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, cons
 
 void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
                         const Int8Store& store) const {
-  const int64_t pixels = window.output.num_elements(), width = PanelWidth(), panel_bytes = PanelBytes(source.rows);
+  const int64_t pixels = window.output.num_elements(), width = PanelWidth(), panel_bytes = PanelBytes(source.rows, source.wide);
   const int64_t panels = (pixels + width - 1) / width, blocks = (lines.lines + lines.width - 1) / lines.width;
   const int64_t threads = context.threads().num_threads();
   const int64_t want = threads == 1 ? 1 : 3 * threads;
-  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, kPanelBytes / panel_bytes);
+  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kChunkBytes / panel_bytes, 1));
   const int64_t chunks = (panels + chunk - 1) / chunk;
   // Splitting the lines repeats the packing.
   const int64_t parts = chunks >= threads ? 1 : std::min(blocks, (threads + chunks - 1) / chunks);
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
   const double work = static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
   context.threads().ParallelFor(chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
-    alignas(64) uint8_t packed[kPanelBytes];
+    alignas(64) uint8_t packed[kMostPanelBytes];
     PixelRun runs[64];
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / parts * chunk * width, part = i % parts;
@@ -129,18 +132,20 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
   });
 }
 
-void ByteConv::RunDepthwise(KernelContext& context, const ConvInput& layout, ByteRange input, const Tensor& x, int32_t x_zero, const Tensor* bias,
-                            const Window& window, const Output& out) const {
-  const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements(), pixels = window.output.num_elements();
+void ByteConv::RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window,
+                            const Output& out) const {
+  const ConvInput layout(context, window);
+  const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements();
+  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements();
   auto* codes = static_cast<uint8_t*>(out.codes->mutable_raw());
-  const double cost = static_cast<double>(pixels) * (1 + static_cast<double>(kernel) * 0.06);
-  context.threads().ParallelFor(x.shape()[0] * outputs, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t output = i % outputs;
+  const bool alone = layout.channel_size() + kReadBehind <= kChannelBytes;  // a channel at a time
+  const ByteRange all = alone ? ByteRange{} : LayOutBytes(context, layout, x, window, x_zero, true);
+  const auto compute = [&](int64_t channel, const uint8_t* from) {
+    for (int64_t output = channel % group_ * per_group; output < (channel % group_ + 1) * per_group; ++output) {
       const int16_t* taps = taps_.data<int16_t>() + output * taps_.shape()[1];
       uint32_t start = bias == nullptr ? 0 : static_cast<uint32_t>(bias->data<int32_t>()[output]);
       for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * taps[k]);
-      ComputeInt8DepthwiseChannel({.from = input.begin + (i / outputs * group_ + output / per_group) * layout.channel_size(),
+      ComputeInt8DepthwiseChannel({.from = from,
                                    .is_signed = x.is(ElementType::kInt8),
                                    .row_offsets = layout.row_offsets().data(),
                                    .rows = static_cast<int64_t>(layout.row_offsets().size()),
@@ -152,7 +157,25 @@ void ByteConv::RunDepthwise(KernelContext& context, const ConvInput& layout, Byt
                                    .scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(output)],
                                    .zero = out.zero,
                                    .out_signed = out.codes->is(ElementType::kInt8),
-                                   .out = codes + i * pixels});
+                                   .out = codes + (channel / group_ * outputs + output) * pixels});
+    }
+  };
+  const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(kernel) * 0.06);
+  context.threads().ParallelFor(x.shape()[0] * group_, cost, [&](int64_t begin, int64_t end) {
+    alignas(64) uint8_t buffer[kChannelBytes];
+    if (alone) std::fill_n(buffer + layout.channel_size(), kReadBehind, uint8_t{0});
+    for (int64_t channel = begin; channel < end; ++channel) {
+      if (!alone) {
+        compute(channel, all.begin + channel * layout.channel_size());
+        continue;
+      }
+      const uint8_t* from = static_cast<const uint8_t*>(x.raw()) + channel * plane;
+      if (layout.in_place()) {
+        std::memcpy(buffer, from, static_cast<size_t>(plane));
+      } else {
+        layout.LayOut<uint8_t>(from, buffer, static_cast<uint8_t>(x_zero));
+      }
+      compute(channel, buffer);
     }
   });
 }

@@ -32,8 +32,7 @@ class ByteConv {
 
  private:
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
-  void RunDepthwise(KernelContext& context, const ConvInput& layout, ByteRange input, const Tensor& x, int32_t x_zero, const Tensor* bias,
-                    const Window& window, const Output& out) const;
+  void RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const;
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
                 const Int8Store& store) const;
 

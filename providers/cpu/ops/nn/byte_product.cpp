@@ -56,21 +56,26 @@ ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, i
   const auto* data = static_cast<const uint8_t*>(a.raw());
   const bool is_signed = a.is(ElementType::kInt8);
   int32_t* sums = zeros_.empty() ? nullptr : context.scratch<int32_t>(static_cast<size_t>(rows)).data();
-  const bool copies = is_signed || k % 4 != 0;
+  const bool wide = lines_->wide();
+  const bool copies = is_signed || wide || k % 4 != 0;
   if (!copies && sums == nullptr) return {data, k, nullptr};
-  const int64_t row = copies ? Padded(k, 4) : k;
+  const int64_t row = wide ? 2 * Padded(k, 2) : copies ? Padded(k, 4) : k;
   uint8_t* to = copies ? context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows, row))).data() : nullptr;
   const uint8_t flip = is_signed ? 0x80 : 0;
   context.threads().ParallelFor(rows, static_cast<double>(k) * 0.1, [&](int64_t begin, int64_t end) {
     for (int64_t m = begin; m < end; ++m) {
       const uint8_t* from = data + m * k;
-      if (copies) {
-        for (int64_t i = 0; i < k; ++i) to[m * row + i] = from[i] ^ flip;
+      if (wide) {
+        auto* pairs = reinterpret_cast<int16_t*>(to + m * row);
+        for (int64_t i = 0; i < k; ++i) pairs[i] = static_cast<uint8_t>(from[i] ^ flip);
+        if (k % 2 != 0) pairs[k] = 0;
+      } else if (copies) {
+        for (int64_t i = 0; i < k; ++i) to[m * row + i] = static_cast<uint8_t>(from[i] ^ flip);
         std::fill_n(to + m * row + k, row - k, uint8_t{0});
       }
       if (sums == nullptr) continue;
       int32_t sum = 0;
-      for (int64_t i = 0; i < k; ++i) sum += from[i] ^ flip;
+      for (int64_t i = 0; i < k; ++i) sum += static_cast<uint8_t>(from[i] ^ flip);
       sums[m] = sum;
     }
   });
@@ -113,7 +118,7 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   const int64_t block_tasks = std::min(blocks, want);
   const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.row, 24);
   const int64_t row_tasks = std::max((rows + most_rows - 1) / most_rows, std::min((want + block_tasks - 1) / block_tasks, (rows + 11) / 12));
-  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, 6);
+  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, 12);
   const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) * 0.008;
   const int64_t tasks = block_tasks * row_tasks;
   context.threads().ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {

@@ -46,6 +46,10 @@ class ConvInput {
   /// Lays one channel out; padding becomes `pad`.
   template <class T>
   void LayOut(const T* in, T* out, T pad = T{}) const {
+    if (window_.rank() == 2 && sizeof(T) == 1 && window_.strides[1] == 1) {
+      LayOutImage(in, out, pad);
+      return;
+    }
     const size_t last = window_.rank() - 1;
     const int64_t width = window_.input[last];
     const int64_t row_size = padded_[last];
@@ -81,6 +85,32 @@ class ConvInput {
   }
 
  private:
+  /// An image of bytes, read without stride: its rows are too short to look at each for long.
+  template <class T>
+  void LayOutImage(const T* in, T* out, T pad) const {
+    const int64_t width = window_.input[1], row_size = padded_[1];
+    std::fill_n(out, channel_size_, pad);
+    const int64_t skipped = std::max<int64_t>(-window_.begin[1], 0), before = std::max<int64_t>(window_.begin[1], 0);
+    const int64_t count = std::min(width - skipped, row_size - before);
+    if (count <= 0) return;
+    for (int64_t p = 0; p < padded_[0]; ++p) {
+      const int64_t source = p - window_.begin[0];
+      if (source < 0 || source >= window_.input[0] || row_used_[p] == 0) continue;
+      CopyShort(in + source * width + skipped, count, out + p * row_size + before);
+    }
+  }
+
+  /// Whole words, the last of which may overlap the one before.
+  template <class T>
+  static void CopyShort(const T* from, int64_t count, T* to) {
+    if (count < 8) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+      return;
+    }
+    for (int64_t i = 0; i + 8 < count; i += 8) std::memcpy(to + i, from + i, 8);
+    std::memcpy(to + count - 8, from + count - 8, 8);
+  }
+
   template <class T>
   void LayOutRow(const T* row, int64_t phase, T pad, T* out) const {
     const size_t last = window_.rank() - 1;
