@@ -1,0 +1,268 @@
+#include <cmath>
+#include <numeric>
+
+#include "optimizer/attributes.h"
+#include "optimizer/rewriting.h"
+
+namespace tessera::testing {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+int64_t CountOf(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
+
+void AddCodes(ModelBuilder& model, const std::string& name, ElementType type, const Dims& dims, const std::vector<int>& values) {
+  auto* tensor = model.proto().mutable_graph()->add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(static_cast<int32_t>(type));
+  for (const int64_t dim : dims) tensor->add_dims(dim);
+  std::string bytes;
+  for (const int value : values) {
+    if (type == ElementType::kInt32) {
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    } else {
+      bytes.push_back(static_cast<char>(value));
+    }
+  }
+  tensor->set_raw_data(bytes);
+}
+
+/// A model of quantized values: float input "x" becomes codes of scale 0.02 around 125 (or -3), then "xd" again.
+class QuantizedModel {
+ public:
+  QuantizedModel(const Dims& x, size_t rank_of_y, ElementType codes) : codes_(codes), model_(17) {
+    model_.Input("x", ElementType::kFloat, x).Output("y", ElementType::kFloat, Dims(rank_of_y, -1));
+    Quantize("x", "xd", 0.02f, Zero());
+  }
+
+  ModelBuilder& model() { return model_; }
+  int Zero() const { return codes_ == ElementType::kInt8 ? -3 : 125; }
+  int Lowest() const { return codes_ == ElementType::kInt8 ? -128 : 0; }
+
+  /// QuantizeLinear and DequantizeLinear.
+  void Quantize(const std::string& from, const std::string& to, float scale, int zero) {
+    model_.Floats(to + "_scale", {}, {scale});
+    AddCodes(model_, to + "_zero", codes_, {}, {zero});
+    model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_codes"});
+    model_.Node("DequantizeLinear", {to + "_codes", to + "_scale", to + "_zero"}, {to});
+  }
+
+  /// Constant int8 codes up to `most` with a scale for each index of `axis`, dequantized.
+  void Weights(const std::string& name, const Dims& dims, int64_t axis, int most) {
+    std::vector<int> values;
+    for (int64_t i = 0; i < CountOf(dims); ++i) values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
+    AddCodes(model_, name + "_codes", ElementType::kInt8, dims, values);
+    std::vector<float> scales;
+    for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i) scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
+    const auto count = static_cast<int64_t>(scales.size());
+    model_.Floats(name + "_scale", {count}, scales);
+    AddCodes(model_, name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
+    Int(model_.Node("DequantizeLinear", {name + "_codes", name + "_scale", name + "_zero"}, {name}), "axis", axis);
+  }
+
+  void Bias(const std::string& name, int64_t count) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(0.3f * std::sin(static_cast<float>(i)));
+    model_.Floats(name, {count}, values);
+  }
+
+ private:
+  ElementType codes_;
+  ModelBuilder model_;
+};
+
+struct Outcome {
+  std::string operators;
+  Tensor y;
+};
+
+Outcome RunAt(const ModelBuilder& model, OptimizationLevel level, const Value& x) {
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.optimization_level = level;
+  options.intra_op_threads = 2;
+  const Session session = model.Session(options);
+  Outcome outcome;
+  for (const auto& node : session.placement().nodes) outcome.operators += (outcome.operators.empty() ? "" : " ") + node.op_type;
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{x}, results);
+  outcome.y = results[0].tensor();
+  return outcome;
+}
+
+/// The optimized model has these operators, and results that are at most `step` from the literal ones.
+void ExpectSame(const ModelBuilder& model, const Dims& dims, const std::string& operators, float step) {
+  Tensor x(ElementType::kFloat, Shape(dims));
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = 2.6f * std::sin(static_cast<float>(i) * 0.71f);
+  const Value input(x);
+  const Outcome expected = RunAt(model, OptimizationLevel::kNone, input), given = RunAt(model, OptimizationLevel::kAll, input);
+  EXPECT_EQ(given.operators, operators);
+  ASSERT_EQ(given.y.shape(), expected.y.shape());
+  int64_t apart = 0;
+  for (int64_t i = 0; i < expected.y.num_elements(); ++i) {
+    const float difference = std::abs(expected.y.data<float>()[i] - given.y.data<float>()[i]);
+    ASSERT_LE(difference, 1.001f * step) << "element " << i << " is " << given.y.data<float>()[i] << " instead of " << expected.y.data<float>()[i];
+    if (difference > 0.01f * step) ++apart;
+  }
+  EXPECT_LE(apart, 1 + expected.y.num_elements() / 50) << "of " << expected.y.num_elements();
+}
+
+struct ConvCase {
+  std::string name;
+  Dims x, w;
+  int64_t group = 1, stride = 1, pad = 0;
+};
+
+class QuantizedConvolutions : public ::testing::TestWithParam<ConvCase> {};
+
+TEST_P(QuantizedConvolutions, AreLikeFloats) {
+  const ConvCase& c = GetParam();
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    for (const int most : {20, 63, 127}) {  // sums of four products, of fewer, of 16 bits
+      QuantizedModel q(c.x, c.x.size(), codes);
+      q.Weights("w", c.w, 0, most);
+      q.Bias("b", c.w[0]);
+      auto& conv = q.model().Node("Conv", {"xd", "w", "b"}, {"c"});
+      Int(conv, "group", c.group);
+      Ints(conv, "strides", Dims(c.x.size() - 2, c.stride));
+      Ints(conv, "pads", Dims(2 * (c.x.size() - 2), c.pad));
+      q.model().Node("Relu", {"c"}, {"r"});
+      q.Quantize("r", "y", 0.05f, q.Lowest());
+      SCOPED_TRACE(fmt::format("weights to {}", most));
+      ExpectSame(q.model(), c.x, "QuantizeLinear QLinearConv DequantizeLinear", 0.05f);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
+                         ::testing::Values(ConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}}, ConvCase{"PointwiseSmall", {1, 37, 7, 7}, {40, 37, 1, 1}},
+                                           ConvCase{"PointwiseStrided", {1, 16, 15, 15}, {24, 16, 1, 1}, 1, 2},
+                                           ConvCase{"Image", {1, 24, 19, 21}, {32, 24, 3, 3}, 1, 1, 1}, ConvCase{"Deep", {1, 300, 5, 5}, {13, 300, 3, 3}, 1, 1, 1},
+                                           ConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3}, ConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
+                                           ConvCase{"Depthwise", {2, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
+                                           ConvCase{"DepthwiseStrided", {1, 9, 18, 35}, {9, 1, 5, 5}, 9, 2, 2},
+                                           ConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
+                                           ConvCase{"DepthwiseLarge", {1, 2, 250, 240}, {2, 1, 3, 3}, 2, 2, 1},
+                                           ConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1}, ConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    for (const int64_t k : {1, 7, 64, 90, 1030}) {
+      for (const int most : {20, 127}) {
+        QuantizedModel q({3, 11, k}, 3, codes);
+        q.Weights("w", {k, 37}, 1, most);
+        q.model().Node("MatMul", {"xd", "w"}, {"p"});
+        q.Quantize("p", "y", 0.1f, q.Zero());
+        SCOPED_TRACE(fmt::format("k {}, weights to {}", k, most));
+        ExpectSame(q.model(), {3, 11, k}, "QuantizeLinear QLinearMatMul DequantizeLinear", 0.1f);
+      }
+    }
+  }
+}
+
+TEST(QuantizedProducts, WithFloatResultsTakeTheirBias) {
+  QuantizedModel q({5, 48}, 2, ElementType::kUInt8);
+  q.Weights("w", {48, 21}, 1, 60);
+  q.Bias("b", 21);
+  q.model().Node("MatMul", {"xd", "w"}, {"p"});
+  q.model().Node("Add", {"b", "p"}, {"y"});
+  ExpectSame(q.model(), {5, 48}, "QuantizeLinear MatMulIntegerToFloat", 1e-4f);
+}
+
+TEST(QuantizedProducts, OfGemmAreLikeFloats) {
+  for (const int64_t turned : {0, 1}) {
+    QuantizedModel q({5, 30}, 2, ElementType::kInt8);
+    q.Weights("w", turned != 0 ? Dims{18, 30} : Dims{30, 18}, 1 - turned, 100);
+    q.Bias("b", 18);
+    Int(q.model().Node("Gemm", {"xd", "w", "b"}, {"p"}), "transB", turned);
+    q.Quantize("p", "y", 0.05f, q.Zero());
+    ExpectSame(q.model(), {5, 30}, "QuantizeLinear QGemm DequantizeLinear", 0.05f);
+  }
+}
+
+TEST(QuantizedProducts, OfDynamicQuantizationKeepTheScales) {
+  ModelBuilder model(17);
+  model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
+  std::vector<int> codes;
+  for (int i = 0; i < 320; ++i) codes.push_back(i * 37 % 255 - 127);
+  AddCodes(model, "w", ElementType::kInt8, {32, 10}, codes);
+  AddCodes(model, "w_zero", ElementType::kInt8, {}, {4});
+  model.Floats("w_scale", {}, {0.01f}).Floats("b", {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  model.Node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
+  model.Node("MatMulInteger", {"q", "w", "q_zero", "w_zero"}, {"p"});
+  Int(model.Node("Cast", {"p"}, {"f"}), "to", 1);
+  model.Node("Mul", {"q_scale", "w_scale"}, {"scale"});
+  model.Node("Mul", {"f", "scale"}, {"s"});
+  model.Node("Add", {"s", "b"}, {"y"});
+  ExpectSame(model, {6, 32}, "DynamicQuantizeLinear MatMulIntegerToFloat", 1e-4f);
+}
+
+TEST(QuantizedSums, AndAveragesAreLikeFloats) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    for (const std::string op : {"Add", "Mul"}) {
+      QuantizedModel q({2, 7, 5, 3}, 4, codes);
+      q.model().Node("GlobalAveragePool", {"xd"}, {"m"});
+      q.Quantize("m", "md", 0.01f, q.Zero());
+      q.model().Node(op, {"xd", "md"}, {"s"});
+      q.Quantize("s", "y", 0.03f, q.Zero());
+      ExpectSame(q.model(), {2, 7, 5, 3}, "QuantizeLinear QLinearGlobalAveragePool QLinear" + op + " DequantizeLinear", 0.03f);
+    }
+  }
+}
+
+TEST(QuantizedFunctions, OfOneCodeBecomeATable) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({4, 100}, 2, codes);
+    q.model().Floats("root", {}, {1.41421356f}).Floats("one", {1}, {1});
+    q.model().Node("Div", {"xd", "root"}, {"d"});
+    q.model().Node("Erf", {"d"}, {"e"});
+    q.Quantize("e", "ed", 0.01f, q.Zero());
+    q.model().Node("Add", {"ed", "one"}, {"a"});
+    q.Quantize("a", "ad", 0.01f, q.Lowest());
+    q.model().Node("Mul", {"xd", "ad"}, {"m"});
+    q.Quantize("m", "y", 0.02f, q.Zero());
+    ExpectSame(q.model(), {4, 100}, "QuantizeLinear QuantizedLookup DequantizeLinear", 1e-6f);
+  }
+}
+
+TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
+  QuantizedModel q({4, 10}, 3, ElementType::kUInt8);
+  q.model().Floats("two", {1, 1, 1}, {2});
+  q.model().Node("Mul", {"xd", "two"}, {"m"});
+  q.Quantize("m", "y", 0.04f, 100);
+  ExpectSame(q.model(), {4, 10}, "QuantizeLinear DequantizeLinear Mul QuantizeLinear DequantizeLinear", 1e-6f);
+}
+
+TEST(QuantizedMoves, AreOfTheCodes) {
+  QuantizedModel q({2, 6, 8, 8}, 3, ElementType::kUInt8);
+  auto& pool = q.model().Node("MaxPool", {"xd"}, {"p"});
+  Ints(pool, "kernel_shape", {2, 2});
+  Ints(pool, "strides", {2, 2});
+  q.Quantize("p", "pd", 0.02f, q.Zero());
+  Ints(q.model().Node("Transpose", {"pd"}, {"t"}), "perm", {0, 2, 3, 1});
+  q.model().Ints("shape", {2, 16, 6});
+  q.model().Node("Reshape", {"t", "shape"}, {"r"});
+  q.Quantize("r", "y", 0.02f, q.Zero());
+  ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear MaxPool Transpose Reshape DequantizeLinear", 1e-6f);
+}
+
+/// A float result that others read too, and a Relu that the codes do not imply.
+TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
+  for (const bool seen : {false, true}) {
+    QuantizedModel q({1, 4, 6, 6}, 4, ElementType::kUInt8);
+    q.Weights("w", {5, 4, 1, 1}, 0, 60);
+    q.model().Node("Conv", {"xd", "w"}, {"c"});
+    q.model().Node("Relu", {"c"}, {"r"});
+    q.Quantize("r", seen ? "z" : "y", 0.05f, seen ? 0 : 30);
+    if (seen) q.model().Node("Sub", {"z", "c"}, {"y"});
+    Tensor x(ElementType::kFloat, Shape{1, 4, 6, 6});
+    for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i));
+    const Outcome expected = RunAt(q.model(), OptimizationLevel::kNone, Value(x)), given = RunAt(q.model(), OptimizationLevel::kAll, Value(x));
+    EXPECT_EQ(given.operators.find("QLinearConv"), std::string::npos);
+    for (int64_t i = 0; i < expected.y.num_elements(); ++i) EXPECT_NEAR(given.y.data<float>()[i], expected.y.data<float>()[i], 0.051f);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
