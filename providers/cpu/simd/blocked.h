@@ -23,21 +23,33 @@ struct BlockedEpilogue {
   float beta = 0;   // kClip: upper bound; kHardSigmoid: offset
 };
 
-/// Weighted sums over steps of `step` neighbouring inputs, for blocks of outputs and for pixels: a convolution with one group, or
-/// a matrix product.
+/// Some inputs that lie side by side.
+struct BlockedStep {
+  int64_t input;    // elements from a pixel's offset
+  int64_t weights;  // number of the first of its weights
+};
+
+/// Weighted sums over steps of `step` neighbouring inputs, for blocks of outputs and for pixels: a convolution with one
+/// group, or a matrix product.
 struct BlockedProduct {
   const float* input = nullptr;
   const int64_t* pixel_offsets = nullptr;  // elements, by pixel; null: pixel after pixel, one block each
-  const int64_t* step_offsets = nullptr;   // elements, by step
-  int64_t steps = 0;
-  int64_t step = kChannelBlock;  // or 1
+  const BlockedStep* steps = nullptr;
+  int64_t num_steps = 0;
+  int64_t step = kChannelBlock;  // or 1, 3, 5, 7
+  int64_t depth = 0;             // weights of an output; the steps may leave some out
   int64_t pixels = 0;
   int64_t output_blocks = 0;
   const float* weights = nullptr;  // from PackBlockedWeights
   float* output = nullptr;         // [output_blocks][pixels][8]
   BlockedEpilogue epilogue;
+};
 
-  int64_t depth() const { return steps * step; }
+/// `rows` times `count` neighbouring pixels.
+struct BlockedPixels {
+  int64_t first, count;
+  int64_t rows = 1;
+  int64_t row = 0;  // pixels from row to row
 };
 
 /// Outputs are computed two blocks at a time; an odd number of blocks ends with three, or is the only one.
@@ -45,10 +57,11 @@ constexpr int64_t BlockGroups(int64_t blocks) { return blocks < 2 ? blocks : blo
 constexpr int64_t FirstBlock(int64_t blocks, int64_t group) { return group == BlockGroups(blocks) ? blocks : 2 * group; }
 
 /// weights(output, k) is at weights[output * output_stride + order[k]]; writes blocks * 8 * depth elements.
-void PackBlockedWeights(const float* weights, int64_t output_stride, const int64_t* order, int64_t depth, int64_t blocks, float* packed);
+void PackBlockedWeights(const float* weights, int64_t output_stride, const int64_t* order, int64_t depth, int64_t blocks,
+                        float* packed);
 
-/// Pixels [pixel_begin, pixel_end) of the block groups [group_begin, group_end).
-void MultiplyBlocked(const BlockedProduct& product, int64_t pixel_begin, int64_t pixel_end, int64_t group_begin, int64_t group_end);
+/// For the block groups [group_begin, group_end).
+void MultiplyBlocked(const BlockedProduct& product, const BlockedPixels& pixels, int64_t group_begin, int64_t group_end);
 
 /// A window over the planes of an image.
 struct BlockedWindow {

@@ -15,7 +15,7 @@ constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct Buffers {
   float* columns;
   float* products;
-  int64_t* steps;
+  BlockedStep* steps;
 };
 
 class Run {
@@ -84,23 +84,24 @@ class Run {
   Buffers Take(int64_t columns, int64_t products, int64_t steps) {
     return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
             context_.scratch<float>(static_cast<size_t>(products)).data(),
-            context_.scratch<int64_t>(static_cast<size_t>(steps)).data()};
+            context_.scratch<BlockedStep>(static_cast<size_t>(steps)).data()};
   }
 
-  static void FindSteps(const BlockedTileRows& block, int64_t* steps) {
-    for (int64_t i = 0; i < block.input_blocks; ++i) steps[i] = i * block.tiles() * kChannelBlock;
+  static void FindSteps(const BlockedTileRows& block, BlockedStep* steps) {
+    for (int64_t i = 0; i < block.input_blocks; ++i) steps[i] = {i * block.tiles() * kChannelBlock, i * kChannelBlock};
   }
 
   void Multiply(const BlockedTileRows& block, const Buffers& buffers, int64_t point, int64_t group_begin, int64_t group_end) const {
     BlockedProduct product;
     product.input = buffers.columns + point * block.column_matrix();
-    product.step_offsets = buffers.steps;
-    product.steps = block.input_blocks;
+    product.steps = buffers.steps;
+    product.num_steps = block.input_blocks;
+    product.depth = block.input_blocks * kChannelBlock;
     product.pixels = block.tiles();
     product.output_blocks = block.output_blocks;
     product.weights = weights_ + point * block.input_blocks * block.output_blocks * kChannelBlock * kChannelBlock;
     product.output = buffers.products + point * block.product_matrix();
-    MultiplyBlocked(product, 0, product.pixels, group_begin, group_end);
+    MultiplyBlocked(product, {0, product.pixels}, group_begin, group_end);
   }
 
   void Output(const BlockedTileRows& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {

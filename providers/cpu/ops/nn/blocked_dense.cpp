@@ -1,0 +1,309 @@
+#include "ops/nn/blocked_dense.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/checked.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kRoundBytes = int64_t{8} << 20;  // padded input per round of images
+constexpr double kProductNs = 1.0 / 45;
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// How the pixels and the block groups of an image are shared out.
+struct Split {
+  int64_t pixels, groups;  // parts of each
+};
+
+/// The parts that `threads` finish first: each reads its inputs and its weights.
+Split ChooseSplit(const BlockedProduct& product, int64_t images, int64_t threads) {
+  const int64_t groups = BlockGroups(product.output_blocks);
+  if (threads == 1) return {1, 1};
+  Split best{1, 1};
+  double best_cost = 1e300;
+  for (int64_t group_parts = 1; group_parts <= std::min(groups, 4 * threads); ++group_parts) {
+    for (int64_t tasks = threads; tasks <= 4 * threads; tasks += threads) {
+      const int64_t pixel_parts = std::clamp<int64_t>(tasks / group_parts, 1, CeilDiv(product.pixels, 4));
+      const double pixels = static_cast<double>(CeilDiv(CeilDiv(product.pixels, pixel_parts), 6) * 6);
+      const double outputs = static_cast<double>(CeilDiv(groups, group_parts) * 2 * kChannelBlock);
+      const double depth = static_cast<double>(product.depth);
+      const double task = 300 + depth * (pixels * outputs * kProductNs + outputs * 0.25 + pixels * 0.1);
+      const double cost = static_cast<double>(CeilDiv(pixel_parts * group_parts * images, threads)) * task;
+      if (cost < best_cost) {
+        best = {pixel_parts, group_parts};
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+/// Where a window's rows lie once they are padded.
+struct PaddedImage {
+  explicit PaddedImage(const Window& window) : window(window) {
+    height = CheckedAdd(CheckedMul(window.output[0] - 1, window.strides[0]), window.extent(0));
+    width = CheckedAdd(CheckedMul(window.output[1] - 1, window.strides[1]), window.extent(1));
+    in_place = window.begin[0] == 0 && window.begin[1] == 0 && height <= window.input[0] && width <= window.input[1];
+    if (in_place) {
+      height = window.input[0];
+      width = window.input[1];
+    }
+  }
+
+  int64_t pixels() const { return CheckedMul(height, width); }
+
+  /// One plane of `unit` elements a pixel.
+  void Pad(const float* from, int64_t unit, float* to) const {
+    const int64_t left = std::min(window.begin[1], width);
+    const int64_t columns = std::min(width - left, window.input[1]);
+    for (int64_t y = 0; y < height; ++y, to += width * unit) {
+      const int64_t source = y - window.begin[0];
+      if (source < 0 || source >= window.input[0]) {
+        std::fill_n(to, width * unit, 0.0f);
+        continue;
+      }
+      std::fill_n(to, left * unit, 0.0f);
+      std::copy_n(from + source * window.input[1] * unit, columns * unit, to + left * unit);
+      std::fill(to + (left + columns) * unit, to + width * unit, 0.0f);
+    }
+  }
+
+  const Window& window;
+  int64_t height, width;
+  bool in_place;
+};
+
+/// Outputs along one axis that read the same kernel positions inside the input.
+struct Band {
+  int64_t begin, end;
+  int64_t first_tap, end_tap;
+};
+
+constexpr size_t kMostBands = 16;
+
+struct Bands {
+  std::array<Band, kMostBands> held;
+  size_t count = 0;
+
+  /// False when there are too many.
+  bool Find(const Window& window, size_t axis) {
+    for (int64_t o = 0; o < window.output[axis]; ++o) {
+      const int64_t start = o * window.strides[axis] - window.begin[axis];
+      const int64_t dilation = window.dilations[axis], kernel = window.kernel[axis], size = window.input[axis];
+      const int64_t first = start >= 0 ? 0 : std::min(kernel, CeilDiv(-start, dilation));
+      const int64_t end = start >= size ? first : std::clamp(CeilDiv(size - start, dilation), first, kernel);
+      if (count > 0 && held[count - 1].first_tap == first && held[count - 1].end_tap == end) {
+        held[count - 1].end = o + 1;
+        continue;
+      }
+      if (count == kMostBands) return false;
+      held[count++] = {o, o + 1, first, end};
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+/// Pixels that read the same kernel positions.
+struct BlockedDense::Region {
+  Band y, x;
+};
+
+class BlockedDense::Regions {
+ public:
+  explicit Regions(const Window& window) { found_ = rows_.Find(window, 0) && columns_.Find(window, 1); }
+
+  size_t count() const { return rows_.count * columns_.count; }
+  Region at(size_t i) const { return {rows_.held[i / columns_.count], columns_.held[i % columns_.count]}; }
+
+  /// Where much of the kernel would read padding, as with large dilations.
+  bool Pay(const Window& window) const {
+    constexpr int64_t kFewestColumns = 4;  // what fewer cost too
+    if (!found_) return false;
+    int64_t cost = 0;
+    for (size_t i = 0; i < count(); ++i) {
+      const Region region = at(i);
+      cost += (region.y.end - region.y.begin) * std::max(region.x.end - region.x.begin, kFewestColumns) *
+              (region.y.end_tap - region.y.first_tap) * (region.x.end_tap - region.x.first_tap);
+    }
+    return 10 * cost < 8 * window.kernel.num_elements() * window.output.num_elements();
+  }
+
+ private:
+  Bands rows_, columns_;
+  bool found_;
+};
+
+BlockedDense::BlockedDense(const Shape& weights, int64_t group, bool plain_input, int64_t dilation_x)
+    : weights_(weights), group_(group), plain_input_(plain_input) {
+  const int64_t width = weights[3];
+  const bool row_steps = dilation_x == 1 && (width == 3 || width == 5 || width == 7);
+  if (plain_input) step_ = row_steps ? width : 1;
+}
+
+void BlockedDense::Pack(const float* weights, float* packed) const {
+  std::vector<int64_t> order;
+  order.reserve(static_cast<size_t>(depth()));
+  for (int64_t i = 0; i < weights_[1] / unit(); ++i) {
+    for (int64_t k = 0; k < positions(); ++k) {
+      for (int64_t c = 0; c < unit(); ++c) order.push_back((i * unit() + c) * positions() + k);
+    }
+  }
+  for (int64_t g = 0; g < group_; ++g) {
+    const int64_t at = g * group_outputs() * depth();
+    PackBlockedWeights(weights + at, depth(), order.data(), depth(), group_outputs() / kChannelBlock, packed + at);
+  }
+}
+
+BlockedProduct BlockedDense::Start(const Window& window, const BlockedEpilogue& epilogue) const {
+  BlockedProduct product;
+  product.step = step_;
+  product.depth = depth();
+  product.pixels = window.output.num_elements();
+  product.output_blocks = group_outputs() / kChannelBlock;
+  product.epilogue = epilogue;
+  return product;
+}
+
+BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, int64_t group, const float* packed,
+                                  int64_t image_size) const {
+  BlockedProduct product = first;
+  const int64_t at = (image * outputs() + group * group_outputs()) * first.pixels;
+  product.input += image * image_size + group * (image_size / group_);
+  product.weights = packed + group * group_outputs() * depth();
+  product.output += at;
+  if (product.epilogue.bias != nullptr) product.epilogue.bias += group * group_outputs();
+  if (product.epilogue.residual != nullptr) product.epilogue.residual += at;
+  return product;
+}
+
+/// The steps at the region's kernel positions, in planes of these rows; returns their number.
+size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, int64_t plane_width, int64_t plane_pixels,
+                                BlockedStep* steps) const {
+  size_t count = 0;
+  const int64_t together = plain_input_ ? step_ : 1;  // kernel positions in a step
+  for (int64_t c = 0; c < weights_[1] / unit(); ++c) {
+    for (int64_t y = taps.y.first_tap; y < taps.y.end_tap; ++y) {
+      for (int64_t x = taps.x.first_tap; x < taps.x.end_tap; x += together) {
+        const int64_t pixel = y * window.dilations[0] * plane_width + x * window.dilations[1];
+        const int64_t position = y * window.kernel[1] + x;
+        steps[count++] = {(c * plane_pixels + pixel) * unit(), (c * positions() + position) * unit()};
+      }
+    }
+  }
+  return count;
+}
+
+void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
+                            const BlockedEpilogue& epilogue, float* output) const {
+  if (!plain_input_ && positions() > 1) {
+    const Regions regions(window);
+    if (regions.Pay(window)) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
+  }
+  Whole(context, window, batch, packed, input, epilogue, output);
+}
+
+void BlockedDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
+                             const float* packed, const float* input, const BlockedEpilogue& epilogue, float* output) const {
+  const int64_t width = window.input[1], plane_pixels = window.input.num_elements();
+  const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
+  size_t pixel = 0;
+  for (int64_t y = 0; y < window.output[0]; ++y) {
+    for (int64_t x = 0; x < window.output[1]; ++x) {
+      const int64_t row = y * window.strides[0] - window.begin[0], column = x * window.strides[1] - window.begin[1];
+      pixel_offsets[pixel++] = (row * width + column) * unit();
+    }
+  }
+  const size_t most = static_cast<size_t>(depth() / step_);
+  const auto steps = context.scratch<BlockedStep>(regions.count() * most);
+  const auto num_steps = context.scratch<size_t>(regions.count());
+  for (size_t i = 0; i < regions.count(); ++i) {
+    num_steps[i] = WriteSteps(window, regions.at(i), width, plane_pixels, steps.data() + i * most);
+  }
+  BlockedProduct first = Start(window, epilogue);
+  first.input = input;
+  first.output = output;
+  first.pixel_offsets = pixel_offsets.data();
+  const int64_t groups = BlockGroups(first.output_blocks);
+  const int64_t parts = std::min<int64_t>(groups, context.threads().num_threads());
+  const int64_t tasks = static_cast<int64_t>(regions.count()) * parts;
+  context.threads().ParallelFor(batch * group_ * tasks, 1e5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto number = static_cast<size_t>(i % tasks / parts);
+      const Region region = regions.at(number);
+      BlockedProduct product = Part(first, i / tasks / group_, i / tasks % group_, packed, planes() * plane_pixels * unit());
+      product.steps = steps.data() + number * most;
+      product.num_steps = static_cast<int64_t>(num_steps[number]);
+      const BlockedPixels pixels{region.y.begin * window.output[1] + region.x.begin, region.x.end - region.x.begin,
+                                 region.y.end - region.y.begin, window.output[1]};
+      MultiplyBlocked(product, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
+    }
+  });
+}
+
+void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
+                         const BlockedEpilogue& epilogue, float* output) const {
+  const PaddedImage padded(window);
+  const int64_t plane_size = CheckedMul(padded.pixels(), unit());
+  const int64_t image_size = CheckedMul(planes(), plane_size);
+  const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(float)));
+  const int64_t round = padded.in_place ? batch : std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
+  const int64_t source_plane = window.input.num_elements() * unit();
+  const bool in_order =
+      !plain_input_ && padded.in_place && positions() == 1 && window.strides[0] == 1 && window.strides[1] == 1;
+  BlockedProduct product = Start(window, epilogue);
+  const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : product.pixels));
+  for (int64_t y = 0, i = 0; y < window.output[0] && !in_order; ++y) {
+    for (int64_t x = 0; x < window.output[1]; ++x, ++i) {
+      pixel_offsets[static_cast<size_t>(i)] = (y * window.strides[0] * padded.width + x * window.strides[1]) * unit();
+    }
+  }
+  const auto steps = context.scratch<BlockedStep>(static_cast<size_t>(depth() / step_));
+  const Region all{{0, window.output[0], 0, window.kernel[0]}, {0, window.output[1], 0, window.kernel[1]}};
+  product.num_steps = static_cast<int64_t>(WriteSteps(window, all, padded.width, padded.pixels(), steps.data()));
+  product.steps = steps.data();
+  product.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
+  const auto copies = context.scratch<float>(static_cast<size_t>(padded.in_place ? 0 : CheckedMul(round, image_size)));
+  for (int64_t image = 0; image < batch; image += round) {
+    const int64_t images = std::min(round, batch - image);
+    product.input = input + image * planes() * source_plane;
+    if (!padded.in_place) {
+      const double cost = 10 + 0.15 * static_cast<double>(plane_size);
+      context.threads().ParallelFor(images * planes(), cost, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          padded.Pad(input + (image * planes() + i) * source_plane, unit(), copies.data() + i * plane_size);
+        }
+      });
+      product.input = copies.data();
+    }
+    const int64_t at = image * outputs() * product.pixels;
+    product.output = output + at;
+    if (epilogue.residual != nullptr) product.epilogue.residual = epilogue.residual + at;
+    RunImages(context, product, images, image_size, packed);
+  }
+}
+
+void BlockedDense::RunImages(KernelContext& context, const BlockedProduct& first, int64_t images, int64_t image_size,
+                             const float* packed) const {
+  const Split split = ChooseSplit(first, images * group_, context.threads().num_threads());
+  const int64_t groups = BlockGroups(first.output_blocks);
+  const int64_t parts = split.pixels * split.groups;
+  const double work = static_cast<double>(first.pixels) * static_cast<double>(group_outputs()) *
+                      static_cast<double>(depth()) * kProductNs / static_cast<double>(parts);
+  context.threads().ParallelFor(images * group_ * parts, work, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const BlockedProduct product = Part(first, i / parts / group_, i / parts % group_, packed, image_size);
+      const int64_t pixel_part = i % parts % split.pixels, group_part = i % parts / split.pixels;
+      const int64_t first_pixel = first.pixels * pixel_part / split.pixels;
+      MultiplyBlocked(product, {first_pixel, first.pixels * (pixel_part + 1) / split.pixels - first_pixel},
+                      groups * group_part / split.groups, groups * (group_part + 1) / split.groups);
+    }
+  });
+}
+
+}  // namespace tessera::cpu

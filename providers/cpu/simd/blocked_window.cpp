@@ -1,0 +1,219 @@
+// Windows over blocks of channels, one channel at a time: depthwise convolutions and pools.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/blocked_window.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "simd/blocked-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr int kMostPixels = 8;  // of a tile
+alignas(64) constexpr float kZeros[kChannelBlock] = {};
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest, kLowest, kLowest, kLowest, kLowest, kLowest};
+
+/// Kernel positions [begin, end) of one axis that lie inside the input when the window starts at `start`.
+struct Taps {
+  Taps(int64_t start, int64_t size, int64_t kernel, int64_t dilation) {
+    begin = start >= 0 ? 0 : std::min(kernel, (-start + dilation - 1) / dilation);
+    end = start >= size ? begin : std::clamp<int64_t>((size - start + dilation - 1) / dilation, begin, kernel);
+  }
+  int64_t size() const { return end - begin; }
+  int64_t begin, end;
+};
+
+/// One output row of a block.
+struct RowPlan {
+  const BlockedWindow& window;
+  const float* plane;
+  int64_t first_y;  // of the window in the input, may be negative
+  Taps rows;
+};
+
+/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated; else 0. kEdge: some
+/// of what is read may lie beside the input.
+template <int P, int KW, int SX, bool kEdge, class Op>
+HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
+  const BlockTag d;
+  const BlockedWindow& w = row.window;
+  const int64_t kernel_width = KW == 0 ? w.kernel_width : KW;
+  const int64_t stride = SX == 0 ? w.stride_x : SX;
+  const int64_t dilation = KW == 0 ? w.dilation_x : 1;
+  const int64_t first_x = x * stride - w.pad_left;
+  BlockVector acc[P][kBlockVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < P * kBlockVectors; ++i) acc[i / kBlockVectors][i % kBlockVectors] = op.Start(i % kBlockVectors);
+  for (int64_t ky = row.rows.begin; ky < row.rows.end; ++ky) {
+    const float* line = row.plane + (row.first_y + ky * w.dilation_y) * w.width * kChannelBlock;
+#pragma GCC unroll 5
+    for (int64_t kx = 0; kx < kernel_width; ++kx) {
+      const int64_t column = first_x + kx * dilation;
+#pragma GCC unroll 2
+      for (int v = 0; v < kBlockVectors; ++v) {
+        const auto weight = op.Weight(ky * kernel_width + kx, v);
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p) {
+          const float* from = line + (column + p * stride) * kChannelBlock;
+          if (kEdge && static_cast<uint64_t>(column + p * stride) >= static_cast<uint64_t>(w.width)) from = op.Outside();
+          acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < P * kBlockVectors; ++i) {
+    op.Store(acc[i / kBlockVectors][i % kBlockVectors], row, x + i / kBlockVectors, i % kBlockVectors);
+  }
+}
+
+template <int P, int KW, int SX, class Op>
+HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
+  const BlockedWindow& w = row.window;
+  const int64_t first = x * w.stride_x - w.pad_left;
+  const int64_t last = first + (P - 1) * w.stride_x + (w.kernel_width - 1) * w.dilation_x;
+  if (first >= 0 && last < w.width) return ComputeTile<P, KW, SX, false>(row, x, op);
+  ComputeTile<P, KW, SX, true>(row, x, op);
+}
+
+template <int KW, int SX, class Op>
+void ComputeRow(const RowPlan& row, const Op& op) {
+  const int64_t width = row.window.output_width;
+  int64_t x = 0;
+  if (width % 7 == 0) {  // the usual images
+    for (; x < width; x += 7) ComputeAnyTile<7, KW, SX>(row, x, op);
+    return;
+  }
+  for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX>(row, x, op);
+  for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX>(row, x, op);
+  for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX>(row, x, op);
+  for (; x < width; ++x) ComputeAnyTile<1, KW, SX>(row, x, op);
+}
+
+struct DepthwiseRow {
+  const float* weights;
+  const float* bias;
+  const float* residual;
+  float* out;
+  Clamp clamp;
+
+  HWY_INLINE BlockVector Start(int v) const {
+    const BlockTag d;
+    return bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v * kBlockLanes);
+  }
+  HWY_INLINE BlockVector Weight(int64_t at, int v) const {
+    return hn::LoadU(BlockTag(), weights + at * kChannelBlock + v * kBlockLanes);
+  }
+  HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, BlockVector weight) const { return hn::MulAdd(x, weight, sum); }
+  HWY_INLINE const float* Outside() const { return kZeros; }
+  HWY_INLINE void Store(BlockVector sum, const RowPlan&, int64_t x, int v) const {
+    const BlockTag d;
+    const int64_t at = x * kChannelBlock + v * kBlockLanes;
+    if (residual != nullptr) sum = hn::Add(sum, hn::LoadU(d, residual + at));
+    if (clamp.active) sum = clamp(sum);
+    hn::StoreU(sum, d, out + at);
+  }
+};
+
+struct MaxRow {
+  float* out;
+
+  HWY_INLINE BlockVector Start(int) const { return hn::Set(BlockTag(), -std::numeric_limits<float>::infinity()); }
+  HWY_INLINE int Weight(int64_t, int) const { return 0; }
+  HWY_INLINE BlockVector Add(BlockVector most, BlockVector x, int) const { return hn::Max(most, x); }
+  HWY_INLINE const float* Outside() const { return kLowests; }
+  HWY_INLINE void Store(BlockVector most, const RowPlan&, int64_t x, int v) const {
+    hn::StoreU(most, BlockTag(), out + x * kChannelBlock + v * kBlockLanes);
+  }
+};
+
+struct AverageRow {
+  float* out;
+  int64_t fixed_count;  // 0: the positions inside the input
+
+  HWY_INLINE BlockVector Start(int) const { return hn::Zero(BlockTag()); }
+  HWY_INLINE int Weight(int64_t, int) const { return 0; }
+  HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, int) const { return hn::Add(sum, x); }
+  HWY_INLINE const float* Outside() const { return kZeros; }
+  HWY_INLINE void Store(BlockVector sum, const RowPlan& row, int64_t x, int v) const {
+    const BlockTag d;
+    const BlockedWindow& w = row.window;
+    const int64_t inside = row.rows.size() * Taps(x * w.stride_x - w.pad_left, w.width, w.kernel_width, w.dilation_x).size();
+    const int64_t count = fixed_count != 0 ? fixed_count : std::max<int64_t>(inside, 1);  // all padding: 0
+    hn::StoreU(hn::Div(sum, hn::Set(d, static_cast<float>(count))), d, out + x * kChannelBlock + v * kBlockLanes);
+  }
+};
+
+RowPlan PlanRow(const BlockedWindow& w, const float* input, int64_t row) {
+  const int64_t first_y = row % w.output_height * w.stride_y - w.pad_top;
+  return {w, input + row / w.output_height * w.height * w.width * kChannelBlock, first_y,
+          Taps(first_y, w.height, w.kernel_height, w.dilation_y)};
+}
+
+using DepthwiseKernel = void (*)(const RowPlan&, const DepthwiseRow&);
+
+DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
+  if (w.dilation_x != 1 || w.stride_x > 2) return ComputeRow<0, 0, DepthwiseRow>;
+  const bool one = w.stride_x == 1;
+  if (w.kernel_width == 3) return one ? ComputeRow<3, 1, DepthwiseRow> : ComputeRow<3, 2, DepthwiseRow>;
+  if (w.kernel_width == 5) return one ? ComputeRow<5, 1, DepthwiseRow> : ComputeRow<5, 2, DepthwiseRow>;
+  return ComputeRow<0, 0, DepthwiseRow>;
+}
+
+void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks, const BlockedEpilogue& epilogue,
+               int64_t begin, int64_t end, float* output) {
+  const int64_t row_size = w.output_width * kChannelBlock;
+  const auto compute = DepthwiseRowKernel(w);
+  DepthwiseRow op{nullptr, nullptr, nullptr, nullptr, Clamp(epilogue)};
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t block = row / w.output_height % blocks;
+    op.weights = weights + block * w.kernel_height * w.kernel_width * kChannelBlock;
+    op.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
+    op.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * row_size;
+    op.out = output + row * row_size;
+    compute(PlanRow(w, input, row), op);
+    if (ActivatesStored(epilogue)) ActivateStored(epilogue, op.out, row_size);
+  }
+}
+
+void Pool(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output) {
+  const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.kernel_height * w.kernel_width : 0;
+  for (int64_t row = begin; row < end; ++row) {
+    float* out = output + row * w.output_width * kChannelBlock;
+    const RowPlan plan = PlanRow(w, input, row);
+    kind == BlockedPool::kMax ? ComputeRow<0, 0>(plan, MaxRow{out}) : ComputeRow<0, 0>(plan, AverageRow{out, fixed_count});
+  }
+}
+
+}  // namespace
+
+void DepthwiseInBlocks(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks,
+                       const BlockedEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
+  Depthwise(w, input, weights, blocks, epilogue, begin, end, output);
+}
+void PoolInBlocks(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output) {
+  Pool(w, kind, input, begin, end, output);
+}
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(DepthwiseInBlocks);
+HWY_EXPORT(PoolInBlocks);
+
+void ConvolveBlockedDepthwise(const BlockedWindow& window, const float* input, const float* weights, int64_t blocks,
+                              const BlockedEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
+  HWY_DYNAMIC_DISPATCH(DepthwiseInBlocks)(window, input, weights, blocks, epilogue, begin, end, output);
+}
+void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output) {
+  HWY_DYNAMIC_DISPATCH(PoolInBlocks)(window, kind, input, begin, end, output);
+}
+}  // namespace tessera::cpu
+#endif
