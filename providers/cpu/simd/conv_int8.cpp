@@ -62,29 +62,61 @@ HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn:
   return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
 }
 
-template <class T, class U>
-void Channel(const Int8DepthwiseChannel& channel) {
+/// The taps of a kernel of known size, in pairs, which then stay in registers. Size 0: none.
+template <int kTaps>
+struct Taps {
+  static constexpr int kPairs = (kTaps + 1) / 2;
+
+  explicit Taps(const Int8DepthwiseChannel& channel) {
+    for (int p = 0; p < kPairs; ++p) {
+      std::memcpy(&weights[p], channel.weights + 2 * p, sizeof(weights[p]));
+      offsets[2 * p] = channel.kernel_offsets[2 * p];
+      offsets[2 * p + 1] = channel.kernel_offsets[std::min(2 * p + 1, kTaps - 1)];  // the last weight of an odd number is 0
+    }
+  }
+
+  int32_t weights[kPairs + 1];
+  int64_t offsets[2 * kPairs + 1];
+};
+
+/// Adds a pair of taps to the sums of kPixels pixels.
+template <class T>
+HWY_INLINE void AddPair(const T* first, const T* second, hn::Vec<D16> weights, hn::Vec<D32>& low, hn::Vec<D32>& high) {
   const D16 d16;
   const D32 d32;
   const hn::Rebind<T, D16> narrow;
+  const auto a = hn::PromoteTo(d16, hn::LoadU(narrow, first)), b = hn::PromoteTo(d16, hn::LoadU(narrow, second));
+  auto unused = hn::Zero(d32);
+  low = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveLower(d16, a, b), weights, low, unused);
+  high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), weights, high, unused);
+}
+
+HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
+
+/// kTaps 0: any number.
+template <int kTaps, class T, class U>
+void Channel(const Int8DepthwiseChannel& channel) {
+  const D32 d32;
   const hn::Rebind<U, D16> code;
   const T* base = reinterpret_cast<const T*>(channel.from);
   U* out = static_cast<U*>(channel.out);
   const auto start = hn::Set(d32, channel.start);
+  const Taps<kTaps> taps(channel);
   for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
     const T* row = base + channel.row_offsets[r];
     for (int64_t x = 0; x < channel.width; x += kPixels) {
       auto low = start, high = start;
-      for (int64_t k = 0; k < channel.kernel_size; k += 2) {
-        int32_t pair;
-        std::memcpy(&pair, channel.weights + k, sizeof(pair));
-        const auto w = hn::BitCast(d16, hn::Set(d32, pair));
-        const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
-        const auto a = hn::PromoteTo(d16, hn::LoadU(narrow, row + x + channel.kernel_offsets[k]));
-        const auto b = hn::PromoteTo(d16, hn::LoadU(narrow, row + x + channel.kernel_offsets[second]));
-        auto unused = hn::Zero(d32);
-        low = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveLower(d16, a, b), w, low, unused);
-        high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), w, high, unused);
+      const T* at = row + x;
+      if constexpr (kTaps > 0) {
+#pragma GCC unroll 16
+        for (int p = 0; p < (kTaps + 1) / 2; ++p) AddPair(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], PairOf(taps.weights[p]), low, high);
+      } else {
+        for (int64_t k = 0; k < channel.kernel_size; k += 2) {
+          int32_t pair;
+          std::memcpy(&pair, channel.weights + k, sizeof(pair));
+          const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
+          AddPair(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), low, high);
+        }
       }
       const auto codes = Codes<U>(channel, low, high);
       if (x + kPixels <= channel.width) {
@@ -98,13 +130,45 @@ void Channel(const Int8DepthwiseChannel& channel) {
   }
 }
 
+template <class T, class U>
+void AnyChannel(const Int8DepthwiseChannel& channel) {
+  channel.kernel_size == 9 ? Channel<9, T, U>(channel) : channel.kernel_size == 25 ? Channel<25, T, U>(channel) : Channel<0, T, U>(channel);
+}
+
+/// Every other byte of 2 * count - 1.
+void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) {
+  const hn::FixedTag<uint8_t, 16> d8;
+  const hn::FixedTag<uint16_t, 8> d16;
+  const hn::FixedTag<uint8_t, 8> half;
+  const auto eight = [&](int64_t i) HWY_ATTR {
+    const auto pairs = hn::BitCast(d16, hn::LoadU(d8, from + 2 * i));
+    const hn::RebindToSigned<decltype(d16)> signed16;
+    hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed16, hn::And(pairs, hn::Set(d16, 0xff)))), half, to + i);
+  };
+  int64_t i = 0;
+  if (count >= 8 && from + 2 * count <= end) {
+    for (; i + 8 <= count; i += 8) eight(i);
+    if (i < count) eight(count - 8);  // overlaps what is done
+    return;
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
 }  // namespace
 
 void DepthwiseChannel(const Int8DepthwiseChannel& channel) {
   if (channel.is_signed) {
-    channel.out_signed ? Channel<int8_t, int8_t>(channel) : Channel<int8_t, uint8_t>(channel);
+    channel.out_signed ? AnyChannel<int8_t, int8_t>(channel) : AnyChannel<int8_t, uint8_t>(channel);
   } else {
-    channel.out_signed ? Channel<uint8_t, int8_t>(channel) : Channel<uint8_t, uint8_t>(channel);
+    channel.out_signed ? AnyChannel<uint8_t, int8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
+  }
+}
+
+void Halves(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  for (int64_t r = 0; r < image.rows; ++r, in += image.in_row, out += image.out_row) {
+    for (int64_t phase = 0; phase < 2; ++phase) {
+      if (image.count[phase] > 0) Halve(in + image.from[phase], image.count[phase], end, out + image.to[phase]);
+    }
   }
 }
 
@@ -117,6 +181,8 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 HWY_EXPORT(DepthwiseRow);
 HWY_EXPORT(DepthwiseChannel);
+HWY_EXPORT(Halves);
+void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) { HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out); }
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }
 void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(DepthwiseRow)(row); }
 }  // namespace tessera::cpu

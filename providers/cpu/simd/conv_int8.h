@@ -36,6 +36,15 @@ struct Int8DepthwiseChannel {
   void* out;
 };
 
+/// Rows of bytes whose even columns go to one place, and whose odd ones to another.
+struct ByteImage {
+  int64_t rows, in_row, out_row;
+  int64_t from[2], to[2], count[2];  // within a row
+};
+
+/// `end`: of what may be read.
+void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out);
+
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel);
 
 }  // namespace tessera::cpu

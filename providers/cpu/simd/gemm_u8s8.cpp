@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -592,11 +593,15 @@ constexpr double kWideCost = 2.2;
 double CostOf(const LineSource& source, int64_t width, int64_t depth) {
   const int64_t blocks = (source.lines + width - 1) / width;
   const int64_t groups = (source.k + 3) / 4;
-  const int64_t step = std::max<int64_t>(blocks / 8, 1);
+  const int64_t step = std::max<int64_t>(blocks / 4, 1);
+  const double products = static_cast<double>(groups / depth * (depth + 1));
   int64_t looked_at = 0;
   std::vector<BlockPacker::Extra> extras;
-  for (int64_t b = 0; b < blocks; b += step, ++looked_at) BlockPacker(source, width, depth).Pack(b, groups / depth, nullptr, nullptr, extras);
-  return static_cast<double>(groups / depth * (depth + 1)) + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
+  for (int64_t b = 0; b < blocks && looked_at < 4; b += step, ++looked_at) {
+    BlockPacker(source, width, depth).Pack(b, groups / depth, nullptr, nullptr, extras);
+    if (products + 2 * static_cast<double>(extras.size()) / 4 > kWideCost * static_cast<double>(groups)) return INFINITY;
+  }
+  return products + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
 }
 
 /// The lines' sums; offsets become 0.

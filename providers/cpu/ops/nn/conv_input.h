@@ -9,6 +9,7 @@
 
 #include "ops/nn/window.h"
 #include "simd/conv.h"
+#include "simd/conv_int8.h"
 
 namespace tessera::cpu {
 
@@ -46,9 +47,11 @@ class ConvInput {
   /// Lays one channel out; padding becomes `pad`.
   template <class T>
   void LayOut(const T* in, T* out, T pad = T{}) const {
-    if (window_.rank() == 2 && sizeof(T) == 1 && window_.strides[1] == 1) {
-      LayOutImage(in, out, pad);
-      return;
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      if (window_.rank() == 2 && window_.strides[1] <= 2) {
+        window_.strides[1] == 1 ? LayOutImage(in, out, pad) : LayOutHalves(in, out, pad);
+        return;
+      }
     }
     const size_t last = window_.rank() - 1;
     const int64_t width = window_.input[last];
@@ -86,8 +89,7 @@ class ConvInput {
 
  private:
   /// An image of bytes, read without stride: its rows are too short to look at each for long.
-  template <class T>
-  void LayOutImage(const T* in, T* out, T pad) const {
+  void LayOutImage(const uint8_t* in, uint8_t* out, uint8_t pad) const {
     const int64_t width = window_.input[1], row_size = padded_[1];
     std::fill_n(out, channel_size_, pad);
     const int64_t skipped = std::max<int64_t>(-window_.begin[1], 0), before = std::max<int64_t>(window_.begin[1], 0);
@@ -100,9 +102,25 @@ class ConvInput {
     }
   }
 
+  /// An image of bytes, read with stride 2.
+  void LayOutHalves(const uint8_t* in, uint8_t* out, uint8_t pad) const {
+    const int64_t width = window_.input[1], before = window_.begin[1];
+    std::fill_n(out, channel_size_, pad);
+    // The padded image's rows that lie in the input.
+    const int64_t first = std::min(window_.begin[0], padded_[0]);
+    ByteImage image{std::clamp<int64_t>(padded_[0] - first, 0, window_.input[0]), width, padded_[1], {}, {}, {}};
+    for (int64_t phase = 0; phase < phases_; ++phase) {
+      const int64_t start = std::max<int64_t>((before - phase + 1) / 2, 0);
+      const int64_t end = std::min((width + before - phase + 1) / 2, phase_width_);
+      image.from[phase] = 2 * start + phase - before;
+      image.to[phase] = phase * phase_width_ + start;
+      image.count[phase] = phase_used_[phase] != 0 ? end - start : 0;
+    }
+    SplitColumns(image, in, in + window_.input.num_elements(), out + first * padded_[1]);
+  }
+
   /// Whole words, the last of which may overlap the one before.
-  template <class T>
-  static void CopyShort(const T* from, int64_t count, T* to) {
+  static void CopyShort(const uint8_t* from, int64_t count, uint8_t* to) {
     if (count < 8) {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i];
       return;
