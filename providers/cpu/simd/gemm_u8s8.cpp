@@ -326,10 +326,29 @@ void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, int64_t r
   }
 }
 
+/// Whole vectors of codes of the lines from `line`.
+template <class T>
+void StoreWholeLines(const Int8Store& store, const int32_t* HWY_RESTRICT sums, int64_t line, int64_t rows, T* HWY_RESTRICT out) {
+  const D32 d32;
+  const DF df;
+  const int32_t* HWY_RESTRICT adds = store.add + line;
+  const float* HWY_RESTRICT scales = store.scales + line;
+  const int64_t step = store.row;
+  const int32_t zero = store.zero;
+  for (int64_t r = 0; r < rows; ++r, sums += kWidth, out += step) {
+    const V32 add = hn::Set(d32, adds[r]);
+    const auto scale = hn::Set(df, scales[r]);
+    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums), add)), high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + kLanes), add));
+    StoreCodes(RoundCodes(hn::Mul(low, scale)), RoundCodes(hn::Mul(high, scale)), zero, out);
+  }
+}
+
 /// A tile whose rows are lines from `line`, columns pixels [n, n + width).
 void StoreLines(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
   const DF df;
+  if (width == kWidth && store.kind == Int8Store::kUInt8) return StoreWholeLines(store, sums, line, rows, static_cast<uint8_t*>(store.data) + line * store.row + n);
+  if (width == kWidth && store.kind == Int8Store::kInt8) return StoreWholeLines(store, sums, line, rows, static_cast<int8_t*>(store.data) + line * store.row + n);
   for (int64_t r = 0; r < rows; ++r) {
     const V32 add = hn::Set(d32, store.add[line + r]);
     const auto scale = hn::Set(df, store.scales[line + r]);
@@ -495,8 +514,8 @@ constexpr int kMostMagnitude = 255;  // times 128 it does
 struct Pair {
   int a = 0, b = 0;
   int magnitude() const { return std::abs(a) + std::abs(b); }
-  /// A multiply-add of these does not saturate.
-  bool fits() const { return std::max(a, 0) + std::max(b, 0) <= kMostPair && std::min(a, 0) + std::min(b, 0) >= -kMostPair; }
+  /// A multiply-add of these does not saturate; of different signs they never do.
+  bool fits() const { return std::abs(a + b) <= kMostPair; }
 };
 
 /// Packs one block of lines. What has no place in the segments goes to `extras`.
@@ -514,32 +533,88 @@ class BlockPacker {
     const int64_t first = block * width_;
     const int64_t lines = std::min(width_, source_.lines - first);
     const int64_t groups = (source_.k + 3) / 4;
-    for (int64_t s = 0; s < segments; ++s) {
-      const size_t begin = extras.size();
-      int8_t* segment = out == nullptr ? nullptr : out + s * (depth_ + 1) * 4 * width_;
-      for (int64_t i = 0; i < lines; ++i) {
-        for (int lane = 0; lane < 2; ++lane) PackLane(first, i, lane, s, segment, offsets, extras, begin);
-      }
+    Gather(first, lines, 4 * groups);
+    switch (depth_) {
+      case 2: PackSegments<2>(first, lines, segments, out, offsets, extras); break;
+      case 3: PackSegments<3>(first, lines, segments, out, offsets, extras); break;
+      default: PackSegments<4>(first, lines, segments, out, offsets, extras); break;
     }
     for (int64_t g = segments * depth_; g < groups; ++g) {
       const size_t begin = extras.size();
       for (int64_t i = 0; i < lines; ++i) {
-        for (int lane = 0; lane < 2; ++lane) PutAside(Read(first + i, g, lane), g, i, lane, extras, begin);
+        for (int lane = 0; lane < 2; ++lane) PutAside(Read(i, g, lane), g, i, lane, extras, begin);
       }
     }
   }
 
  private:
-  Pair Read(int64_t line, int64_t group, int lane) const {
-    const int64_t j = 4 * group + 2 * lane;
-    return {j < source_.k ? source_.weight(line, j) : 0, j + 1 < source_.k ? source_.weight(line, j + 1) : 0};
+  /// The block's weights, line after line, each padded with zeros.
+  void Gather(int64_t first, int64_t lines, int64_t padded) {
+    padded_ = padded;
+    dense_.assign(static_cast<size_t>(lines * padded), 0);
+    const int shift = source_.is_signed ? 0 : 128;
+    const uint8_t* from = source_.values + first * source_.line_stride;
+    if (source_.k_stride == 1) {
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int64_t j = 0; j < source_.k; ++j) dense_[static_cast<size_t>(i * padded + j)] = static_cast<int8_t>(from[i * source_.line_stride + j] - shift);
+      }
+    } else {
+      for (int64_t j = 0; j < source_.k; ++j) {
+        const uint8_t* row = from + j * source_.k_stride;
+        int8_t* to = dense_.data() + j;
+        for (int64_t i = 0; i < lines; ++i) to[i * padded] = static_cast<int8_t>(row[i * source_.line_stride] - shift);
+      }
+    }
+  }
+
+  /// Of line `i` of the block.
+  Pair Read(int64_t i, int64_t group, int lane) const {
+    const int8_t* from = dense_.data() + i * padded_ + 4 * group + 2 * lane;
+    return {from[0], from[1]};
+  }
+
+  template <int kDepth>
+  void PackSegments(int64_t first, int64_t lines, int64_t segments, int8_t* out, int32_t* offsets, std::vector<Extra>& extras) {
+    for (int64_t s = 0; s < segments; ++s) {
+      const size_t begin = extras.size();
+      int8_t* segment = out == nullptr ? nullptr : out + s * (kDepth + 1) * 4 * width_;
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int lane = 0; lane < 2; ++lane) {
+          if (!PackPlain<kDepth>(first, i, lane, s, segment, offsets)) PackLane(first, i, lane, s, segment, offsets, extras, begin);
+        }
+      }
+    }
+  }
+
+  /// False, and nothing done, where some weights have to be put aside.
+  template <int kDepth>
+  bool PackPlain(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets) const {
+    const int8_t* from = dense_.data() + i * padded_ + s * kDepth * 4 + 2 * lane;
+    int sum = 0, magnitude = 0;
+    bool fits = true;
+#pragma GCC unroll 4
+    for (int d = 0; d < kDepth; ++d) {
+      const Pair pair{from[4 * d], from[4 * d + 1]};
+      sum += pair.a + pair.b;
+      magnitude += pair.magnitude();
+      fits &= pair.fits();
+    }
+    if (!fits || magnitude > kMostMagnitude) return false;
+    if (segment == nullptr) return true;
+    int8_t* to = segment + 4 * i + 2 * lane;
+    const auto offset = static_cast<int16_t>(-128 * sum);
+    std::memcpy(to, &offset, sizeof(offset));
+#pragma GCC unroll 4
+    for (int d = 0; d < kDepth; ++d) std::memcpy(to + (d + 1) * 4 * width_, from + 4 * d, 2);
+    offsets[first + i] += 128 * sum;
+    return true;
   }
 
   void PackLane(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets, std::vector<Extra>& extras, size_t begin) {
     Pair pairs[kMostDepth];
     int magnitude = 0;
     for (int64_t d = 0; d < depth_; ++d) {
-      pairs[d] = Read(first + i, s * depth_ + d, lane);
+      pairs[d] = Read(i, s * depth_ + d, lane);
       if (!pairs[d].fits()) PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, i, lane, extras, begin);
       magnitude += pairs[d].magnitude();
     }
@@ -584,6 +659,8 @@ class BlockPacker {
   const LineSource& source_;
   int64_t width_;
   int64_t depth_;
+  int64_t padded_ = 0;
+  std::vector<int8_t> dense_;
 };
 
 /// Of products of 16 bits, for each group: two multiplications, and twice the memory.
@@ -604,16 +681,31 @@ double CostOf(const LineSource& source, int64_t width, int64_t depth) {
   return products + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
 }
 
+void AddCodes(const uint8_t* codes, int64_t count, bool is_signed, int32_t* sums) {
+  if (is_signed) {
+    for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<int8_t>(codes[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) sums[i] += codes[i] - 128;
+  }
+}
+
 /// The lines' sums; offsets become 0.
 void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
   packed.sums.assign(static_cast<size_t>(source.lines), 0);
   packed.offsets.assign(static_cast<size_t>(source.lines), 0);
   constexpr int64_t kTogether = 64;
   threads.ParallelFor((source.lines + kTogether - 1) / kTogether, static_cast<double>(source.k * kTogether), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * kTogether; i < std::min(source.lines, end * kTogether); ++i) {
-      int32_t sum = 0;
-      for (int64_t j = 0; j < source.k; ++j) sum += source.weight(i, j);
-      packed.sums[static_cast<size_t>(i)] = sum;
+    for (int64_t first = begin * kTogether; first < std::min(source.lines, end * kTogether); first += kTogether) {
+      const int64_t count = std::min(kTogether, source.lines - first);
+      int32_t sums[kTogether] = {};
+      if (source.line_stride == 1) {
+        for (int64_t j = 0; j < source.k; ++j) AddCodes(source.values + first + j * source.k_stride, count, source.is_signed, sums);
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          for (int64_t j = 0; j < source.k; ++j) sums[i] += source.weight(first + i, j);
+        }
+      }
+      std::copy_n(sums, count, packed.sums.begin() + first);
     }
   });
 }
@@ -629,12 +721,11 @@ void PackWide(ThreadPool& threads, const LineSource& source, PackedLines& packed
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       auto* to = reinterpret_cast<int16_t*>(values + b * packed.block_bytes);
-      for (int64_t j = 0; j < source.k + source.k % 2; ++j) {
+      const int64_t lines = std::min(packed.width, source.lines - b * packed.width);
+      std::memset(to, 0, static_cast<size_t>(packed.block_bytes));
+      for (int64_t j = 0; j < source.k; ++j) {
         int16_t* record = to + j / 2 * 2 * packed.width + j % 2;
-        for (int64_t i = 0; i < packed.width; ++i) {
-          const int64_t line = b * packed.width + i;
-          record[2 * i] = line < source.lines && j < source.k ? static_cast<int16_t>(source.weight(line, j)) : int16_t{0};
-        }
+        for (int64_t i = 0; i < lines; ++i) record[2 * i] = static_cast<int16_t>(source.weight(b * packed.width + i, j));
       }
     }
   });
@@ -684,9 +775,9 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
   std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));
   auto* values = packed->values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed->width) * 3, [&](int64_t begin, int64_t end) {
+    BlockPacker packer(source, packed->width, packed->depth);
     for (int64_t b = begin; b < end; ++b) {
-      BlockPacker(source, packed->width, packed->depth)
-          .Pack(b, packed->segments, values + b * packed->block_bytes, packed->offsets.data(), extras[static_cast<size_t>(b)]);
+      packer.Pack(b, packed->segments, values + b * packed->block_bytes, packed->offsets.data(), extras[static_cast<size_t>(b)]);
     }
   });
   CollectExtras(extras, *packed);
