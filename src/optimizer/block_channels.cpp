@@ -49,13 +49,14 @@ class GraphBlocking {
   /// A value for what `plain` is in blocks.
   ValueIndex Twin(ValueIndex plain) {
     const SymbolicShape shape = *ShapeOf(graph_, plain);
-    const SymbolicShape blocked = {shape[0], Dimension{shape[1].value / kChannelBlock}, shape[2], shape[3], Dimension{kChannelBlock}};
-    return graph_.AddValue(graph_.value(plain).name.empty() ? "" : FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, blocked));
+    const Dimension blocks{shape[1].value / kChannelBlock}, block{kChannelBlock};
+    const SymbolicShape blocked = {shape[0], blocks, shape[2], shape[3], block};
+    return graph_.AddValue(FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, blocked));
   }
 
   std::string FreshName(ValueIndex plain) const {
     const std::string name = graph_.value(plain).name + "/blocked";
-    return graph_.FindValue(name) == kNone ? name : "";
+    return graph_.value(plain).name.empty() || graph_.FindValue(name) != kNone ? "" : name;
   }
 
   /// `plain` in blocks, by a reordering where nobody computes it so.
@@ -129,7 +130,8 @@ class GraphBlocking {
       factors.mutable_data<float>()[i] = static_cast<float>(factor);
       offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * factor);
     }
-    Node node = Make(kConvName, {old.inputs[0], graph_.AddConstant("", std::move(factors)), graph_.AddConstant("", std::move(offsets))});
+    const ValueIndex weights = graph_.AddConstant("", std::move(factors)), sums = graph_.AddConstant("", std::move(offsets));
+    Node node = Make(kConvName, {old.inputs[0], weights, sums});
     SetAttribute(node, "group", channels);
     return node;
   }
@@ -151,8 +153,8 @@ class GraphBlocking {
     const bool alone = std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
-    const bool free = node.op_type == kConvName && node.domain == kBlockedDomain && node.FindAttribute(kFusedActivation) == nullptr;
-    return free ? &node : nullptr;
+    const bool is_conv = node.op_type == kConvName && node.domain == kBlockedDomain;
+    return is_conv && node.FindAttribute(kFusedActivation) == nullptr ? &node : nullptr;
   }
 
   /// The convolution takes over what `old` computes.

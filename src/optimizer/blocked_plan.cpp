@@ -95,8 +95,8 @@ class Planner {
     if (group <= 0 || shape[1] <= 0 || channels == 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
     if (Channels(graph_, node.outputs[0]) != shape[0] || !Divides(graph_, node.outputs[0])) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
-    if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
+    if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     const bool depthwise = shape[1] == 1 && shape[0] == group;
     const bool whole = shape[1] % kChannelBlock == 0 && shape[0] / group % kChannelBlock == 0;
     return depthwise || whole ? std::optional(BlockedRole::kConv) : std::nullopt;
@@ -114,7 +114,8 @@ class Planner {
   }
 
   std::optional<BlockedRole> BinaryRole(const Node& node) const {
-    if (node.inputs.size() != 2 || !HasInput(node, 1) || node.since_version < 7 || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (node.inputs.size() != 2 || !HasInput(node, 1) || node.since_version < 7) return std::nullopt;
+    if (!Divides(graph_, node.outputs[0])) return std::nullopt;
     if (IsBlocked(node, 0) && IsBlocked(node, 1)) {
       const bool same = SameShape(graph_, node.inputs[0], node.inputs[1]);
       return same ? std::optional(BlockedRole::kMap) : std::nullopt;
@@ -124,8 +125,11 @@ class Planner {
     const ValueIndex other = node.inputs[1 - image];
     const Tensor* constant = graph_.constant(other);
     if (IsScalar(constant) || IsPerChannel(constant, Channels(graph_, node.outputs[0]))) return BlockedRole::kMap;
-    const bool factors = node.op_type == "Mul" && !IsOnePixel(graph_, node.outputs[0]) && Channels(graph_, other) == Channels(graph_, node.outputs[0]) &&
-                         IsOnePixel(graph_, other) && constant == nullptr && SameBatch(other, node.outputs[0]);
+    if (node.op_type != "Mul" || constant != nullptr || Channels(graph_, other) != Channels(graph_, node.outputs[0])) {
+      return std::nullopt;
+    }
+    const bool factors =
+        !IsOnePixel(graph_, node.outputs[0]) && IsOnePixel(graph_, other) && SameBatch(other, node.outputs[0]);
     return factors ? std::optional(BlockedRole::kScale) : std::nullopt;
   }
 

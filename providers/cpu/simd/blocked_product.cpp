@@ -130,7 +130,8 @@ TileKernel KernelFor(const BlockedProduct& product, int64_t blocks, int64_t pixe
 }
 
 /// Some steps of one group of blocks.
-void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPixels& pixels, int64_t step_begin, int64_t step_end) {
+void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPixels& pixels, int64_t step_begin,
+                  int64_t step_end) {
   const int64_t first_block = FirstBlock(product.output_blocks, group);
   const int64_t blocks = FirstBlock(product.output_blocks, group + 1) - first_block;
   // Tiles of even sizes: a last one of few pixels would take nearly as long as a whole one.

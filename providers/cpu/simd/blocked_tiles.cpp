@@ -75,8 +75,8 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
 }
 
 /// A tile's four-by-four pixels, of which the first `rows` and `columns` are stored.
-HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias, const float* residual,
-                           int64_t rows, int64_t columns, int64_t row_size, float* out) {
+HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
+                           const float* residual, int64_t rows, int64_t columns, int64_t row_size, float* out) {
   const BlockTag d;
   const Clamp clamp(epilogue);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {

@@ -25,7 +25,8 @@ class BlockedConv final : public Kernel {
             "{} outputs in {} groups do not divide into blocks", outputs(), group_);
     depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
-    Require(plain_input_ ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks", weights_shape_.ToString(), group_);
+    Require(plain_input_ ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
+            weights_shape_.ToString(), group_);
     const Window window = attributes_.Expand(Shape{1, 1}.dims(), weights_shape_.dims().subspan(2));
     if (!depthwise_) dense_ = BlockedDense(weights_shape_, group_, plain_input_, window.dilations[1]);
     Prepare(info, *weights);
@@ -137,7 +138,8 @@ class BlockedConv final : public Kernel {
   Window CheckInput(const Tensor& input) const {
     const Shape& shape = input.shape();
     if (plain_input_) {
-      Require(input.is(ElementType::kFloat) && shape.rank() == 4, "the input is {}, four axes of floats are expected", shape.ToString());
+      Require(input.is(ElementType::kFloat) && shape.rank() == 4, "the input is {}, four axes of floats are expected",
+              shape.ToString());
     } else {
       RequireBlocked(input);
     }

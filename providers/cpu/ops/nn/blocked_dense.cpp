@@ -252,7 +252,8 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   const int64_t plane_size = CheckedMul(padded.pixels(), unit());
   const int64_t image_size = CheckedMul(planes(), plane_size);
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(float)));
-  const int64_t round = padded.in_place ? batch : std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
+  const int64_t fitting = std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
+  const int64_t round = padded.in_place ? batch : fitting;
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order =
       !plain_input_ && padded.in_place && positions() == 1 && window.strides[0] == 1 && window.strides[1] == 1;

@@ -35,13 +35,16 @@ class BlockedDense {
 
   BlockedProduct Start(const Window& window, const BlockedEpilogue& epilogue) const;
   /// The product of an image's group.
-  BlockedProduct Part(const BlockedProduct& first, int64_t image, int64_t group, const float* packed, int64_t image_size) const;
-  size_t WriteSteps(const Window& window, const Region& taps, int64_t plane_width, int64_t plane_pixels, BlockedStep* steps) const;
+  BlockedProduct Part(const BlockedProduct& first, int64_t image, int64_t group, const float* packed,
+                      int64_t image_size) const;
+  size_t WriteSteps(const Window& window, const Region& taps, int64_t plane_width, int64_t plane_pixels,
+                    BlockedStep* steps) const;
   void ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch, const float* packed,
                  const float* input, const BlockedEpilogue& epilogue, float* output) const;
   void Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
              const BlockedEpilogue& epilogue, float* output) const;
-  void RunImages(KernelContext& context, const BlockedProduct& first, int64_t images, int64_t image_size, const float* packed) const;
+  void RunImages(KernelContext& context, const BlockedProduct& first, int64_t images, int64_t image_size,
+                 const float* packed) const;
 
   Shape weights_;
   int64_t group_ = 1;

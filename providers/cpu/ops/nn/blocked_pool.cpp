@@ -42,7 +42,8 @@ class BlockedMaxPool final : public BlockedPooling {
 class BlockedAveragePool final : public BlockedPooling {
  public:
   explicit BlockedAveragePool(const KernelInfo& info)
-      : BlockedPooling(info, info.attribute<int64_t>("count_include_pad", 0) != 0 ? BlockedPool::kAverageWithPads : BlockedPool::kAverage) {}
+      : BlockedPooling(info, info.attribute<int64_t>("count_include_pad", 0) != 0 ? BlockedPool::kAverageWithPads
+                                                                                  : BlockedPool::kAverage) {}
 };
 
 }  // namespace

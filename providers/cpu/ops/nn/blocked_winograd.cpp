@@ -40,7 +40,8 @@ class Run {
           const BlockedTileRows block = Rows(first, std::min(first + rows, image_.end_row));
           TransformTileRows(block, Image(i / per_image), 0, block.input_blocks, own.columns);
           FindSteps(block, own.steps);
-          for (int64_t point = 0; point < kWinogradPoints; ++point) Multiply(block, own, point, 0, BlockGroups(block.output_blocks));
+          const int64_t groups = BlockGroups(block.output_blocks);
+          for (int64_t point = 0; point < kWinogradPoints; ++point) Multiply(block, own, point, 0, groups);
           Output(block, i / per_image, 0, block.output_blocks, own);
         }
       }
@@ -91,7 +92,8 @@ class Run {
     for (int64_t i = 0; i < block.input_blocks; ++i) steps[i] = {i * block.tiles() * kChannelBlock, i * kChannelBlock};
   }
 
-  void Multiply(const BlockedTileRows& block, const Buffers& buffers, int64_t point, int64_t group_begin, int64_t group_end) const {
+  void Multiply(const BlockedTileRows& block, const Buffers& buffers, int64_t point, int64_t group_begin,
+                int64_t group_end) const {
     BlockedProduct product;
     product.input = buffers.columns + point * block.column_matrix();
     product.steps = buffers.steps;
@@ -163,8 +165,16 @@ std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Ten
 
 void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
                              const float* weights, const float* input, const BlockedEpilogue& epilogue, float* output) {
-  const BlockedTileRows image{channels / kChannelBlock, outputs / kChannelBlock, window.input[0],  window.input[1], window.output[0],
-                              window.output[1],         window.begin[0],         window.begin[1], 0,               CeilDiv(window.output[0], 4)};
+  BlockedTileRows image{};
+  image.input_blocks = channels / kChannelBlock;
+  image.output_blocks = outputs / kChannelBlock;
+  image.height = window.input[0];
+  image.width = window.input[1];
+  image.output_height = window.output[0];
+  image.output_width = window.output[1];
+  image.pad_top = window.begin[0];
+  image.pad_left = window.begin[1];
+  image.end_row = CeilDiv(window.output[0], kWinogradTile);
   Run run(context, image, batch, weights, input, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {
