@@ -169,6 +169,17 @@ struct OptimizationReport {
   TESSERA_API std::string ToJson() const;
 };
 
+/// What became of the session's context file (configuration entry "ep.context_enable").
+struct ContextReport {
+  bool enabled = false;
+  bool used = false;     // the session was made from it
+  bool written = false;  // the next one can be
+  std::filesystem::path path;
+  std::string detail;      // "used", or why it was not and what was done then
+  size_t packed = 0;       // packed weights that came from it
+  size_t packed_anew = 0;  // that it did not hold
+};
+
 struct MemoryUse {
   std::string memory;  // "Cpu", "OpenCL"
   AllocatorStats stats;
@@ -209,6 +220,7 @@ class TESSERA_API Session {
 
   const PlacementReport& placement() const noexcept;
   const OptimizationReport& optimization() const noexcept;
+  const ContextReport& context() const noexcept;
   std::vector<MemoryUse> memory_use() const;
   /// Providers in priority order, as active.
   std::vector<std::string> providers() const;

@@ -25,7 +25,22 @@ using FileKey = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 struct Mappings {
   std::mutex mutex;
   std::map<FileKey, std::weak_ptr<const void>> live;
-  std::map<const std::byte*, size_t> places;  // where they are, and how long; erased before they go
+  struct Place {
+    size_t size;
+    std::filesystem::path file;
+  };
+  using Places = std::map<const std::byte*, Place>;
+  Places places;  // where they are; erased before they go
+
+  /// The mapping that holds all of these bytes, or the end.
+  Places::const_iterator Find(const void* data, size_t bytes) const noexcept {
+    const auto* begin = static_cast<const std::byte*>(data);
+    auto place = places.upper_bound(begin);
+    if (place == places.begin()) return places.end();
+    --place;
+    const bool holds = bytes <= place->second.size && begin <= place->first + (place->second.size - bytes);
+    return holds ? place : places.end();
+  }
 };
 
 Mappings& ProcessMappings() {
@@ -61,7 +76,7 @@ MappedFile MapFile(const std::filesystem::path& path) {
       Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(error));
     }
     const auto* place = static_cast<const std::byte*>(address);
-    mappings.places.emplace(place, size);
+    mappings.places.emplace(place, Mappings::Place{size, std::filesystem::absolute(path)});
     owner = std::shared_ptr<const void>(address, [size, place](const void* mapped) {
       {
         Mappings& all = ProcessMappings();
@@ -76,18 +91,23 @@ MappedFile MapFile(const std::filesystem::path& path) {
   return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
 }
 
-void ForgetPages(const void* data, size_t bytes) noexcept {
-  constexpr uintptr_t kPage = 4096;
-  const auto* begin = static_cast<const std::byte*>(data);
+std::optional<FilePlace> FindInFiles(const void* data, size_t bytes) {
   Mappings& mappings = ProcessMappings();
   const std::lock_guard lock(mappings.mutex);
-  auto place = mappings.places.upper_bound(begin);
-  if (place == mappings.places.begin()) return;
-  --place;
-  if (bytes > place->second || begin > place->first + (place->second - bytes)) return;
+  const auto place = mappings.Find(data, bytes);
+  if (place == mappings.places.end()) return std::nullopt;
+  return FilePlace{place->second.file, static_cast<size_t>(static_cast<const std::byte*>(data) - place->first)};
+}
+
+void ForgetPages(const void* data, size_t bytes) noexcept {
+  constexpr uintptr_t kPage = 4096;
+  Mappings& mappings = ProcessMappings();
+  const std::lock_guard lock(mappings.mutex);
+  const auto place = mappings.Find(data, bytes);
+  if (place == mappings.places.end()) return;
   // Whole pages, also where they hold something else: nobody can have written to them, so they come back from the file.
-  const auto first = reinterpret_cast<uintptr_t>(begin) / kPage * kPage;
-  const auto last = std::min(reinterpret_cast<uintptr_t>(begin) + bytes, reinterpret_cast<uintptr_t>(place->first) + place->second);
+  const auto begin = reinterpret_cast<uintptr_t>(data), first = begin / kPage * kPage;
+  const auto last = std::min(begin + bytes, reinterpret_cast<uintptr_t>(place->first) + place->second.size);
   madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace tessera {
@@ -15,6 +16,13 @@ struct MappedFile {
 
 /// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.
 MappedFile MapFile(const std::filesystem::path& path);
+
+/// Where bytes of a mapped file lie in it; nothing for others.
+struct FilePlace {
+  std::filesystem::path file;  // absolute
+  size_t offset = 0;
+};
+std::optional<FilePlace> FindInFiles(const void* data, size_t bytes);
 
 /// Bytes of a mapped file that are not needed for a while take no memory until they are read again; others stay as they are.
 void ForgetPages(const void* data, size_t bytes) noexcept;

@@ -25,6 +25,9 @@ struct SharedBytes {
 /// file. Returns nothing when the message holds its data. Throws Error for locations that must not be read.
 using TensorDataSource = std::function<std::optional<SharedBytes>(const onnx::TensorProto&)>;
 
+/// The alignment that kernels need of an element: its own width, complex by its parts.
+size_t RequiredAlignment(ElementType type) noexcept;
+
 /// Type and dims are checked against the data's size. Shares the source's bytes where they are aligned; copies otherwise.
 Tensor FromProto(const onnx::TensorProto& proto, const TensorDataSource& source = nullptr);
 SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source = nullptr);

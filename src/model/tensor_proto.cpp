@@ -29,12 +29,6 @@ void UnpackSixBit(std::span<const std::byte> packed, Tensor& tensor) {
   }
 }
 
-/// The alignment that kernels need of an element: its own width, complex by its parts.
-size_t RequiredAlignment(ElementType type) {
-  const int bits = BitWidth(type);
-  return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
-}
-
 /// Smaller ones are copied at once.
 constexpr size_t kUnalignedFrom = size_t{32} << 10;
 
@@ -115,6 +109,11 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
 }
 
 }  // namespace
+
+size_t RequiredAlignment(ElementType type) noexcept {
+  const int bits = BitWidth(type);
+  return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
+}
 
 Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
   const auto type = static_cast<ElementType>(proto.data_type());

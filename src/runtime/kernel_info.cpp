@@ -1,6 +1,7 @@
 #include "runtime/kernel_info.h"
 
 #include "base/check.h"
+#include "runtime/packed_store.h"
 #include "runtime/prepack_cache.h"
 #include "runtime/subgraph.h"
 
@@ -17,6 +18,19 @@ std::shared_ptr<const void> NodeKernelInfo::SharedPrepack(const Tensor& constant
                                                           const std::function<std::shared_ptr<const void>()>& make) const {
   if (!resources_.share_prepacked) return make();
   return PrepackCache::Process().GetOrMake(constant, key, make);
+}
+
+std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
+                                           const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make) {
+  const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
+  PackedStore* store = of_node == nullptr ? nullptr : of_node->packed_store();
+  if (store != nullptr) {
+    if (auto held = store->Find(constant, key, type, shape)) return held;
+  }
+  auto made = std::static_pointer_cast<const Tensor>(
+      info.SharedPrepack(constant, key, [&]() -> std::shared_ptr<const void> { return make(); }));
+  if (store != nullptr && made != nullptr && made->is(type) && made->shape() == shape) store->Add(constant, key, made);
+  return made;
 }
 
 }  // namespace tessera

@@ -25,6 +25,8 @@ class NodeKernelInfo final : public KernelInfo {
   void ReleaseConstant(size_t input) const override { released_.push_back(input); }
   void AcceptUnaligned(size_t input) const override { unaligned_.push_back(input); }
 
+  PackedStore* packed_store() const noexcept { return resources_.packed; }
+
   /// Constant inputs that the kernel said it never reads.
   std::span<const size_t> released() const noexcept { return released_; }
   /// Inputs that need no alignment.

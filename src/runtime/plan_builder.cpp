@@ -12,6 +12,7 @@
 #include "base/mapped_file.h"
 #include "runtime/copy_kernel.h"
 #include "runtime/kernel_info.h"
+#include "runtime/packed_store.h"
 #include "runtime/step_context.h"
 #include "runtime/subgraph.h"
 
@@ -273,7 +274,9 @@ class PlanBuilder {
       const Slot& slot = plan_->slots[static_cast<size_t>(inputs[i])];
       const Value* constant = constants_[static_cast<size_t>(inputs[i])];
       const Tensor* tensor = constant == nullptr ? nullptr : constant->tensor_if();
-      if (tensor != nullptr && slot.memory == SessionResources::kHost) tensor->raw();
+      if (tensor == nullptr || slot.memory != SessionResources::kHost) continue;
+      tensor->raw();
+      if (resources_.packed != nullptr) resources_.packed->NoteAligned(*tensor);
     }
   }
 

@@ -16,6 +16,7 @@
 
 namespace tessera {
 
+class PackedStore;
 class Profiler;
 
 /// One memory of a session and the allocator that every buffer in it comes from.
@@ -56,6 +57,7 @@ class SessionResources {
   bool parallel = false;  // ExecutionMode::kParallel
   std::shared_ptr<tbb::task_arena> inter_op_arena;  // null unless parallel
   bool has_streams = false;
+  PackedStore* packed = nullptr;  // null without a context
   bool share_prepacked = true;  // packed weights are shared with other sessions
 
  private:

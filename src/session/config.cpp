@@ -14,6 +14,7 @@ struct ConfigKey {
   bool SessionConfig::*flag;
   int64_t SessionConfig::*number;
   std::string_view description;
+  std::string SessionConfig::*text = nullptr;
 };
 
 constexpr std::array kKeys = {
@@ -29,6 +30,10 @@ constexpr std::array kKeys = {
               "floating-point denormals count as zero while the session runs"},
     ConfigKey{"session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, nullptr,
               "a node that no named provider takes is an error"},
+    ConfigKey{"ep.context_enable", &SessionConfig::context_enable, nullptr,
+              "keep the optimized graph and packed weights in a file, from which the next session starts"},
+    ConfigKey{"ep.context_file_path", nullptr, nullptr, "that file (default: MODEL_ctx.tessera beside MODEL.onnx)",
+              &SessionConfig::context_file_path},
 };
 
 }  // namespace
@@ -41,7 +46,9 @@ SessionConfig ParseConfig(const SessionOptions& options) {
       Fail(ErrorCode::kInvalidArgument, "there is no session configuration entry '{}' (allowed: {})", name,
            JoinNames(kKeys, [](const ConfigKey& known) { return std::string(known.name); }));
     }
-    if (key->flag != nullptr) {
+    if (key->text != nullptr) {
+      config.*key->text = value;
+    } else if (key->flag != nullptr) {
       const auto parsed = ParseBool(value);
       Require(parsed.has_value(), "session configuration entry '{}' is '{}', expected true or false", name, value);
       config.*key->flag = *parsed;

@@ -15,6 +15,8 @@ struct SessionConfig {
   bool disable_prepacking = false;
   bool denormal_as_zero = false;
   bool disable_cpu_fallback = false;
+  bool context_enable = false;
+  std::string context_file_path;
 };
 
 /// Throws Error for unknown keys, listing those that are known, and for bad values.

@@ -7,6 +7,8 @@
 #include "partition/partition.h"
 #include "runtime/arena.h"
 #include "runtime/plan_builder.h"
+#include "session/context/checksum.h"
+#include "session/context/context_cache.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
@@ -63,11 +65,86 @@ Session::State::State(const SessionOptions& session_options, const Environment& 
   resources.profiler = profiler.get();
 }
 
-void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) {
+void Session::State::Load(const Origin& origin, const std::function<Model(const LoadOptions&)>& load) {
   {
     const ProfileScope scope(profiler.get(), "start providers", "Load");
     StartResources();
   }
+  const std::unique_ptr<ContextCache> cache = MakeContext(origin);
+  if (cache == nullptr || !LoadFromContext(*cache)) {
+    LoadAndOptimize(load);
+    if (cache != nullptr) cache->Record(model, optimization);
+    resources.packed = cache.get();
+    MakePlan();
+    if (cache != nullptr) {
+      const ProfileScope scope(profiler.get(), "write context", "Load");
+      cache->Write(*resources.threads);
+    }
+  }
+  resources.packed = nullptr;
+  if (cache != nullptr) {
+    context = cache->report();
+    const bool failed = !context.used && !context.written;
+    log(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", context.path.string(), context.detail);
+  }
+  Describe();
+  if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
+}
+
+std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) const {
+  if (!config.context_enable) return nullptr;
+  std::filesystem::path path = config.context_file_path;
+  if (path.empty()) {
+    Require(!origin.file.empty(), "a model from memory has no name to call its context by: set ep.context_file_path");
+    path = origin.file.parent_path() / (origin.file.stem().string() + "_ctx.tessera");
+  }
+  ContextConditions conditions;
+  AddBuildConditions(conditions);
+  conditions.emplace_back("model", origin.file.empty() ? fmt::format("{} bytes with checksum {:x}, folder '{}'", origin.bytes.size(),
+                                                                     Checksum(origin.bytes), origin.folder.string())
+                                                       : FileStamp(origin.file));
+  conditions.emplace_back("optimization level", std::to_string(static_cast<int>(options.optimization_level)));
+  conditions.emplace_back("writable", options.optimized_model_path.empty() ? "no" : "yes");
+  std::string dimensions, entries, providers;
+  for (const auto& [name, size] : options.free_dimensions) dimensions += fmt::format("{}={};", name, size);
+  for (const auto& [name, value] : options.config) {
+    if (!name.starts_with("ep.context")) entries += fmt::format("{}={};", name, value);
+  }
+  for (const ProviderEntry& entry : resources.providers) {
+    providers += fmt::format("{}(", entry.provider->name());
+    for (const auto& [name, value] : entry.provider->options()) providers += fmt::format("{}={};", name, value);
+    providers += ")";
+  }
+  conditions.emplace_back("free dimensions", dimensions);
+  conditions.emplace_back("configuration", entries);
+  conditions.emplace_back("providers", providers);
+  return std::make_unique<ContextCache>(path, origin.file, std::move(conditions));
+}
+
+bool Session::State::LoadFromContext(ContextCache& cache) {
+  const PlacementReport before = placement;
+  try {
+    {
+      const ProfileScope scope(profiler.get(), "read context", "Load");
+      auto held = cache.Read(*resources.threads, optimization);
+      if (!held) return false;
+      model = std::move(*held);
+    }
+    resources.packed = &cache;
+    MakePlan();
+    return true;
+  } catch (const Error& error) {
+    // The same may be wrong with the model; then it fails once more.
+    cache.Reject(error.what());
+    executor.reset();
+    model = {};
+    optimization = {};
+    placement = before;
+    return false;
+  }
+}
+
+void Session::State::LoadAndOptimize(const std::function<Model(const LoadOptions&)>& load) {
   {
     const ProfileScope scope(profiler.get(), "load model", "Load");
     LoadOptions load_options;
@@ -75,13 +152,15 @@ void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) 
     load_options.keep_function = [&](const Graph& graph, const Node& node) { return SomeKernelFor(resources, graph, node); };
     model = load(load_options);
   }
-  if (options.optimization_level != OptimizationLevel::kNone) {
-    const ProfileScope scope(profiler.get(), "optimize", "Load");
-    optimization = OptimizeGraph(
-        *model.graph, resources,
-        {.level = options.optimization_level, .writable = !options.optimized_model_path.empty(), .log = log});
-    log(LogLevel::kVerbose, "{}", optimization.ToText());
-  }
+  if (options.optimization_level == OptimizationLevel::kNone) return;
+  const ProfileScope scope(profiler.get(), "optimize", "Load");
+  optimization = OptimizeGraph(
+      *model.graph, resources,
+      {.level = options.optimization_level, .writable = !options.optimized_model_path.empty(), .log = log});
+  log(LogLevel::kVerbose, "{}", optimization.ToText());
+}
+
+void Session::State::MakePlan() {
   if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
   GraphPartition partition;
   {
@@ -98,8 +177,6 @@ void Session::State::Load(const std::function<Model(const LoadOptions&)>& load) 
     auto plan = BuildPlan(*model.graph, std::move(partition), resources, placement);
     executor = std::make_unique<Executor>(std::move(plan), resources, false);
   }
-  Describe();
-  if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
 }
 
 void Session::State::StartResources() {

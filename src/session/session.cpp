@@ -9,13 +9,14 @@ namespace tessera {
 
 Session::Session(const std::filesystem::path& model, const SessionOptions& options, const Environment& environment)
     : state_(std::make_shared<State>(options, environment)) {
-  state_->Load([&](const LoadOptions& load) { return LoadModel(model, load); });
+  state_->Load({.file = model}, [&](const LoadOptions& load) { return LoadModel(model, load); });
 }
 
 Session::Session(std::span<const std::byte> model, const SessionOptions& options, const Environment& environment,
                  std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder)
     : state_(std::make_shared<State>(options, environment)) {
-  state_->Load([&](const LoadOptions& load) { return LoadModel(model, std::move(keep_alive), folder, load); });
+  state_->Load({.bytes = model, .folder = folder},
+               [&](const LoadOptions& load) { return LoadModel(model, std::move(keep_alive), folder, load); });
 }
 
 Session::~Session() = default;
@@ -28,6 +29,7 @@ const std::vector<NamedType>& Session::overridable_initializers() const noexcept
 const ModelMetadata& Session::metadata() const noexcept { return state_->model.metadata; }
 const PlacementReport& Session::placement() const noexcept { return state_->placement; }
 const OptimizationReport& Session::optimization() const noexcept { return state_->optimization; }
+const ContextReport& Session::context() const noexcept { return state_->context; }
 
 std::vector<MemoryUse> Session::memory_use() const {
   std::vector<MemoryUse> use;

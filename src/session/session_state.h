@@ -17,6 +17,8 @@
 
 namespace tessera {
 
+class ContextCache;
+
 struct Session::State {
   std::shared_ptr<Environment::State> environment;
   SessionOptions options;
@@ -26,6 +28,7 @@ struct Session::State {
   Model model;
   SessionResources resources;
   OptimizationReport optimization;
+  ContextReport context;
   PlacementReport placement;
   std::unique_ptr<Executor> executor;  // destroyed first
 
@@ -39,8 +42,16 @@ struct Session::State {
 
   State(const SessionOptions& session_options, const Environment& session_environment);
 
-  /// Starts providers, pools and arenas; `load` then reads the model, which is optimized, partitioned and planned.
-  void Load(const std::function<Model(const LoadOptions&)>& load);
+  /// Where a model comes from: a file, or bytes and the folder of their external data.
+  struct Origin {
+    std::filesystem::path file;
+    std::span<const std::byte> bytes;
+    std::filesystem::path folder;
+  };
+
+  /// Starts providers, pools and arenas; `load` then reads the model, which is optimized, partitioned and planned. With a
+  /// context that fits, the optimized model comes from there.
+  void Load(const Origin& origin, const std::function<Model(const LoadOptions&)>& load);
 
   /// One run: inputs by graph input position (null: not given), wanted outputs by position, results beside them.
   struct Request {
@@ -64,6 +75,10 @@ struct Session::State {
   }
 
  private:
+  std::unique_ptr<ContextCache> MakeContext(const Origin& origin) const;
+  bool LoadFromContext(ContextCache& cache);
+  void LoadAndOptimize(const std::function<Model(const LoadOptions&)>& load);
+  void MakePlan();
   void StartResources();
   void AddHostMemory();
   void AddMemories(std::span<const ProviderFactory* const> factories);

@@ -29,6 +29,7 @@ struct Arguments {
   std::vector<std::string> providers;
   std::vector<std::string> dims;
   std::vector<std::string> config;
+  std::string context;
   std::string inputs;
   std::string outputs;
   int callers = 1;
@@ -44,6 +45,7 @@ struct Arguments {
 
 struct Measurement {
   double load_ms = 0;
+  ContextReport context;
   std::vector<double> latency_ms;  // sorted
   double peak_rss_mib = 0;
   double allocations_per_run = 0;
@@ -84,6 +86,10 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
   options.execution_mode = arguments.parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
   for (const std::string& entry : arguments.config) options.config.insert(SplitPair(entry, "--config"));
+  if (!arguments.context.empty()) {
+    options.config["ep.context_enable"] = "1";
+    options.config["ep.context_file_path"] = arguments.context;
+  }
   return options;
 }
 
@@ -157,6 +163,7 @@ Measurement Measure(const Arguments& arguments) {
   const auto start = Clock::now();
   const Session session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments));
   result.load_ms = MillisecondsSince(start);
+  result.context = session.context();
   for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
 
   const std::vector<Value> inputs = MakeInputs(session, arguments);
@@ -185,6 +192,7 @@ nlohmann::ordered_json ToJson(const Measurement& m) {
                         {"p99", Percentile(m.latency_ms, 0.99)}};
   json["runs_per_second"] = m.runs_per_second;
   json["load_ms"] = m.load_ms;
+  if (m.context.enabled) json["context"] = m.context.detail;
   json["peak_rss_mib"] = m.peak_rss_mib;
   json["allocations_per_run"] = m.allocations_per_run;
   json["providers"] = m.providers;
@@ -198,6 +206,9 @@ void PrintText(const Arguments& arguments, const Measurement& m) {
              Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
   fmt::print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
   fmt::print("  load         {:.1f} ms\n", m.load_ms);
+  if (m.context.enabled) {
+    fmt::print("  context      {} ({} packed weights from it, {} not)\n", m.context.detail, m.context.packed, m.context.packed_anew);
+  }
   fmt::print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
   fmt::print("  allocations  {:.2f} a run\n", m.allocations_per_run);
   for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
@@ -261,6 +272,7 @@ int Main(int argc, char** argv) {
   app.add_option("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
   app.add_option("--callers", arguments.callers, "Threads that call Run on the one session at once")->check(CLI::Range(1, 1024));
   app.add_option("--config", arguments.config, "KEY=VALUE session configuration entries");
+  app.add_option("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
   app.add_option("-o", arguments.optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
   app.add_flag("-x", arguments.parallel, "Use the parallel executor");
   app.add_flag("--json", arguments.json, "Print one JSON object");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "simd/blocked-inl.h"
+#include "tessera/value.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -208,7 +209,7 @@ void PackBlockedWeights(const float* weights, int64_t output_stride, const int64
     const int64_t first = FirstBlock(blocks, group) * kChannelBlock;
     const int64_t width = FirstBlock(blocks, group + 1) * kChannelBlock - first;
     for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t i = 0; i < width; ++i) *packed++ = weights[(first + i) * output_stride + order[k]];
+      for (int64_t i = 0; i < width; ++i) *packed++ = LoadUnaligned(weights + (first + i) * output_stride + order[k]);
     }
   }
 }

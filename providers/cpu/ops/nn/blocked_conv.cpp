@@ -5,6 +5,7 @@
 #include "ops/nn/blocked_layout.h"
 #include "ops/nn/blocked_winograd.h"
 #include "ops/ops.h"
+#include "runtime/packed_store.h"
 #include "simd/winograd.h"
 
 namespace tessera::cpu {
@@ -96,16 +97,17 @@ class BlockedConv final : public Kernel {
       const auto kernel = weights_shape_.dims().subspan(2);
       const Window window = attributes_.Expand(image.dims(), kernel);
       if (window.extent(0) == 3 && window.extent(1) == 3 && SuitsWinograd(attributes_.Fit(image.dims(), kernel), batch)) {
-        transformed_ = Packed(info, weights, "blocked_winograd", [&] { return PackBlockedWinograd(info.threads(), weights); });
+        transformed_ = SharedTensor(info, weights, "blocked_winograd", ElementType::kFloat, Shape{kWinogradPoints, outputs(), weights_shape_[1]},
+                                    [&] { return PackBlockedWinograd(info.threads(), weights); });
         if (known) return;
       }
     }
     const char* form = depthwise_ ? "blocked_depthwise" : plain_input_ ? "blocked_plain" : "blocked";
     const std::string key = fmt::format("{} {}", form, group_);
-    packed_ = Packed(info, weights, key, [&] {
+    packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_);
-      depthwise_ ? PackDepthwise(weights.data<float>(), packed->mutable_data<float>())
-                 : dense_.Pack(weights.data<float>(), packed->mutable_data<float>());
+      depthwise_ ? PackDepthwise(weights.unaligned_data<float>(), packed->mutable_data<float>())
+                 : dense_.Pack(weights.unaligned_data<float>(), packed->mutable_data<float>());
       return packed;
     });
   }
@@ -121,17 +123,10 @@ class BlockedConv final : public Kernel {
            WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
   }
 
-  template <class Make>
-  static std::shared_ptr<const Tensor> Packed(const KernelInfo& info, const Tensor& weights, const std::string& key,
-                                              const Make& make) {
-    return std::static_pointer_cast<const Tensor>(
-        info.SharedPrepack(weights, key, [&]() -> std::shared_ptr<const void> { return make(); }));
-  }
-
   void PackDepthwise(const float* weights, float* packed) const {
     for (int64_t c = 0; c < outputs(); ++c) {
       float* to = packed + c / kChannelBlock * positions() * kChannelBlock + c % kChannelBlock;
-      for (int64_t i = 0; i < positions(); ++i) to[i * kChannelBlock] = weights[c * positions() + i];
+      for (int64_t i = 0; i < positions(); ++i) to[i * kChannelBlock] = LoadUnaligned(weights + c * positions() + i);
     }
   }
 

@@ -149,7 +149,7 @@ std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Ten
   Tensor transformed(ElementType::kFloat, Shape{kWinogradPoints, outputs, channels});
   float* values = transformed.mutable_data<float>();
   threads.ParallelFor(outputs, static_cast<double>(channels) * 150.0, [&](int64_t begin, int64_t end) {
-    TransformWinogradWeights(weights.data<float>(), outputs, channels, begin, end, values);
+    TransformWinogradWeights(weights.unaligned_data<float>(), outputs, channels, begin, end, values);
   });
   auto packed = std::make_shared<Tensor>(ElementType::kFloat, transformed.shape());
   float* to = packed->mutable_data<float>();

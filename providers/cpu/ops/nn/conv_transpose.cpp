@@ -9,6 +9,7 @@
 #include "ops/nn/products.h"
 #include "ops/nn/window.h"
 #include "ops/ops.h"
+#include "runtime/packed_store.h"
 #include "simd/conv_transpose.h"
 #include "types.h"
 
@@ -365,9 +366,8 @@ class ConvTranspose final : public Kernel {
     if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3) return;
     weights_shape_ = weights->shape();
     if (weights_shape_[0] % attributes_.group != 0 || weights_shape_[0] / attributes_.group <= kFewChannels) return;
-    const auto made = info.SharedPrepack(*weights, fmt::format("conv_transpose.{}", attributes_.group),
-                                         [&]() -> std::shared_ptr<const void> { return Turn(info.threads(), *weights); });
-    turned_ = std::static_pointer_cast<const Tensor>(made);
+    turned_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>, weights_shape_,
+                           [&] { return Turn(info.threads(), *weights); });
     info.ReleaseConstant(1);
   }
 

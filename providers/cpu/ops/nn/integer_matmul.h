@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "ops/nn/matmul_shape.h"
+#include "runtime/packed_store.h"
 #include "simd/gemm_int8.h"
 #include "tessera/kernel.h"
 #include "types.h"
@@ -82,15 +83,15 @@ class PackedInt8Matrix {
       points[static_cast<size_t>(i)] = zero->is(ElementType::kInt8) ? zero->data<int8_t>()[i] : zero->data<uint8_t>()[i];
       key += fmt::format(",{}", points[static_cast<size_t>(i)]);
     }
-    const auto made = info.SharedPrepack(*b, key, [&]() -> std::shared_ptr<const void> {
-      auto packed = std::make_shared<Tensor>(ElementType::kInt16, Shape{static_cast<int64_t>(PackedInt8Size(k, n))});
+    const Shape size{static_cast<int64_t>(PackedInt8Size(k, n))};
+    packed_ = SharedTensor(info, *b, key, ElementType::kInt16, size, [&] {
+      auto packed = std::make_shared<Tensor>(ElementType::kInt16, size);
       PackInt8(info.threads(), k, n,
                DenseInt8Panels(static_cast<const uint8_t*>(b->raw()), IsSigned(b->type()), n, points.data(), count == 1 ? 0 : 1),
                packed->mutable_data<int16_t>());
       return packed;
     });
     shape_ = b->shape();
-    packed_ = std::static_pointer_cast<const Tensor>(made);
     info.ReleaseConstant(b_input);
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "ops/nn/float_view.h"
+#include "runtime/packed_store.h"
 #include "simd/gemm.h"
 #include "tessera/kernel.h"
 
@@ -22,8 +23,9 @@ std::shared_ptr<const Tensor> PackConstantInput(const KernelInfo& info, size_t i
   } else {
     if (constant == nullptr || constant->num_elements() == 0 || !constant->is(ElementTypeOf<T>)) return nullptr;
     const size_t size = PackedGemmBSize<C>(k, n);
-    auto made = info.SharedPrepack(*constant, transposed ? "gemm_b_transposed" : "gemm_b", [&]() -> std::shared_ptr<const void> {
-      auto packed = std::make_shared<Tensor>(ElementTypeOf<C>, Shape{count, static_cast<int64_t>(size)});
+    const Shape shape{count, static_cast<int64_t>(size)};
+    auto made = SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", ElementTypeOf<C>, shape, [&] {
+      auto packed = std::make_shared<Tensor>(ElementTypeOf<C>, shape);
       Tensor converted;
       const C* values = nullptr;
       if constexpr (kIsHalf<T>) {
@@ -40,7 +42,7 @@ std::shared_ptr<const Tensor> PackConstantInput(const KernelInfo& info, size_t i
       return packed;
     });
     info.ReleaseConstant(i);
-    return std::static_pointer_cast<const Tensor>(made);
+    return made;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/packed_store.h"
+
 namespace tessera::cpu {
 namespace {
 
@@ -181,15 +183,15 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
     released_ = true;
     info.ReleaseConstant(input);
   }
-  auto made = info.SharedPrepack(*constant, "winograd", [&]() -> std::shared_ptr<const void> {
-    auto transformed = std::make_shared<Tensor>(ElementType::kFloat, Shape{kWinogradPoints, outputs(), channels()});
+  const Shape shape{kWinogradPoints, outputs(), channels()};
+  transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
+    auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape);
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * 150.0, [&](int64_t begin, int64_t end) {
       TransformWinogradWeights(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);
     });
     return transformed;
   });
-  transformed_ = std::static_pointer_cast<const Tensor>(made);
 }
 
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {

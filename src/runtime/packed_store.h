@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "tessera/kernel.h"
+
+namespace tessera {
+
+/// Packed forms of a session's constants that outlive the process.
+class PackedStore {
+ public:
+  virtual ~PackedStore() = default;
+  /// The form of `constant` kept under `key`, of this type and shape; null when there is none.
+  virtual std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, ElementType type, const Shape& shape) = 0;
+  virtual void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) = 0;
+  /// Says that a kernel reads the constant aligned.
+  virtual void NoteAligned(const Tensor& constant) = 0;
+};
+
+/// KernelInfo::SharedPrepack for forms that are one tensor of a known type and shape: with a context they come from there.
+std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
+                                           const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make);
+
+}  // namespace tessera

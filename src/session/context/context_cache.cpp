@@ -1,0 +1,331 @@
+#include "session/context/context_cache.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/mapped_file.h"
+#include "model/proto.h"
+#include "session/context/graph_bytes.h"
+
+namespace tessera {
+namespace {
+
+/// Where a tensor's bytes are.
+enum class Place : uint8_t { kText = 0, kData = 1, kFile = 2, kEnd = 3 };
+
+constexpr uint32_t kModelFile = 0;
+
+std::string Feature(const char* name, int supported) { return supported != 0 ? std::string(" ") + name : std::string(); }
+
+void WriteMetadata(const ModelMetadata& metadata, ByteWriter& out) {
+  for (const std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain, &metadata.description,
+                                  &metadata.graph_name, &metadata.graph_description}) {
+    out.PutText(*text);
+  }
+  out.Put(metadata.version);
+  out.Put(metadata.ir_version);
+  out.Put<uint64_t>(metadata.custom.size());
+  for (const auto& [key, value] : metadata.custom) {
+    out.PutText(key);
+    out.PutText(value);
+  }
+  out.Put<uint64_t>(metadata.opsets.size());
+  for (const auto& [domain, version] : metadata.opsets) {
+    out.PutText(domain);
+    out.Put(version);
+  }
+}
+
+ModelMetadata ReadMetadata(ByteReader& in) {
+  ModelMetadata metadata;
+  for (std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain, &metadata.description,
+                            &metadata.graph_name, &metadata.graph_description}) {
+    *text = in.GetText();
+  }
+  metadata.version = in.Get<int64_t>();
+  metadata.ir_version = in.Get<int64_t>();
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    std::string key = in.GetText();
+    metadata.custom[std::move(key)] = in.GetText();
+  }
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    std::string domain = in.GetText();
+    metadata.opsets[std::move(domain)] = in.Get<int64_t>();
+  }
+  return metadata;
+}
+
+struct TensorHeader {
+  ElementType type;
+  Shape shape;
+};
+
+void WriteTensorHeader(const Tensor& tensor, ByteWriter& out) {
+  out.Put(tensor.type());
+  out.PutList(tensor.shape().dims());
+}
+
+TensorHeader ReadTensorHeader(ByteReader& in) {
+  const ElementType type = in.GetEnum(static_cast<ElementType>(kElementTypeCount));
+  const auto dims = in.GetList<int64_t>();
+  for (const int64_t dim : dims) {
+    if (dim < 0) ByteReader::Damaged();
+  }
+  if (BitWidth(type) == 0) ByteReader::Damaged();
+  return {type, Shape(std::span<const int64_t>(dims))};
+}
+
+bool IsAligned(ElementType type, const void* data) { return reinterpret_cast<uintptr_t>(data) % RequiredAlignment(type) == 0; }
+
+/// The tensor over bytes at `offset`; throws where they are not all there.
+Tensor TensorAt(const TensorHeader& header, std::span<const std::byte> bytes, uint64_t offset, std::shared_ptr<const void> owner) {
+  const size_t size = ByteSize(header.type, header.shape.num_elements());
+  if (header.type == ElementType::kString || offset > bytes.size() || size > bytes.size() - offset) ByteReader::Damaged();
+  const std::byte* data = bytes.data() + offset;
+  if (!IsAligned(header.type, data)) return Tensor::ShareUnaligned(header.type, header.shape, data, std::move(owner));
+  return Tensor::Share(header.type, header.shape, const_cast<std::byte*>(data), std::const_pointer_cast<void>(std::move(owner)));
+}
+
+Tensor ReadText(const TensorHeader& header, ByteReader& in) {
+  if (header.type != ElementType::kString) ByteReader::Damaged();
+  if (in.GetCount() != static_cast<size_t>(header.shape.num_elements())) ByteReader::Damaged();
+  Tensor tensor(header.type, header.shape);
+  for (std::string& text : tensor.mutable_values<std::string>()) text = in.GetText();
+  return tensor;
+}
+
+}  // namespace
+
+void AddBuildConditions(ContextConditions& conditions) {
+  Dl_info library{};
+  const bool known = dladdr(reinterpret_cast<const void*>(&AddBuildConditions), &library) != 0 && library.dli_fname != nullptr;
+  conditions.emplace_back("Tessera", fmt::format("{} {}", version(), known ? FileStamp(library.dli_fname) : std::string()));
+  std::string features;
+  features += Feature("sse4.2", __builtin_cpu_supports("sse4.2"));
+  features += Feature("avx2", __builtin_cpu_supports("avx2"));
+  features += Feature("fma", __builtin_cpu_supports("fma"));
+  features += Feature("avx512f", __builtin_cpu_supports("avx512f"));
+  features += Feature("avx512bw", __builtin_cpu_supports("avx512bw"));
+  features += Feature("avx512dq", __builtin_cpu_supports("avx512dq"));
+  features += Feature("avx512vl", __builtin_cpu_supports("avx512vl"));
+  features += Feature("avx512vnni", __builtin_cpu_supports("avx512vnni"));
+  conditions.emplace_back("processor", features);
+}
+
+std::string FileStamp(const std::filesystem::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return {};
+  return fmt::format("{} bytes of {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+std::optional<Model> ContextCache::Read(ThreadPool& threads, OptimizationReport& optimization) {
+  report_.enabled = true;
+  report_.path = path_;
+  try {
+    const ContextFile file(path_);
+    ByteReader in(file.description());
+    CheckConditions(in);
+    file.CheckData(threads);
+    Model model = ReadModel(in, file, optimization);
+    report_.used = true;
+    report_.detail = "used";
+    return model;
+  } catch (const std::exception& error) {
+    Reject(error.what());
+    return std::nullopt;
+  }
+}
+
+void ContextCache::Reject(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  report_.used = false;
+  report_.packed = 0;
+  report_.detail = "not used: " + why;
+  numbers_.clear();
+  packed_.clear();
+  aligned_.clear();
+}
+
+void ContextCache::CheckConditions(ByteReader& in) const {
+  ContextConditions held;
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    std::string name = in.GetText();
+    held.emplace_back(std::move(name), in.GetText());
+  }
+  for (const auto& [name, value] : conditions_) {
+    const auto same = std::find_if(held.begin(), held.end(), [&](const auto& entry) { return entry.first == name; });
+    if (same == held.end()) Fail(ErrorCode::kFail, "it says nothing about '{}'", name);
+    if (same->second != value) Fail(ErrorCode::kFail, "it was made for {} '{}', this is '{}'", name, same->second, value);
+  }
+  if (held.size() != conditions_.size()) Fail(ErrorCode::kFail, "it was made with other options");
+}
+
+std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile& file) {
+  std::vector<MappedFile> files;
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    const std::filesystem::path path = in.GetText();
+    const std::string stamp = in.GetText();
+    const bool is_model = files.size() == kModelFile;
+    const std::filesystem::path& found = is_model ? model_ : path;
+    // What is in the model is among the conditions.
+    if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} has changed", found.string());
+    files.push_back(found.empty() ? MappedFile() : MapFile(found));
+    if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} is changing", found.string());
+  }
+  std::vector<Tensor> tensors;
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    const TensorHeader header = ReadTensorHeader(in);
+    switch (in.GetEnum(Place::kEnd)) {
+      case Place::kText:
+        tensors.push_back(ReadText(header, in));
+        break;
+      case Place::kData:
+        tensors.push_back(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
+        break;
+      default: {
+        const auto number = in.Get<uint32_t>();
+        if (number >= files.size()) ByteReader::Damaged();
+        tensors.push_back(TensorAt(header, files[number].bytes, in.Get<uint64_t>(), files[number].owner));
+      }
+    }
+  }
+  return tensors;
+}
+
+Model ContextCache::ReadModel(ByteReader& in, const ContextFile& file, OptimizationReport& optimization) {
+  const std::vector<Tensor> tensors = ReadTensors(in, file);
+  NumberConstants(tensors);
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    const auto number = in.Get<uint32_t>();
+    std::string key = in.GetText();
+    const TensorHeader header = ReadTensorHeader(in);
+    packed_[{number, std::move(key)}] = std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
+  }
+  Model model;
+  optimization.nodes_before = in.Get<uint64_t>();
+  optimization.nodes_after = in.Get<uint64_t>();
+  model.metadata = ReadMetadata(in);
+  model.graph = std::make_unique<Graph>();
+  ReadGraph(in, tensors, *model.graph);
+  if (!in.at_end()) ByteReader::Damaged();
+  return model;
+}
+
+void ContextCache::NumberConstants(std::span<const Tensor> tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i];
+    if (tensor.is(ElementType::kString) || tensor.byte_size() == 0) continue;
+    numbers_.emplace(std::pair(tensor.unaligned_raw(), tensor.byte_size()), static_cast<uint32_t>(i));
+  }
+  aligned_.assign(tensors.size(), false);
+}
+
+void ContextCache::Record(const Model& model, const OptimizationReport& optimization) {
+  try {
+    TensorTable table;
+    model_bytes_ = {};
+    model_bytes_.Put<uint64_t>(optimization.nodes_before);
+    model_bytes_.Put<uint64_t>(optimization.nodes_after);
+    WriteMetadata(model.metadata, model_bytes_);
+    WriteGraph(*model.graph, model_bytes_, table);
+    tensors_.assign(table.tensors().begin(), table.tensors().end());
+    NumberConstants(tensors_);
+    report_.written = true;
+  } catch (const Error& error) {
+    report_.detail += fmt::format("; not written: {}", error.what());
+  }
+}
+
+std::shared_ptr<const Tensor> ContextCache::Find(const Tensor& constant, std::string_view key, ElementType type, const Shape& shape) {
+  if (!report_.used) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto number = numbers_.find({constant.unaligned_raw(), constant.byte_size()});
+  if (number == numbers_.end()) return nullptr;
+  const auto found = packed_.find({number->second, std::string(key)});
+  const bool fits = found != packed_.end() && found->second->is(type) && found->second->shape() == shape;
+  ++(fits ? report_.packed : report_.packed_anew);
+  return fits ? found->second : nullptr;
+}
+
+void ContextCache::Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) {
+  if (!report_.written) return;
+  const std::lock_guard lock(mutex_);
+  const auto number = numbers_.find({constant.unaligned_raw(), constant.byte_size()});
+  if (number != numbers_.end()) packed_[{number->second, std::string(key)}] = std::move(packed);
+}
+
+void ContextCache::NoteAligned(const Tensor& constant) {
+  const std::lock_guard lock(mutex_);
+  const auto number = numbers_.find({constant.unaligned_raw(), constant.byte_size()});
+  if (number != numbers_.end()) aligned_[number->second] = true;
+}
+
+void ContextCache::Write(ThreadPool& threads) {
+  if (!report_.written) return;
+  try {
+    const std::filesystem::path model = model_.empty() ? model_ : std::filesystem::absolute(model_);
+    std::vector<std::filesystem::path> files = {model};
+    ContextLayout data;
+    ByteWriter description, tensors;
+    const auto lay_out = [&](const Tensor& tensor, const void* bytes) {
+      WriteTensorHeader(tensor, tensors);
+      tensors.Put(Place::kData);
+      tensors.Put<uint64_t>(data.Add(bytes, tensor.byte_size()));
+    };
+    tensors.Put<uint64_t>(tensors_.size());
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const Tensor& tensor = tensors_[i];
+      if (tensor.is(ElementType::kString)) {
+        WriteTensorHeader(tensor, tensors);
+        tensors.Put(Place::kText);
+        tensors.Put<uint64_t>(static_cast<uint64_t>(tensor.num_elements()));
+        for (const std::string& text : tensor.values<std::string>()) tensors.PutText(text);
+        continue;
+      }
+      const auto place = FindInFiles(tensor.unaligned_raw(), tensor.byte_size());
+      const bool wants_copy = aligned_[i] && !IsAligned(tensor.type(), tensor.unaligned_raw());
+      if (!place || wants_copy) {
+        lay_out(tensor, wants_copy ? tensor.raw() : tensor.unaligned_raw());
+        continue;
+      }
+      auto file = std::find(files.begin(), files.end(), place->file);
+      if (file == files.end()) file = files.insert(files.end(), place->file);
+      WriteTensorHeader(tensor, tensors);
+      tensors.Put(Place::kFile);
+      tensors.Put<uint32_t>(static_cast<uint32_t>(file - files.begin()));
+      tensors.Put<uint64_t>(place->offset);
+    }
+    tensors.Put<uint64_t>(packed_.size());
+    for (const auto& [key, packed] : packed_) {
+      tensors.Put<uint32_t>(key.first);
+      tensors.PutText(key.second);
+      WriteTensorHeader(*packed, tensors);
+      tensors.Put<uint64_t>(data.Add(packed->raw(), packed->byte_size()));
+    }
+    description.Put<uint64_t>(conditions_.size());
+    for (const auto& [name, value] : conditions_) {
+      description.PutText(name);
+      description.PutText(value);
+    }
+    description.Put<uint64_t>(files.size());
+    for (const std::filesystem::path& file : files) {
+      description.PutText(file.string());
+      description.PutText(file.empty() ? std::string() : FileStamp(file));
+    }
+    description.Append(tensors.bytes());
+    description.Append(model_bytes_.bytes());
+    WriteContextFile(path_, data, description.bytes(), threads);
+    report_.detail += "; written";
+  } catch (const std::exception& error) {
+    report_.written = false;
+    report_.detail += fmt::format("; not written: {}", error.what());
+  }
+  tensors_.clear();
+  packed_.clear();
+  numbers_.clear();
+  model_bytes_ = {};
+}
+
+}  // namespace tessera

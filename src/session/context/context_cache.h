@@ -1,0 +1,73 @@
+#pragma once
+
+// What a session found out about a model, kept for the next one: the optimized graph and the packed weights.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/model.h"
+#include "runtime/packed_store.h"
+#include "session/context/context_file.h"
+#include "tessera/session.h"
+
+namespace tessera {
+
+/// What a context depends on, by name: a session uses one only when all of it is equal.
+using ContextConditions = std::vector<std::pair<std::string, std::string>>;
+
+/// Version and build of this library and what the processor can do.
+void AddBuildConditions(ContextConditions& conditions);
+/// Size and time of the file; empty when there is none.
+std::string FileStamp(const std::filesystem::path& file);
+
+/// The context of one session: read or recorded while it loads, written once it has.
+class ContextCache final : public PackedStore {
+ public:
+  /// `model`: the file it comes from, empty for bytes. `conditions` must tell what is in it.
+  ContextCache(std::filesystem::path path, std::filesystem::path model, ContextConditions conditions)
+      : path_(std::move(path)), model_(std::move(model)), conditions_(std::move(conditions)) {}
+
+  /// The optimized model, its constants mapped, when the file holds it; else nothing, and report() says why.
+  std::optional<Model> Read(ThreadPool& threads, OptimizationReport& optimization);
+  /// Nothing that was read is used after all.
+  void Reject(const std::string& why);
+
+  /// Remembers an optimized model, to be written.
+  void Record(const Model& model, const OptimizationReport& optimization);
+  /// Writes what was recorded; report() says where, or why not.
+  void Write(ThreadPool& threads);
+
+  const ContextReport& report() const noexcept { return report_; }
+
+  std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, ElementType type, const Shape& shape) override;
+  void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) override;
+  void NoteAligned(const Tensor& constant) override;
+
+ private:
+  using PackedKey = std::pair<uint32_t, std::string>;  // number of the constant, kernel's key
+  Model ReadModel(ByteReader& in, const ContextFile& file, OptimizationReport& optimization);
+  std::vector<Tensor> ReadTensors(ByteReader& in, const ContextFile& file);
+  void CheckConditions(ByteReader& in) const;
+  void NumberConstants(std::span<const Tensor> tensors);
+
+  const std::filesystem::path path_;
+  const std::filesystem::path model_;
+  const ContextConditions conditions_;
+  ContextReport report_;
+
+  std::mutex mutex_;
+  std::map<std::pair<const void*, size_t>, uint32_t> numbers_;  // of constants, by place
+  std::map<PackedKey, std::shared_ptr<const Tensor>> packed_;
+  std::vector<bool> aligned_;  // by number
+  // To be written.
+  std::vector<Tensor> tensors_;
+  ByteWriter model_bytes_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "session/context/byte_stream.h"
+
+namespace tessera {
+
+/// Tensors that a serialized graph names by number; their bytes lie elsewhere.
+class TensorTable {
+ public:
+  uint32_t Add(const Tensor& tensor);
+  std::span<const Tensor> tensors() const noexcept { return tensors_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+/// Everything that a resolved graph says, nested graphs included, so that it needs no inference when it is read. Values that
+/// nothing uses are left out. Throws Error(kNotImplemented) where a node calls one of the model's own functions.
+void WriteGraph(const Graph& graph, ByteWriter& out, TensorTable& tensors);
+
+/// Fills an empty graph. Every index, enumerator and count is checked; throws Error otherwise.
+void ReadGraph(ByteReader& in, std::span<const Tensor> tensors, Graph& graph);
+
+}  // namespace tessera

@@ -1,0 +1,244 @@
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "model_builder.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+std::vector<float> Numbers(size_t count, unsigned seed) {
+  std::vector<float> values(count);
+  for (float& value : values) {
+    seed = seed * 1664525 + 1013904223;
+    value = static_cast<float>(seed >> 8) / static_cast<float>(1 << 24) - 0.5f;
+  }
+  return values;
+}
+
+onnx::GraphProto Branch(const std::string& op, const std::string& output) {
+  onnx::GraphProto graph;
+  graph.set_name(op);
+  ModelBuilder::AddNode(graph, op, {"sum", "b"}, {output});
+  ModelBuilder::Declare(graph.add_output(), output, ElementType::kFloat, {8, 160});
+  return graph;
+}
+
+/// Weights that are packed, a table that is only gathered from, a folded convolution, branches that capture values. `pad`
+/// shifts the weights in the file.
+std::string ModelBytes(size_t pad = 0, unsigned seed = 1) {
+  ModelBuilder model;
+  model.proto().set_producer_name(std::string(pad + 1, 'p'));
+  model.Input("x", ElementType::kFloat, {8, 64}).Input("image", ElementType::kFloat, {1, 32, 12, 12});
+  model.Input("rows", ElementType::kInt64, {3}).Input("which", ElementType::kBool, {});
+  model.Output("y", ElementType::kFloat, {8, 160}).Output("taken", ElementType::kFloat, {3, 16});
+  model.Output("features", ElementType::kFloat, {1, 32, 12, 12});
+  model.Constant("w", {64, 160}, Numbers(64 * 160, seed)).Constant("b", {160}, Numbers(160, 2));
+  model.Constant("table", {1000, 16}, Numbers(16000, 3)).Constant("kernel", {32, 32, 3, 3}, Numbers(32 * 32 * 9, 4));
+  model.Constant("scale", {1, 32, 1, 1}, Numbers(32, 5));
+  model.Node("MatMul", {"x", "w"}, {"product"});
+  model.Node("Add", {"product", "b"}, {"sum"});
+  model.Node("Gather", {"table", "rows"}, {"taken"});
+  auto* pads = model.Node("Conv", {"image", "kernel"}, {"convolved"}).add_attribute();
+  pads->set_name("pads");
+  pads->set_type(onnx::AttributeProto::INTS);
+  for (int i = 0; i < 4; ++i) pads->add_ints(1);
+  model.Node("Mul", {"convolved", "scale"}, {"features"});
+  auto& branches = model.Node("If", {"which"}, {"y"});
+  for (const auto& [name, op] : {std::pair("then_branch", "Mul"), std::pair("else_branch", "Sub")}) {
+    auto* attribute = branches.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    *attribute->mutable_g() = Branch(op, std::string("of_") + op);
+  }
+  return model.bytes();
+}
+
+std::vector<float> RunAll(const Session& session) {
+  const std::vector<int64_t> rows = {999, 0, 7};
+  const bool which = true;
+  const std::vector<Value> inputs = {Floats({8, 64}, Numbers(512, 6)), Floats({1, 32, 12, 12}, Numbers(32 * 144, 7)),
+                                     Tensor::Of<int64_t>({3}, rows), Tensor::Of<bool>({}, std::span(&which, 1))};
+  std::vector<Value> results(3);
+  session.Run(inputs, results);
+  std::vector<float> all;
+  for (const Value& result : results) {
+    const std::vector<float> values = ToVector(result);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+class Context : public ::testing::Test {
+ protected:
+  Context() {
+    std::string name = (fs::temp_directory_path() / "tessera_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    Write(model(), ModelBytes());
+  }
+  ~Context() override { fs::remove_all(folder_); }
+
+  static void Write(const fs::path& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+  static std::string Read(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  fs::path model() const { return folder_ / "model.onnx"; }
+  fs::path file() const { return folder_ / "model_ctx.tessera"; }
+  SessionOptions Options(bool enable = true) const {
+    SessionOptions options;
+    options.providers = {{"cpu", {}}};
+    options.intra_op_threads = 2;
+    if (enable) options.config["ep.context_enable"] = "1";
+    return options;
+  }
+  std::vector<float> Expected() const { return RunAll(Session(model(), Options(false))); }
+
+  fs::path folder_;
+};
+
+TEST_F(Context, TheSecondSessionStartsFromIt) {
+  const std::vector<float> expected = Expected();
+  EXPECT_FALSE(Session(model(), Options(false)).context().enabled);
+  const Session first(model(), Options());
+  EXPECT_TRUE(first.context().written);
+  EXPECT_FALSE(first.context().used);
+  EXPECT_EQ(first.context().path, file());
+  EXPECT_THAT(first.context().detail, HasSubstr("there is none yet"));
+  EXPECT_EQ(RunAll(first), expected);
+  const Session second(model(), Options());
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_FALSE(second.context().written);
+  EXPECT_GE(second.context().packed, 2u);
+  EXPECT_EQ(second.context().packed_anew, 0u);
+  EXPECT_EQ(RunAll(second), expected);
+  EXPECT_EQ(second.placement().nodes.size(), first.placement().nodes.size());
+  EXPECT_EQ(second.inputs().size(), first.inputs().size());
+  EXPECT_EQ(second.metadata().producer_name, first.metadata().producer_name);
+}
+
+TEST_F(Context, WeightsAtAnyAddress) {
+  for (size_t pad = 0; pad < 8; ++pad) {
+    Write(model(), ModelBytes(pad));
+    const std::vector<float> expected = Expected();
+    EXPECT_EQ(RunAll(Session(model(), Options())), expected) << pad;
+    const Session second(model(), Options());
+    EXPECT_TRUE(second.context().used) << second.context().detail;
+    EXPECT_EQ(RunAll(second), expected) << pad;
+  }
+}
+
+TEST_F(Context, AnotherModelOrOtherOptionsAreNoMatch) {
+  Session(model(), Options());
+  Write(model(), ModelBytes(1, 99));
+  const std::vector<float> expected = Expected();
+  const Session changed(model(), Options());
+  EXPECT_FALSE(changed.context().used);
+  EXPECT_TRUE(changed.context().written);
+  EXPECT_THAT(changed.context().detail, HasSubstr("model"));
+  EXPECT_EQ(RunAll(changed), expected);
+  EXPECT_TRUE(Session(model(), Options()).context().used);
+  SessionOptions basic = Options();
+  basic.optimization_level = OptimizationLevel::kBasic;
+  const Session other(model(), basic);
+  EXPECT_FALSE(other.context().used);
+  EXPECT_THAT(other.context().detail, HasSubstr("optimization level"));
+}
+
+TEST_F(Context, TruncatedOrForeignFiles) {
+  const std::vector<float> expected = Expected();
+  Session(model(), Options());
+  const std::string whole = Read(file());
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{60}, size_t{4096}, whole.size() / 2, whole.size() - 1}) {
+    Write(file(), whole.substr(0, size));
+    const Session session(model(), Options());
+    EXPECT_FALSE(session.context().used) << size;
+    EXPECT_TRUE(session.context().written) << size;
+    EXPECT_EQ(RunAll(session), expected) << size;
+  }
+  Write(file(), ModelBytes());
+  EXPECT_THAT(Session(model(), Options()).context().detail, HasSubstr("no context of Tessera"));
+}
+
+TEST_F(Context, EveryFlippedBitIsNoticed) {
+  const std::vector<float> expected = Expected();
+  Session(model(), Options());
+  const std::string whole = Read(file());
+  constexpr size_t kHeader = 80, kData = 4096;  // nothing lies between
+  std::vector<size_t> places = {0, 8, 20, 40, 79, kData, whole.size() - 1};
+  for (size_t place = kData + 1; place < whole.size(); place += whole.size() / 40) places.push_back(place);
+  for (const size_t place : places) {
+    ASSERT_TRUE(place < kHeader || place >= kData);
+    std::string damaged = whole;
+    damaged[place] = static_cast<char>(damaged[place] ^ (1 << place % 8));
+    Write(file(), damaged);
+    const Session session(model(), Options());
+    EXPECT_FALSE(session.context().used) << place;
+    EXPECT_EQ(RunAll(session), expected) << place;
+  }
+}
+
+TEST_F(Context, FilesThatOthersMayWriteAreRefused) {
+  Session(model(), Options());
+  chmod(file().c_str(), 0666);
+  const Session session(model(), Options());
+  EXPECT_FALSE(session.context().used);
+  EXPECT_THAT(session.context().detail, HasSubstr("other users"));
+}
+
+TEST_F(Context, WhereItCannotBeWrittenTheSessionStillStarts) {
+  SessionOptions options = Options();
+  options.config["ep.context_file_path"] = (folder_ / "missing" / "file").string();
+  const Session session(model(), options);
+  EXPECT_FALSE(session.context().used);
+  EXPECT_FALSE(session.context().written);
+  EXPECT_THAT(session.context().detail, HasSubstr("cannot write"));
+  EXPECT_EQ(RunAll(session), Expected());
+}
+
+TEST_F(Context, ModelsFromMemory) {
+  const std::string bytes = ModelBytes();
+  SessionOptions options = Options();
+  EXPECT_THROW(Session(std::as_bytes(std::span(bytes)), options), Error);
+  options.config["ep.context_file_path"] = file().string();
+  for (const bool used : {false, true}) {
+    const Session session(std::as_bytes(std::span(bytes)), options);
+    EXPECT_EQ(session.context().used, used) << session.context().detail;
+    EXPECT_EQ(RunAll(session), Expected());
+  }
+  const std::string others = ModelBytes(0, 99);
+  EXPECT_FALSE(Session(std::as_bytes(std::span(others)), options).context().used);
+}
+
+TEST_F(Context, ManyWriters) {
+  const std::vector<float> expected = Expected();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 4; ++k) {
+        if (k % 2 == 1) fs::remove(file());
+        EXPECT_EQ(RunAll(Session(model(), Options())), expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Session(model(), Options());
+  EXPECT_TRUE(Session(model(), Options()).context().used);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);  // no temporary file stays
+}
+
+}  // namespace
+}  // namespace tessera
