@@ -196,25 +196,49 @@ def types(rng):
 @recipe("ModelQuantized")
 def quantized(rng):
     """Quantize and dequantize around a matrix product or a convolution, as quantizers write them."""
-    image = rng.random() < 0.5
-    channels, out = int(rng.integers(1, 9)), int(rng.integers(1, 9))
-    b = Builder(rng, {"x": floats(rng, 2, channels, 6, 6) if image else floats(rng, 5, channels)})
+    image = rng.random() < 0.6
+    channels, out = int(rng.integers(1, 40)), int(rng.integers(1, 40))
+    group = 1
+    if image and rng.random() < 0.4:
+        group, out = channels, channels * int(rng.integers(1, 3))
+    size = int(rng.integers(3, 20))
+    b = Builder(rng, {"x": floats(rng, 2, channels, size, size) if image else floats(rng, 5, channels)})
     dtype = choice(rng, [np.uint8, np.int8])
     zero = np.asarray(128 if dtype == np.uint8 else 0, dtype)
 
     def around(x, scale):
         return b("DequantizeLinear", b("QuantizeLinear", x, np.float32(scale), zero), np.float32(scale), zero)
 
-    dims = (out, channels, 3, 3) if image else (channels, out)
+    kernel = choice(rng, [1, 3, 3, 5])
+    dims = (out, channels // group, kernel, kernel) if image else (channels, out)
     per_axis = rng.random() < 0.5
     scales = rng.uniform(0.005, 0.02, (out,) if per_axis else ()).astype(np.float32)
     w = b("DequantizeLinear", rng.integers(-63, 64, dims).astype(np.int8), scales, np.zeros(scales.shape, np.int8), axis=(0 if image else 1) if per_axis else None)
     x = around("x", 0.02)
-    y = b("Conv", x, w, b.weights(out), pads=[1, 1, 1, 1]) if image else b("MatMul", x, w)
+    if image:
+        y = b("Conv", x, w, b.weights(out), pads=[kernel // 2] * 4, group=group, strides=[int(rng.integers(1, 3))] * 2)
+    else:
+        y = b("MatMul", x, w)
+        if rng.random() < 0.3:
+            return b.case([b("Add", y, b.weights(out))], peer="ort", opset=21, atol=1e-3)
     if rng.random() < 0.5:
         y = b("Relu", y)
-    # One step of the last quantization may go either way.
-    return b.case([around(y, 0.05)], peer="ort", opset=21, atol=0.051)
+    y = around(y, 0.05)
+    after = choice(rng, ["nothing", "Sigmoid", "gelu", "Transpose", "Add", "MaxPool", "GlobalAveragePool"])
+    if after == "Sigmoid":
+        y = around(b("Sigmoid", y), 0.01)
+    elif after == "gelu":
+        y = around(b("Mul", y, around(b("Add", around(b("Erf", b("Div", y, np.float32(1.4142135))), 0.01), np.float32(1)), 0.02)), 0.05)
+    elif after == "Transpose":
+        y = around(b("Transpose", y), 0.05)
+    elif after == "Add":
+        y = around(b("Add", y, b("DequantizeLinear", np.asarray(7, dtype), np.float32(0.1), zero)), 0.05)
+    elif image and after == "MaxPool":
+        y = around(b("MaxPool", y, kernel_shape=[2, 2], pads=[1, 1, 1, 1]), 0.05)
+    elif image and after == "GlobalAveragePool":
+        y = around(b("GlobalAveragePool", y), 0.02)
+    # One step of a quantization may go either way, and take up to three of the next along.
+    return b.case([y], peer="ort", opset=21, atol=0.161)
 
 
 @recipe("ModelWeights")
