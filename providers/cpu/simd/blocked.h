@@ -56,9 +56,10 @@ struct BlockedPixels {
 constexpr int64_t BlockGroups(int64_t blocks) { return blocks < 2 ? blocks : blocks / 2; }
 constexpr int64_t FirstBlock(int64_t blocks, int64_t group) { return group == BlockGroups(blocks) ? blocks : 2 * group; }
 
-/// weights(output, k) is at weights[output * output_stride + order[k]]; writes blocks * 8 * depth elements.
-void PackBlockedWeights(const float* weights, int64_t output_stride, const int64_t* order, int64_t depth, int64_t blocks,
-                        float* packed);
+/// weights[blocks * 8][planes][unit][positions], perhaps not aligned, to the groups [group_begin, group_end) of packed, each
+/// [planes][positions][unit][its outputs].
+void PackBlockedWeights(const float* weights, int64_t planes, int64_t unit, int64_t positions, int64_t blocks,
+                        int64_t group_begin, int64_t group_end, float* packed);
 
 /// For the block groups [group_begin, group_end).
 void MultiplyBlocked(const BlockedProduct& product, const BlockedPixels& pixels, int64_t group_begin, int64_t group_end);

@@ -9,9 +9,10 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "simd/blocked-inl.h"
-#include "tessera/value.h"
+#include "simd/transpose.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -203,13 +204,27 @@ void MultiplyBlocked(const BlockedProduct& product, const BlockedPixels& pixels,
   HWY_DYNAMIC_DISPATCH(MultiplyInBlocks)(product, pixels, group_begin, group_end);
 }
 
-void PackBlockedWeights(const float* weights, int64_t output_stride, const int64_t* order, int64_t depth, int64_t blocks,
-                        float* packed) {
-  for (int64_t group = 0; group < BlockGroups(blocks); ++group) {
+void PackBlockedWeights(const float* weights, int64_t planes, int64_t unit, int64_t positions, int64_t blocks,
+                        int64_t group_begin, int64_t group_end, float* packed) {
+  const TransposeTile transpose = TransposeTileOf(sizeof(float));
+  const int64_t rows = unit * positions, depth = planes * rows;
+  std::vector<float> plane;
+  for (int64_t group = group_begin; group < group_end; ++group) {
     const int64_t first = FirstBlock(blocks, group) * kChannelBlock;
     const int64_t width = FirstBlock(blocks, group + 1) * kChannelBlock - first;
-    for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t i = 0; i < width; ++i) *packed++ = LoadUnaligned(weights + (first + i) * output_stride + order[k]);
+    const int64_t row_bytes = width * int64_t{sizeof(float)};
+    float* to = packed + first * depth;
+    plane.resize(static_cast<size_t>(rows * width));
+    for (int64_t i = 0; i < planes; ++i, to += rows * width) {
+      const auto* from = reinterpret_cast<const std::byte*>(weights + first * depth + i * rows);
+      float* transposed = unit == 1 || positions == 1 ? to : plane.data();
+      transpose(from, depth * int64_t{sizeof(float)}, reinterpret_cast<std::byte*>(transposed), row_bytes, width, rows);
+      if (transposed == to) continue;
+      for (int64_t k = 0; k < positions; ++k) {
+        for (int64_t c = 0; c < unit; ++c) {
+          std::copy_n(transposed + (c * positions + k) * width, width, to + (k * unit + c) * width);
+        }
+      }
     }
   }
 }

@@ -107,7 +107,7 @@ class BlockedConv final : public Kernel {
     packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_);
       depthwise_ ? PackDepthwise(weights.unaligned_data<float>(), packed->mutable_data<float>())
-                 : dense_.Pack(weights.unaligned_data<float>(), packed->mutable_data<float>());
+                 : dense_.Pack(info.threads(), weights.unaligned_data<float>(), packed->mutable_data<float>());
       return packed;
     });
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "base/checked.h"
 
@@ -146,18 +145,16 @@ BlockedDense::BlockedDense(const Shape& weights, int64_t group, bool plain_input
   if (plain_input) step_ = row_steps ? width : 1;
 }
 
-void BlockedDense::Pack(const float* weights, float* packed) const {
-  std::vector<int64_t> order;
-  order.reserve(static_cast<size_t>(depth()));
-  for (int64_t i = 0; i < weights_[1] / unit(); ++i) {
-    for (int64_t k = 0; k < positions(); ++k) {
-      for (int64_t c = 0; c < unit(); ++c) order.push_back((i * unit() + c) * positions() + k);
+void BlockedDense::Pack(ThreadPool& threads, const float* weights, float* packed) const {
+  const int64_t blocks = group_outputs() / kChannelBlock;
+  const int64_t parts = BlockGroups(blocks);
+  const double cost = static_cast<double>(depth()) * 2 * kChannelBlock;
+  threads.ParallelFor(group_ * parts, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i / parts * group_outputs() * depth();
+      PackBlockedWeights(weights + at, weights_[1] / unit(), unit(), positions(), blocks, i % parts, i % parts + 1, packed + at);
     }
-  }
-  for (int64_t g = 0; g < group_; ++g) {
-    const int64_t at = g * group_outputs() * depth();
-    PackBlockedWeights(weights + at, depth(), order.data(), depth(), group_outputs() / kChannelBlock, packed + at);
-  }
+  });
 }
 
 BlockedProduct BlockedDense::Start(const Window& window, const BlockedEpilogue& epilogue) const {

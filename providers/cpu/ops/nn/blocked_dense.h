@@ -15,7 +15,7 @@ class BlockedDense {
   BlockedDense(const Shape& weights, int64_t group, bool plain_input, int64_t dilation_x);
 
   /// As many elements as the weights have.
-  void Pack(const float* weights, float* packed) const;
+  void Pack(ThreadPool& threads, const float* weights, float* packed) const;
 
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
                 const BlockedEpilogue& epilogue, float* output) const;

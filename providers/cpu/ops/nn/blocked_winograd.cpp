@@ -153,11 +153,11 @@ std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Ten
   });
   auto packed = std::make_shared<Tensor>(ElementType::kFloat, transformed.shape());
   float* to = packed->mutable_data<float>();
-  std::vector<int64_t> order(static_cast<size_t>(channels));
-  for (int64_t c = 0; c < channels; ++c) order[static_cast<size_t>(c)] = c;
+  const int64_t blocks = outputs / kChannelBlock;
   threads.ParallelFor(kWinogradPoints, static_cast<double>(matrix), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      PackBlockedWeights(values + i * matrix, channels, order.data(), channels, outputs / kChannelBlock, to + i * matrix);
+      PackBlockedWeights(values + i * matrix, channels / kChannelBlock, kChannelBlock, 1, blocks, 0, BlockGroups(blocks),
+                         to + i * matrix);
     }
   });
   return packed;
