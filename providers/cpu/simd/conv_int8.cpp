@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simd/codes-inl.h"
 #include "simd/conv_int8.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,11 +54,7 @@ HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn:
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
-  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR {
-    // Far beyond all codes, and within the conversion's range; the operand order makes NaN the least.
-    const auto scaled = hn::Mul(hn::ConvertTo(df, sum), scale);
-    return hn::NearestInt(hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f)));
-  };
+  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundCodes(hn::Mul(hn::ConvertTo(df, sum), scale)); };
   const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)), hn::Set(d16, static_cast<int16_t>(channel.zero)));
   return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
 }

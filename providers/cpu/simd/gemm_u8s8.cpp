@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "simd/codes-inl.h"
 #include "simd/gemm_u8s8.h"
 
 #ifndef TESSERA_U8S8_KERNELS  // once, though this file is included per target
@@ -251,17 +252,6 @@ TileFn FindTile(int64_t depth, int64_t rows, bool wide) {
     case 3: return TileOf<kVectors, 3>(kSequence, rows, wide);
     default: return TileOf<kVectors, 4>(kSequence, rows, wide);
   }
-}
-
-/// Rounded to whole numbers, which 16 bits hold after saturation; NaN is the least.
-HWY_INLINE V32 RoundCodes(hn::Vec<DF> scaled) {
-#if HWY_TARGET == HWY_AVX2
-  // Conversion makes the least number of what is out of range, which only what is too large must not become.
-  return V32{_mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(1e6f), scaled.raw))};
-#else
-  const DF df;
-  return hn::NearestInt(hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f)));
-#endif
 }
 
 /// kWidth codes.

@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "simd/codes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
@@ -151,9 +153,8 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
     const auto u = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, x))), v = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, y)));
     const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
                                   : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
-    // Far beyond all codes, and within the conversion's range; the operand order makes NaN the least.
-    const auto bounded = hn::Min(hn::Max(real, hn::Set(df, -1e6f)), hn::Set(df, 1e6f));
-    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(bounded), zero)), d8, to);
+    // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(RoundCodes(hn::Max(real, hn::Set(df, -1e6f))), zero)), d8, to);
   };
   int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
