@@ -164,6 +164,13 @@ Queue Device::CreateQueue(bool profiling) const {
   return queue;
 }
 
+Buffer Device::NewBuffer(size_t bytes) const {
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE, bytes, nullptr, &status));
+  Check(status, "clCreateBuffer");
+  return buffer;
+}
+
 Buffer Device::BufferOf(const void* data, size_t bytes) const {
   cl_int status = CL_SUCCESS;
   Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(data), &status));

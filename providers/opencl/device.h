@@ -78,6 +78,8 @@ class Device {
   cl_device_id id() const noexcept { return id_; }
   Queue CreateQueue(bool profiling) const;
 
+  /// A new buffer, uninitialized.
+  Buffer NewBuffer(size_t bytes) const;
   /// A new buffer with a copy of `bytes` bytes at `data`, made without waiting for any queue.
   Buffer BufferOf(const void* data, size_t bytes) const;
 

@@ -6,6 +6,13 @@
 
 namespace tessera::opencl {
 
+bool Window::IsIdentity() const {
+  for (size_t i = 0; i < rank; ++i) {
+    if (kernel[i] != 1 || stride[i] != 1 || pad[i] != 0 || in[i] != out[i]) return false;
+  }
+  return true;
+}
+
 void Window::Fill(cl_int* in_, cl_int* out_, cl_int* kernel_, cl_int* stride_, cl_int* dilation_, cl_int* pad_) const {
   const size_t shift = 3 - rank;
   for (size_t i = 0; i < 3; ++i) {

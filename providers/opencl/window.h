@@ -16,6 +16,8 @@ struct Window {
   std::array<int64_t, 3> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};
   size_t rank = 0;
 
+  /// Every position reads itself: one tap, one step, no padding.
+  bool IsIdentity() const;
   void Fill(cl_int* in_, cl_int* out_, cl_int* kernel_, cl_int* stride_, cl_int* dilation_, cl_int* pad_) const;
 };
 

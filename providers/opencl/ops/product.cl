@@ -1,0 +1,150 @@
+// Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item keeps ROWS rows of one
+// panel of C in vector registers. GPUs have ops/matmul.cl and ops/convolution.cl.
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define COLUMNS 16
+#define V JOIN(TX, LANES)
+#define VECTORS (COLUMNS / LANES)
+#define LOAD JOIN(vload, LANES)
+#define STORE JOIN(vstore, LANES)
+
+// The same struct stands in product.h.
+typedef struct {
+  long b_panel, b_image, y_image;  // elements from panel to panel of B, from image to image
+  int m, n, k;                     // n columns in each image
+  int row_a, col_a;
+  int b_row;                       // elements from row to row of a panel
+  int b_column;                    // from column to column where panels are not packed: 1, else 0
+  int panels, first;               // panels in an image; the first of this launch
+  int row_bias, col_bias;
+  float alpha, beta;
+} Product;
+
+#ifdef KERNEL_multiply
+__kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso,
+                       __global uchar* y_, ulong yo, Product p, Strided stack) {
+  const int first_row = get_global_id(0) * ROWS;
+  if (first_row >= p.m) return;
+  const int panel = p.first + get_global_id(1), image = panel / p.panels, column = panel % p.panels * COLUMNS;
+  long at_a = 0, at_b = 0, at_bias = 0, rest = get_global_id(2);
+  for (int d = stack.rank - 1; d >= 0; --d) {
+    const long at = rest % stack.dims[d];
+    rest /= stack.dims[d];
+    at_a += at * stack.a[d];
+    at_b += at * stack.b[d];
+    at_bias += at * stack.c[d];
+  }
+  __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)get_global_id(1) * p.b_panel + image * p.b_image + column * p.b_column;
+  long rows[ROWS];
+  V sum[ROWS][VECTORS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    rows[r] = at_a + (long)min(first_row + r, p.m - 1) * p.row_a;
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) sum[r][v] = 0;
+  }
+  for (int i = 0; i < p.k; ++i, b += p.b_row) {
+    const long along = (long)i * p.col_a;
+    V right[VECTORS];
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) right[v] = LOAD(v, b);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+      const V left = (V)GET_X(a_ + ao, rows[r] + along);
+#pragma unroll
+      for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];
+    }
+  }
+  TX values[ROWS * COLUMNS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) STORE(sum[r][v] * (TX)p.alpha, v, values + r * COLUMNS);
+  }
+  const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);
+  const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image + (long)first_row * p.n + column;
+  for (int r = 0; r < count; ++r) {
+    for (int j = 0; j < width; ++j) {
+      TX value = values[r * COLUMNS + j];
+      if (bias_ != 0) value += p.beta * GET_X(bias_ + biaso, at_bias + (long)(first_row + r) * p.row_bias + (long)(column + j) * p.col_bias);
+      PUT_X(y_ + yo, at_y + (long)r * p.n + j, value);
+    }
+  }
+}
+#endif
+
+#ifdef KERNEL_pack_matrix
+// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs one row of a panel.
+__kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulong yo, int k, int n, int row_b, int col_b, long stack_b) {
+  const int i = get_global_id(0), column = get_global_id(1) * COLUMNS;
+  const long panels = get_global_size(1);
+  const long from = get_global_id(2) * stack_b + (long)i * row_b + (long)column * col_b;
+  __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * panels + get_global_id(1)) * k + i) * COLUMNS;
+  for (int j = 0; j < COLUMNS; ++j) to[j] = column + j < n ? GET_X(b_ + bo, from + (long)j * col_b) : (TX)0;
+}
+#endif
+
+// Up to three spatial dimensions; the same struct stands in convolution.cpp.
+typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
+
+#ifdef KERNEL_pack_image
+// The windows of `COLUMNS` output positions, one tap of one channel, as a row of a panel; groups in the third dimension.
+__kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
+  const int i = get_global_id(0), panel = first + get_global_id(1), image = panel / panels;
+  const int w0 = g.window[0], w1 = g.window[1], w2 = g.window[2], taps = w0 * w1 * w2;
+  const int channel = get_global_id(2) * g.group_in + i / taps, tap = i % taps;
+  const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS;
+  const long plane = ((long)image * g.channels + channel) * g.in[0] * g.in[1] * g.in[2];
+  int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
+  const int d0 = tap / (w1 * w2) * g.dilation[0] - g.pad[0], d1 = tap / w2 % w1 * g.dilation[1] - g.pad[1], d2 = tap % w2 * g.dilation[2] - g.pad[2];
+  __global TX* to = (__global TX*)(y_ + yo) + (((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + i) * COLUMNS;
+  int j = 0;
+  while (j < COLUMNS) {  // one row of positions after the other
+    const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1;
+    const int end = min(COLUMNS, j + g.out[2] - o2);
+    if (start + j >= positions || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
+      for (; j < end; ++j) to[j] = 0;
+    } else {
+      const long row = plane + ((long)i0 * g.in[1] + i1) * g.in[2];
+      int i2 = o2 * g.stride[2] + d2;
+      for (; j < end; ++j, i2 += g.stride[2]) to[j] = i2 >= 0 && i2 < g.in[2] ? GET_X(x_ + xo, row + i2) : (TX)0;
+    }
+    o2 = 0;
+    if (++o1 == g.out[1]) o1 = 0, ++o0;
+  }
+}
+#endif
+
+#ifdef KERNEL_depthwise
+// One filter a channel, two spatial dimensions: an item computes COLUMNS positions of a row. Rows in the second dimension,
+// channels of all images in the third.
+__kernel void depthwise(__global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso, __global uchar* y_,
+                        ulong yo, Geometry g) {
+  const int o2 = get_global_id(0) * COLUMNS, o1 = get_global_id(1), count = min(COLUMNS, g.out[2] - o2);
+  const int filter = get_global_id(2) % g.filters;
+  const long plane = get_global_id(2) / g.filters * g.channels + filter / g.group_out;
+  const int taps = g.window[1] * g.window[2];
+  TX sum[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) sum[j] = bias_ != 0 ? GET_X(bias_ + biaso, filter) : (TX)0;
+  for (int k1 = 0; k1 < g.window[1]; ++k1) {
+    const int i1 = o1 * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
+    if (i1 < 0 || i1 >= g.in[1]) continue;
+    const long row = (plane * g.in[1] + i1) * g.in[2];
+    for (int k2 = 0; k2 < g.window[2]; ++k2) {
+      const TX weight = GET_X(w_ + wo, (long)filter * taps + k1 * g.window[2] + k2);
+      const int i2 = o2 * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
+      if (i2 >= 0 && i2 + (COLUMNS - 1) * g.stride[2] < g.in[2]) {
+        for (int j = 0; j < COLUMNS; ++j) sum[j] += weight * GET_X(x_ + xo, row + i2 + j * g.stride[2]);
+      } else {
+        for (int j = 0; j < count; ++j) {
+          const int at = i2 + j * g.stride[2];
+          if (at >= 0 && at < g.in[2]) sum[j] += weight * GET_X(x_ + xo, row + at);
+        }
+      }
+    }
+  }
+  const long at_y = ((long)get_global_id(2) * g.out[1] + o1) * g.out[2] + o2;
+  for (int j = 0; j < count; ++j) PUT_X(y_ + yo, at_y + j, sum[j]);
+}
+#endif
