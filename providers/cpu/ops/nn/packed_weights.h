@@ -2,15 +2,42 @@
 
 // Constant right-hand matrices, packed once and shared by every session of the process.
 
+#include <algorithm>
 #include <memory>
 
 #include "base/checked.h"
+#include "base/mapped_file.h"
 #include "ops/nn/float_view.h"
 #include "runtime/packed_store.h"
 #include "simd/gemm.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
+
+/// PackGemmB for one large matrix of a model's file, strip by strip: what has been packed needs no memory any more.
+template <class C>
+void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bool transposed, C* packed) {
+  constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(C));
+  const int64_t width = GemmPanelWidth<C>(), panels = (n + width - 1) / width;
+  const int64_t row = transposed ? k : n, rows = transposed ? n : k;
+  // Of a transposed matrix whole panels.
+  const int64_t unit = transposed ? width : 1;
+  const int64_t strip = std::max<int64_t>(kStripElements / row / unit, 1) * unit;
+  for (int64_t first = 0; first < rows; first += strip) {
+    const int64_t count = std::min(strip, rows - first);
+    const int64_t depth = transposed ? k : count, k0 = transposed ? 0 : first;
+    const int64_t first_panel = transposed ? first / width : 0;
+    const int64_t last_panel = transposed ? (first + count + width - 1) / width : panels;
+    const C* from = transposed ? b : b + first * n;
+    threads.ParallelFor(last_panel - first_panel, static_cast<double>(depth * width) * 0.5, [&](int64_t begin, int64_t end) {
+      for (int64_t i = first_panel + begin; i < first_panel + end; ++i) {
+        PackGemmPanel<C>(from + i * width * (transposed ? k : 1), transposed ? 1 : n, transposed ? k : 1, depth,
+                         std::min(width, n - i * width), packed + i * width * k + k0 * width);
+      }
+    });
+    ForgetPages(b + first * row, static_cast<size_t>(count * row) * sizeof(C));
+  }
+}
 
 /// Packs the matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i` one after the other. Null when the
 /// input is computed at run time, is empty, or T is no float. C is the type computed in.
@@ -36,8 +63,8 @@ std::shared_ptr<const Tensor> PackConstantInput(const KernelInfo& info, size_t i
         values = constant->unaligned_data<T>();
       }
       for (int64_t b = 0; b < count; ++b) {
-        PackGemmB<C>(info.threads(), k, n, values + b * k * n, transposed ? 1 : n, transposed ? k : 1,
-                     packed->template mutable_data<C>() + b * static_cast<int64_t>(size));
+        PackGemmBInStrips<C>(info.threads(), k, n, values + b * k * n, transposed,
+                             packed->template mutable_data<C>() + b * static_cast<int64_t>(size));
       }
       return packed;
     });
