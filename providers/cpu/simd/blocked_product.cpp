@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t kMostDepth = 320;              // k under way: two blocks' weights fill half of L1
 constexpr int64_t kInputBytes = 160 << 10;       // read for one depth before the next: part of L2
+constexpr int64_t kTilesTogether = 32;           // before they are activated: still in L1
 constexpr int kMostPixels[] = {0, 6, 6, 4};      // of a tile, by its blocks
 
 /// Some steps of a group of blocks, for tiles of neighbouring pixels.
@@ -55,8 +56,6 @@ HWY_INLINE void StoreTile(BlockVector (&acc)[P][B * kBlockVectors], const TileRu
       hn::StoreU(value, d, out + at + p * kChannelBlock);
     }
   }
-  if (!run.last || !ActivatesStored(*run.epilogue)) return;
-  for (int b = 0; b < B; ++b) ActivateStored(*run.epilogue, out + b * run.block, P * kChannelBlock);
 }
 
 /// Tiles of P pixels and B blocks, with steps of S inputs. kInOrder: there are no pixel offsets.
@@ -156,10 +155,22 @@ void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPix
                     step_end == product.num_steps};
   const TileKernel kernel = KernelFor(product, blocks, size);
   const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(product, blocks, size + 1);
+  const bool activates = run.last && ActivatesStored(epilogue);
+  const auto compute = [&](TileKernel tile_kernel, int64_t pixel, int64_t tile_size, int64_t end) {
+    while (pixel < end) {
+      const int64_t some = std::min((end - pixel) / tile_size, activates ? kTilesTogether : INT64_MAX);
+      tile_kernel(run, pixel, some);
+      for (int64_t b = 0; b < blocks && activates; ++b) {
+        ActivateStored(epilogue, run.out + b * run.block + pixel * kChannelBlock, some * tile_size * kChannelBlock);
+      }
+      pixel += some * tile_size;
+    }
+  };
   for (int64_t row = 0; row < pixels.rows; ++row) {
     const int64_t first = pixels.first + row * pixels.row;
-    if (larger > 0) larger_kernel(run, first, larger);
-    kernel(run, first + larger * (size + 1), tiles - larger);
+    const int64_t middle = first + larger * (size + 1);
+    if (larger > 0) compute(larger_kernel, first, size + 1, middle);
+    compute(kernel, middle, size, first + pixels.count);
   }
 }
 
