@@ -1,6 +1,6 @@
-// Products of weights of 4 bits with rows of A that are quantized to 8 bits, each unit of at most 32 numbers with a scale of its
-// own. Codes are unsigned and below 16, so sums of 16 products fit into the 16 bits that the multiply-add of bytes yields: all
-// that is rounded is A.
+// Products of weights with rows of A that are quantized to 8 bits, each unit of at most 32 numbers with a scale of its own. The
+// multiply-add of bytes yields sums of 16 bits: with codes of 4 bits 16 products fit into them, with codes below 128 the two of
+// one lane do. So all that is rounded is A.
 
 #include "simd/targets.h"
 
@@ -13,6 +13,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "simd/nbits_int8.h"
@@ -33,8 +34,12 @@ using V8 = hn::Vec<D8>;
 
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
 constexpr int64_t kVectorBytes = 4 * kLanes;
-/// A lane of weights: 4 bytes, 8 codes. The even ones and the odd ones meet a lane of A each.
-constexpr int64_t kGroup = 8;
+/// Weights in a lane of 4 bytes. Of 4 bits, the even ones and the odd ones meet a lane of A each.
+template <int kBits>
+constexpr int64_t kGroup = 32 / kBits;
+/// Lanes of A, and of unpacked codes, that a lane of weights meets.
+template <int kBits>
+constexpr int64_t kHalves = 8 / kBits;
 constexpr int64_t kWidth = 2 * kLanes;                                // columns of a panel
 constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 constexpr int64_t kDepth = 1024;                                      // k of a panel at a time: it stays in L1
@@ -62,21 +67,42 @@ HWY_INLINE V32 AddPairs(V16 sums) {
 #endif
 }
 
+/// Sums of a unit: of 16 bits where they cannot overflow.
+template <int kBits>
+using Sums = std::conditional_t<kBits == 4, V16, V32>;
+
+template <int kBits>
+HWY_INLINE Sums<kBits> AddProducts(Sums<kBits> sums, V8 codes, V8 a) {
+  if constexpr (kBits == 4) return hn::Add(sums, MultiplyBytes(codes, a));
+  else return hn::Add(sums, AddPairs(MultiplyBytes(codes, a)));
+}
+template <int kBits>
+HWY_INLINE Sums<kBits> NoSum() {
+  if constexpr (kBits == 4) return hn::Zero(D16());
+  else return hn::Zero(D32());
+}
+HWY_INLINE VF ToFloat(V16 sums) { return hn::ConvertTo(DF(), AddPairs(sums)); }
+HWY_INLINE VF ToFloat(V32 sums) { return hn::ConvertTo(DF(), sums); }
+
 int64_t UnitOf(const NBitsWeights& w) { return std::min<int64_t>(w.block_size, 32); }
 int64_t Groups(const NBitsWeights& w) {
   const int64_t groups = w.blocks * w.block_bytes() / 4;
   return (groups + kLanes - 1) / kLanes * kLanes;
 }
 
-/// Where the even numbers of a group lie in an arranged row; the odd ones follow kVectorBytes later.
-HWY_INLINE int64_t GroupOffset(int64_t group) { return group / kLanes * 2 * kVectorBytes + group % kLanes * 4; }
+/// Where the first lane of a group lies in an arranged row; the second follows kVectorBytes later.
+template <int kBits>
+HWY_INLINE int64_t GroupOffset(int64_t group) {
+  return group / kLanes * kHalves<kBits> * kVectorBytes + group % kLanes * 4;
+}
 
+template <int kBits>
 void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
   const DF d;
   const int64_t unit = UnitOf(w), groups = Groups(w);
   std::fill_n(to.block_sums, w.blocks, 0.0f);
   for (int64_t g = w.blocks * w.block_bytes() / 4; g < groups; ++g) to.scales[g] = 0;
-  std::memset(to.codes, 0, static_cast<size_t>(groups * kGroup));
+  std::memset(to.codes, 0, static_cast<size_t>(groups * kGroup<kBits>));
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_size));
   HWY_ALIGN float values[32];
   HWY_ALIGN int32_t codes[32];
@@ -97,15 +123,14 @@ void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
       hn::Store(rounded, D32(), codes + i);
     }
     const float unit_sum = scale * static_cast<float>(hn::GetLane(hn::SumOfLanes(D32(), sum)));
-    to.unit_sums[k0 / kGroup] = unit_sum;
+    to.unit_sums[k0 / kGroup<kBits>] = unit_sum;
     to.block_sums[k0 >> shift] += unit_sum;
-    for (int64_t g = 0; g < unit / kGroup; ++g) {
-      const int64_t group = k0 / kGroup + g;
+    for (int64_t g = 0; g < unit / kGroup<kBits>; ++g) {
+      const int64_t group = k0 / kGroup<kBits> + g;
       to.scales[group] = scale;
-      int8_t* even = to.codes + GroupOffset(group);
-      for (int64_t i = 0; i < 4; ++i) {
-        even[i] = static_cast<int8_t>(codes[g * kGroup + 2 * i]);
-        even[kVectorBytes + i] = static_cast<int8_t>(codes[g * kGroup + 2 * i + 1]);
+      int8_t* first = to.codes + GroupOffset<kBits>(group);
+      for (int64_t i = 0; i < kGroup<kBits>; ++i) {
+        first[i % kHalves<kBits> * kVectorBytes + i / kHalves<kBits>] = static_cast<int8_t>(codes[g * kGroup<kBits> + i]);
       }
     }
   }
@@ -113,11 +138,11 @@ void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
 
 // --- few rows of A: a row of weights at a time -------------------------------------------------------------------------------
 
-template <int kRows>
+template <int kBits, int kRows>
 void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c, int64_t c_row) {
   const DF d;
   const D8 d8;
-  const int64_t groups = Groups(w), a_row = groups * kGroup, row_bytes = w.blocks * w.block_bytes();
+  const int64_t groups = Groups(w), a_row = groups * kGroup<kBits>, row_bytes = w.blocks * w.block_bytes();
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes()));
   const bool shared = w.block_bytes() < kVectorBytes;
   HWY_ALIGN int32_t block_of_lane[kLanes];
@@ -132,14 +157,18 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
     VF total[2][kRows];
     for (int r = 0; r < kRows; ++r) total[0][r] = total[1][r] = hn::Zero(d);
     const auto add = [&](V8 bytes, VF scale, int64_t byte, VF (&to)[kRows]) HWY_ATTR {
-      const V8 even = hn::And(bytes, low);
-      const V8 odd = hn::And(hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), bytes))), low);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const auto* with = reinterpret_cast<const uint8_t*>(a.codes + r * a_row + 2 * byte);
-        const V16 sum = hn::Add(MultiplyBytes(even, hn::LoadU(d8, with)), MultiplyBytes(odd, hn::LoadU(d8, with + kVectorBytes)));
+        const auto* with = reinterpret_cast<const uint8_t*>(a.codes + r * a_row + kHalves<kBits> * byte);
+        Sums<kBits> sum = NoSum<kBits>();
+        if constexpr (kBits == 4) {
+          const V8 odd = hn::And(hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), bytes))), low);
+          sum = AddProducts<kBits>(MultiplyBytes(hn::And(bytes, low), hn::LoadU(d8, with)), odd, hn::LoadU(d8, with + kVectorBytes));
+        } else {
+          sum = AddPairs(MultiplyBytes(bytes, hn::LoadU(d8, with)));
+        }
         const VF factor = hn::Mul(scale, hn::LoadU(d, a.scales + r * groups + byte / 4));
-        to[r] = hn::MulAdd(hn::ConvertTo(d, AddPairs(sum)), factor, to[r]);
+        to[r] = hn::MulAdd(ToFloat(sum), factor, to[r]);
       }
     };
     const auto scales_at = [&](int64_t block) HWY_ATTR {
@@ -170,9 +199,13 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
   }
 }
 
+template <int kBits>
 void MultiplyFew(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
                  int64_t c_row) {
-  const auto multiply = rows == 1 ? MultiplyRows<1> : rows == 2 ? MultiplyRows<2> : rows == 3 ? MultiplyRows<3> : MultiplyRows<4>;
+  const auto multiply = rows == 1   ? MultiplyRows<kBits, 1>
+                        : rows == 2 ? MultiplyRows<kBits, 2>
+                        : rows == 3 ? MultiplyRows<kBits, 3>
+                                    : MultiplyRows<kBits, 4>;
   multiply(w, a, begin, end, bias, c, c_row);
 }
 
@@ -180,13 +213,26 @@ void MultiplyFew(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, in
 
 /// kWidth rows of weights over at most kDepth of k.
 struct Panel {
-  HWY_ALIGN uint32_t codes[kDepth / kGroup * 2 * kWidth];  // [group][even, odd][column]
-  HWY_ALIGN float scales[kDepthBlocks * kWidth];           // [block][column]
-  HWY_ALIGN float offsets[kDepthBlocks * kWidth];          // scale times zero point
+  HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];             // [group][half][column]
+  HWY_ALIGN float scales[kDepthBlocks * kWidth];   // [block][column]
+  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point
   int64_t group0, groups, block0, blocks;
 };
 
+/// Codes of one dword of a column, one a byte.
+template <int kBits, class D, class V>
+HWY_INLINE void StoreCodes(D d, V bytes, uint32_t* HWY_RESTRICT out) {
+  if constexpr (kBits == 4) {
+    const V low = hn::Set(d, 0x0f0f0f0fu);
+    hn::StoreU(hn::And(bytes, low), d, out);
+    hn::StoreU(hn::And(hn::ShiftRight<4>(bytes), low), d, out + kWidth);
+  } else {
+    hn::StoreU(bytes, d, out);
+  }
+}
+
 /// Four dwords of four columns.
+template <int kBits>
 HWY_INLINE void PackFour(const uint8_t* const* columns, int64_t byte, uint32_t* HWY_RESTRICT out) {
   const hn::FixedTag<uint32_t, 4> d;
   const hn::Repartition<uint64_t, decltype(d)> d64;
@@ -195,24 +241,21 @@ HWY_INLINE void PackFour(const uint8_t* const* columns, int64_t byte, uint32_t* 
   const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
   const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
   const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
-  const auto low = hn::Set(d, 0x0f0f0f0fu);
-  const auto store = [&](auto pair, int group) HWY_ATTR {
-    const auto bytes = hn::BitCast(d, pair);
-    hn::StoreU(hn::And(bytes, low), d, out + group * 2 * kWidth);
-    hn::StoreU(hn::And(hn::ShiftRight<4>(bytes), low), d, out + (group * 2 + 1) * kWidth);
-  };
-  store(hn::InterleaveLower(d64, q0, q1), 0);
-  store(hn::InterleaveUpper(d64, q0, q1), 1);
-  store(hn::InterleaveLower(d64, q2, q3), 2);
-  store(hn::InterleaveUpper(d64, q2, q3), 3);
+  constexpr int64_t kStep = kHalves<kBits> * kWidth;
+  StoreCodes<kBits>(d, hn::BitCast(d, hn::InterleaveLower(d64, q0, q1)), out);
+  StoreCodes<kBits>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q0, q1)), out + kStep);
+  StoreCodes<kBits>(d, hn::BitCast(d, hn::InterleaveLower(d64, q2, q3)), out + 2 * kStep);
+  StoreCodes<kBits>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q2, q3)), out + 3 * kStep);
 }
 
+template <int kBits>
 void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Panel& panel) {
   const int64_t row_bytes = w.blocks * w.block_bytes(), block_groups = w.block_bytes() / 4;
   panel.group0 = group0;
-  panel.groups = std::min(kDepth / kGroup, row_bytes / 4 - group0);
+  panel.groups = std::min(kDepth / kGroup<kBits>, row_bytes / 4 - group0);
   panel.block0 = group0 / block_groups;
   panel.blocks = (group0 + panel.groups - 1) / block_groups + 1 - panel.block0;
+  constexpr auto kMiddle = static_cast<float>(1 << (kBits - 1));
   const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
   const uint8_t* columns[kWidth];
   for (int64_t j = 0; j < kWidth; ++j) {
@@ -223,17 +266,18 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
     if (centered) continue;
     for (int64_t b = 0; b < panel.blocks; ++b) panel.offsets[b * kWidth + j] = scales[b] * w.ZeroOf(n, panel.block0 + b);
   }
-  for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * 8.0f;
+  for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * kMiddle;
+  constexpr int64_t kStep = kHalves<kBits> * kWidth;
   int64_t group = 0;
   for (; group + 4 <= panel.groups; group += 4) {
-    for (int64_t j = 0; j < kWidth; j += 4) PackFour(columns + j, 4 * group, panel.codes + group * 2 * kWidth + j);
+    for (int64_t j = 0; j < kWidth; j += 4) PackFour<kBits>(columns + j, 4 * group, panel.codes + group * kStep + j);
   }
   for (; group < panel.groups; ++group) {
     for (int64_t j = 0; j < kWidth; ++j) {
       uint32_t bytes;
       std::memcpy(&bytes, columns[j] + 4 * group, sizeof(bytes));
-      panel.codes[group * 2 * kWidth + j] = bytes & 0x0f0f0f0fu;
-      panel.codes[(group * 2 + 1) * kWidth + j] = (bytes >> 4) & 0x0f0f0f0fu;
+      const hn::FixedTag<uint32_t, 1> d;
+      StoreCodes<kBits>(d, hn::Set(d, bytes), panel.codes + group * kStep + j);
     }
   }
 }
@@ -245,35 +289,40 @@ HWY_INLINE V8 Broadcast(const int8_t* from) {
 }
 
 /// Codes of one dword of k times kRows rows of A.
-template <int kRows>
-HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* HWY_RESTRICT a, int64_t a_row, V16 (&sums)[kRows][2]) {
+template <int kBits, int kRows>
+HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* HWY_RESTRICT a, int64_t a_row,
+                               Sums<kBits> (&sums)[kRows][2]) {
   const D8 d8;
   const V8 left = hn::Load(d8, codes), right = hn::Load(d8, codes + kVectorBytes);
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
     const V8 with = Broadcast(a + r * a_row);
-    sums[r][0] = hn::Add(sums[r][0], MultiplyBytes(left, with));
-    sums[r][1] = hn::Add(sums[r][1], MultiplyBytes(right, with));
+    sums[r][0] = AddProducts<kBits>(sums[r][0], left, with);
+    sums[r][1] = AddProducts<kBits>(sums[r][1], right, with);
     // Sums fill nearly all registers: a compiler that multiplies ahead spills them.
     asm volatile("" : "+x"(sums[r][0].raw), "+x"(sums[r][1].raw));
   }
 }
 
-/// Adds the panel's products with kRows rows of A to `totals`, which are kWidth apart. Units have kUnitGroups groups.
-template <int kRows, int kUnitGroups>
+/// Adds the panel's products with kRows rows of A to `totals`, which are kWidth apart. Units have kUnit numbers.
+template <int kBits, int kRows, int kUnit>
 void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows& a, float* HWY_RESTRICT totals) {
   const DF d;
-  const int64_t row_groups = Groups(w), a_row = row_groups * kGroup;
+  const int64_t row_groups = Groups(w), a_row = row_groups * kGroup<kBits>;
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes() / 4));
+  constexpr int kUnitGroups = kUnit / static_cast<int>(kGroup<kBits>);
+  static_assert(kHalves<kBits> == 1 || kUnitGroups <= kLanes, "the groups of a unit are neighbours");
   const auto* codes = reinterpret_cast<const uint8_t*>(panel.codes);
   for (int64_t group = panel.group0; group < panel.group0 + panel.groups; group += kUnitGroups) {
-    V16 sums[kRows][2];
+    Sums<kBits> sums[kRows][2];
 #pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = hn::Zero(D16());
-    const int8_t* from = a.codes + GroupOffset(group);
-    for (int g = 0; g < kUnitGroups; ++g, from += 4, codes += 4 * kVectorBytes) {
-      MultiplyDwords<kRows>(codes, from, a_row, sums);
-      MultiplyDwords<kRows>(codes + 2 * kVectorBytes, from + kVectorBytes, a_row, sums);
+    for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = NoSum<kBits>();
+    const int8_t* from = a.codes + GroupOffset<kBits>(group);
+    for (int g = 0; g < kUnitGroups; ++g, from += 4) {
+#pragma GCC unroll 2
+      for (int half = 0; half < kHalves<kBits>; ++half, codes += 2 * kVectorBytes) {
+        MultiplyDwords<kBits, kRows>(codes, from + half * kVectorBytes, a_row, sums);
+      }
     }
     const int64_t block = ((group >> shift) - panel.block0) * kWidth;
     const VF scale[2] = {hn::Load(d, panel.scales + block), hn::Load(d, panel.scales + block + kLanes)};
@@ -285,7 +334,7 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
       for (int j = 0; j < 2; ++j) {
         float* to = totals + r * kWidth + j * kLanes;
         const VF centered = hn::NegMulAdd(offset[j], sum, hn::Load(d, to));
-        hn::Store(hn::MulAdd(hn::ConvertTo(d, AddPairs(sums[r][j])), hn::Mul(scale[j], factor), centered), d, to);
+        hn::Store(hn::MulAdd(ToFloat(sums[r][j]), hn::Mul(scale[j], factor), centered), d, to);
       }
     }
   }
@@ -293,9 +342,9 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
 
 using TileFn = void (*)(const NBitsWeights&, const Panel&, const QuantizedRows&, float*);
 
-template <int kUnitGroups, size_t... kRows>
+template <int kBits, int kUnit, size_t... kRows>
 TileFn TileOf(std::index_sequence<kRows...>, int64_t rows) {
-  constexpr TileFn tiles[] = {MultiplyTile<static_cast<int>(kRows) + 1, kUnitGroups>...};
+  constexpr TileFn tiles[] = {MultiplyTile<kBits, static_cast<int>(kRows) + 1, kUnit>...};
   return tiles[rows - 1];
 }
 
@@ -310,6 +359,7 @@ HWY_INLINE void CopyRow(const float* from, int64_t width, float* to) {
   hn::StoreU(hn::LoadU(d, from + kLanes), d, to + kLanes);
 }
 
+template <int kBits>
 void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias,
                   float* c, int64_t c_row) {
   constexpr auto kSequence = std::make_index_sequence<kTileRows>();
@@ -318,8 +368,8 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
   const int64_t groups = w.blocks * w.block_bytes() / 4, row_groups = Groups(w);
   for (int64_t n = n0; n < n1; n += kWidth) {
     const int64_t width = std::min(kWidth, n1 - n);
-    for (int64_t group = 0; group < groups; group += kDepth / kGroup) {
-      Pack(w, group, n, width, panel);
+    for (int64_t group = 0; group < groups; group += kDepth / kGroup<kBits>) {
+      Pack<kBits>(w, group, n, width, panel);
       for (int64_t m = m0; m < m1; m += kTileRows) {
         const int64_t rows = std::min<int64_t>(kTileRows, m1 - m);
         std::fill_n(totals, kTileRows * kWidth, 0.0f);
@@ -328,7 +378,7 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
           else if (bias != nullptr) CopyRow(bias + n, width, totals + r * kWidth);
         }
         const QuantizedRows tile = a.From(w, row_groups, m);
-        (w.block_size == 16 ? TileOf<2>(kSequence, rows) : TileOf<4>(kSequence, rows))(w, panel, tile, totals);
+        (w.block_size == 16 ? TileOf<kBits, 16>(kSequence, rows) : TileOf<kBits, 32>(kSequence, rows))(w, panel, tile, totals);
         for (int64_t r = 0; r < rows; ++r) CopyRow(totals + r * kWidth, width, c + (m + r) * c_row + n);
       }
     }
@@ -336,6 +386,17 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
 }
 
 int64_t Width() { return kWidth; }
+void QuantizeAll(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
+  (w.bits == 4 ? Quantize<4> : Quantize<8>)(w, a, to);
+}
+void FewAll(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
+            int64_t c_row) {
+  (w.bits == 4 ? MultiplyFew<4> : MultiplyFew<8>)(w, rows, a, begin, end, bias, c, c_row);
+}
+void ManyAll(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias, float* c,
+             int64_t c_row) {
+  (w.bits == 4 ? MultiplyMany<4> : MultiplyMany<8>)(w, a, m0, m1, n0, n1, bias, c, c_row);
+}
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -346,22 +407,22 @@ namespace tessera::cpu {
 
 HWY_EXPORT(Groups);
 HWY_EXPORT(Width);
-HWY_EXPORT(Quantize);
-HWY_EXPORT(MultiplyFew);
-HWY_EXPORT(MultiplyMany);
+HWY_EXPORT(QuantizeAll);
+HWY_EXPORT(FewAll);
+HWY_EXPORT(ManyAll);
 
 int64_t NBitsGroups(const NBitsWeights& weights) { return HWY_DYNAMIC_DISPATCH(Groups)(weights); }
 int64_t NBitsInt8Width() { return HWY_DYNAMIC_DISPATCH(Width)(); }
 void QuantizeForNBits(const NBitsWeights& weights, const float* a, const QuantizedRows& to) {
-  HWY_DYNAMIC_DISPATCH(Quantize)(weights, a, to);
+  HWY_DYNAMIC_DISPATCH(QuantizeAll)(weights, a, to);
 }
 void MultiplyNBitsInt8(const NBitsWeights& weights, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias,
                        float* c, int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(MultiplyFew)(weights, rows, a, begin, end, bias, c, c_row);
+  HWY_DYNAMIC_DISPATCH(FewAll)(weights, rows, a, begin, end, bias, c, c_row);
 }
 void MultiplyNBitsInt8Panels(const NBitsWeights& weights, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                              const float* bias, float* c, int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(MultiplyMany)(weights, a, m0, m1, n0, n1, bias, c, c_row);
+  HWY_DYNAMIC_DISPATCH(ManyAll)(weights, a, m0, m1, n0, n1, bias, c, c_row);
 }
 
 }  // namespace tessera::cpu

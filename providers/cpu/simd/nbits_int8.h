@@ -1,25 +1,27 @@
 #pragma once
 
-// Products of weights of 4 bits with rows that are quantized to 8 bits, for models that ask for no more (accuracy_level 4).
+// Products with rows that are quantized to 8 bits, for models that ask for no more (accuracy_level 4): of weights of 4 bits, and
+// of 8 bits whose codes are all below 128.
 
 #include "simd/nbits.h"
 
 namespace tessera::cpu {
 
-/// Rows of A: the codes of each group of 8 numbers, and the scale that it shares with the others of its unit of up to 32; sums of
+/// Rows of A: the codes of each group of numbers (8 beside weights of 4 bits, 4 beside 8), and the scale that it shares with the others of its unit of up to 32; sums of
 /// what the codes stand for, of each unit (at its first group) and of each block of the weights.
 struct QuantizedRows {
-  int8_t* codes;      // rows are 8 * NBitsGroups() apart
+  int8_t* codes;      // rows are QuantizedNBitsSize() apart
   float* scales;      // NBitsGroups() apart
   float* unit_sums;   // NBitsGroups() apart
   float* block_sums;  // `blocks` apart
 
   QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
-    return {codes + row * groups * 8, scales + row * groups, unit_sums + row * groups, block_sums + row * weights.blocks};
+    return {codes + row * groups * (32 / weights.bits), scales + row * groups, unit_sums + row * groups, block_sums + row * weights.blocks};
   }
 };
 
 int64_t NBitsGroups(const NBitsWeights& weights);
+inline int64_t QuantizedNBitsSize(const NBitsWeights& weights) { return NBitsGroups(weights) * (32 / weights.bits); }
 /// Rows of weights that MultiplyNBitsInt8Panels takes together.
 int64_t NBitsInt8Width();
 

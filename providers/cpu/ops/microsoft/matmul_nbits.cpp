@@ -1,7 +1,8 @@
 // MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet the
 // weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where accuracy_level
-// is 4 (A may be quantized to 8 bits) and the weights have 4 bits, the products are those of integers.
+// is 4 (A may be quantized to 8 bits) and the weights have 4 bits, or 7 in effect, the products are those of integers.
 
+#include <atomic>
 #include <bit>
 
 #include "base/checked.h"
@@ -60,7 +61,7 @@ class MatMulNBits final : public Kernel {
             "block_size is {}; a power of two from 16 on is expected", block);
     Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
     weights_.bits = static_cast<int>(bits);
-    quantizes_a_ = bits == 4 && info.attribute<int64_t>("accuracy_level", 0) == kInt8;
+    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8) quantizes_a_ = bits == 4 || (bits == 8 && CodesAreSmall(info));
     weights_.blocks = (weights_.k - 1) / block + 1;
     if constexpr (!std::is_same_v<T, float>) {
       const Tensor* scales = info.constant_input(2);
@@ -127,15 +128,31 @@ class MatMulNBits final : public Kernel {
     });
   }
 
+  /// Constant codes below 128, of which products with signed bytes do not saturate.
+  static bool CodesAreSmall(const KernelInfo& info) {
+    const Tensor* codes = info.constant_input(1);
+    if (codes == nullptr || !codes->is(ElementType::kUInt8)) return false;
+    const uint8_t* bytes = codes->data<uint8_t>();
+    std::atomic<bool> small = true;
+    constexpr int64_t kBlock = 1 << 16;
+    const int64_t count = codes->num_elements();
+    info.threads().ParallelFor((count - 1) / kBlock + 1, kBlock * 0.1, [&](int64_t begin, int64_t end) {
+      uint8_t all = 0;
+      for (int64_t i = begin * kBlock; i < std::min(count, end * kBlock); ++i) all |= bytes[i];
+      if (all >= 128) small = false;
+    });
+    return small;
+  }
+
   /// A quantized to 8 bits, as accuracy_level allows.
   static void MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
     const int64_t groups = NBitsGroups(w);
     const auto count = static_cast<size_t>(rows);
-    const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(groups * 8)).data(),
+    const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w))).data(),
                                   context.scratch<float>(count * static_cast<size_t>(groups)).data(),
                                   context.scratch<float>(count * static_cast<size_t>(groups)).data(),
                                   context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
-    const auto work = static_cast<double>(groups * 8);
+    const auto work = static_cast<double>(QuantizedNBitsSize(w));
     context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r));
     });
