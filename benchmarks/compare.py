@@ -78,7 +78,8 @@ class Measurer:
                   "--callers", str(self.arguments.callers), "--warmup", str(self.arguments.warmup)]
         if runtime in NAMES:
             return [sys.executable, HERE / "peers.py", runtime, *common]
-        return [self.arguments.build / "bin/tessera_perf", *common, "-e", runtime, "--json"]
+        precision = ["--precision", self.arguments.precision] if self.arguments.precision else []
+        return [self.arguments.build / "bin/tessera_perf", *common, "-e", runtime, "--json", *precision]
 
     def run(self, runtime, threads, seconds=None):
         """One measurement; the first one of each runtime and number of threads also yields outputs to compare."""
@@ -175,6 +176,7 @@ def parse():
     parser.add_argument("--warmup", type=int, default=5, help="runs before each measurement")
     parser.add_argument("--timeout", type=float, default=300, help="seconds after which a measurement counts as failed")
     parser.add_argument("--only", default="")
+    parser.add_argument("--precision", default="", help="session.precision of Tessera: int8-dynamic, bf16, fp16")
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])
     parser.add_argument("--peers", type=split, default=["ort", "openvino"], help=f"of {', '.join(NAMES)}")
     parser.add_argument("--throughput", action="store_true")

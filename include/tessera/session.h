@@ -134,6 +134,7 @@ struct PlacementReport {
     std::string fused_into;                                     // name of the fused node, empty when it runs by itself
     std::vector<std::pair<std::string, std::string>> refusals;  // provider, reason
     std::vector<std::string> inputs, outputs;                   // names of values; "" when omitted
+    std::string precision;                                      // where the session allows less than the model's types: what it runs at
   };
   struct CopyEntry {
     std::string graph, value, from, to;  // memories

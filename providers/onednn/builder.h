@@ -23,7 +23,7 @@ struct RegionValue {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes);
+  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, dnnl::fpmath_mode fpmath);
 
   /// Lowers every node. Throws Error or dnnl::error.
   std::unique_ptr<Program> Build();
@@ -37,6 +37,9 @@ class ProgramBuilder {
   /// Input `i` as computed so far, constants included.
   RegionValue input(const Node& node, size_t i);
   const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
+
+  /// What oneDNN may round factors to; our own steps compute in float32 only.
+  bool rounds() const noexcept { return fpmath_ != dnnl::fpmath_mode::strict; }
 
   void CountOperations(double count) { program_->operations += count; }
 
@@ -81,6 +84,7 @@ class ProgramBuilder {
     std::vector<Op> ops;
     ValueIndex result = kNone;
     ValueIndex start = kNone;
+    dnnl::fpmath_mode fpmath = dnnl::fpmath_mode::strict;
 
     /// The memory to write to, when an addition happens in place.
     std::optional<MemoryIndex> destination() const;
@@ -120,6 +124,7 @@ class ProgramBuilder {
   MemoryIndex AddMemory(MemorySlot slot);
 
   const GraphViewer& region_;
+  const dnnl::fpmath_mode fpmath_;
   std::unique_ptr<Program> program_;
   std::map<ValueIndex, RegionValue> values_;
   std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;

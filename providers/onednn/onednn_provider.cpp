@@ -31,7 +31,7 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come, and the last few are kept.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, int threads) : region_(region), threads_(threads) {
+  RegionKernel(const GraphViewer& region, int threads, dnnl::fpmath_mode fpmath) : region_(region), threads_(threads), fpmath_(fpmath) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
     for (ValueIndex input : region_.inputs()) {
@@ -96,7 +96,7 @@ class RegionKernel final : public Kernel {
   std::shared_ptr<Program> Make(const std::vector<Shape>& shapes, int threads) const {
     omp_set_num_threads(threads);  // implementations are chosen for a number of threads
     try {
-      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes).Build();
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, fpmath_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
@@ -106,13 +106,39 @@ class RegionKernel final : public Kernel {
 
   GraphViewer region_;
   int threads_;
+  const dnnl::fpmath_mode fpmath_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
   std::mutex mutex_;
   std::list<Entry> programs_;  // most recently used first
 };
 
+// float16 came with oneDNN 3.
+const OptionSchema kOptions[] = {
+#if DNNL_VERSION_MAJOR >= 3
+    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16", "fp16"}},
+#else
+    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16"}},
+#endif
+};
+
+/// Throws Error where oneDNN has no instructions for it on this processor: it would go on in float32.
+dnnl::fpmath_mode FpmathMode(const ProviderOptions& options) {
+  const auto option = options.find("precision");
+  if (option == options.end() || option->second == "f32") return dnnl::fpmath_mode::strict;
+#if DNNL_VERSION_MAJOR >= 3
+  const auto needed = option->second == "bf16" ? dnnl::cpu_isa::avx512_core_amx : dnnl::cpu_isa::avx512_core_amx_fp16;
+#else
+  const auto needed = dnnl::cpu_isa::avx512_core_amx;
+#endif
+  const auto wanted = static_cast<unsigned>(needed), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  Require((there & wanted) == wanted, "precision {} needs {}", option->second, option->second == "bf16" ? "AMX-BF16" : "AMX-FP16");
+  return option->second == "bf16" ? dnnl::fpmath_mode::bf16 : dnnl::fpmath_mode::f16;
+}
+
 class OnednnProvider final : public ExecutionProvider {
  public:
+  explicit OnednnProvider(dnnl::fpmath_mode fpmath) : fpmath_(fpmath) {}
+
   std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
 
@@ -146,13 +172,14 @@ class OnednnProvider final : public ExecutionProvider {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
       const int threads = services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads();
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, fpmath_));
     }
     return kernels;
   }
 
  private:
   KernelRegistry kernels_;
+  const dnnl::fpmath_mode fpmath_;
 };
 
 }  // namespace
@@ -162,10 +189,10 @@ const ProviderFactory& OnednnProviderFactory() {
   static const ProviderFactory factory = {
       .name = "DnnlExecutionProvider",
       .cli_name = "dnnl",
-      .options = {},
-      .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
+      .options = onednn::kOptions,
+      .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         onednn::CpuEngine();
-        return std::make_unique<onednn::OnednnProvider>();
+        return std::make_unique<onednn::OnednnProvider>(onednn::FpmathMode(options));
       },
       .uses_openmp = true,
   };

@@ -81,16 +81,6 @@ std::optional<ScaleSteps> StepsOf(const QuantizedMatrix& matrix, int64_t k, int6
   return matrix.transposed ? ScaleSteps{blocks, 1, matrix.block_size} : ScaleSteps{1, n, matrix.block_size};
 }
 
-/// The largest block of MatMulNBits that lies in one of the given blocks and pads little; 0 when there is none.
-int64_t ChooseBlockSize(int64_t given, int64_t k) {
-  int64_t best = 0;
-  for (int64_t size = 16; size <= 256 && (given >= k || given % size == 0); size *= 2) {
-    const int64_t padding = (k + size - 1) / size * size - k;
-    if (best == 0 || padding <= k / 16) best = size;
-  }
-  return best;
-}
-
 /// Codes of a part of the columns.
 template <int kBits>
 void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
@@ -201,6 +191,15 @@ void SpreadZeros(const QuantizedMatrix& matrix, CodeType type, const ScaleSteps&
 
 }  // namespace
 
+int64_t NBitsBlockSize(int64_t given, int64_t k) {
+  int64_t best = 0;
+  for (int64_t size = 16; size <= 256 && (given >= k || given % size == 0); size *= 2) {
+    const int64_t padding = (k + size - 1) / size * size - k;
+    if (best == 0 || padding <= k / 16) best = size;
+  }
+  return best;
+}
+
 std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads) {
   const Shape& shape = matrix.codes->shape();
   const auto type = CodeTypeOf(matrix.codes->type());
@@ -218,7 +217,7 @@ std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType sc
     const bool fits = zeros->num_elements() == 1 || zeros->shape() == matrix.scales->shape();
     if (!fits || zeros->type() != matrix.codes->type()) return std::nullopt;
   }
-  result.block_size = ChooseBlockSize(steps->k_of_block, result.k);
+  result.block_size = NBitsBlockSize(steps->k_of_block, result.k);
   if (result.block_size == 0) return std::nullopt;
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
   result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8});

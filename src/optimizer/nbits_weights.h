@@ -32,4 +32,11 @@ struct NBitsMatrix {
 /// become: their own type, or float.
 std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads);
 
+/// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits that are below 128, with a scale for each block of at most 64.
+/// Nothing where some are not finite.
+std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, ThreadPool& threads);
+
+/// The largest block of MatMulNBits, up to 256, that lies in one of `given` numbers and pads little; 0 when there is none.
+int64_t NBitsBlockSize(int64_t given, int64_t k);
+
 }  // namespace tessera

@@ -61,7 +61,10 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     rewrites.push_back(entry.make());
     report.passes.push_back({.name = std::string(entry.name)});
   }
-  RewriteContext context{.resources = resources, .writable = options.writable, .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
+  RewriteContext context{.resources = resources,
+                         .writable = options.writable,
+                         .precision = options.precision,
+                         .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();
     const size_t changes = RunOn(*rewrites[at], graph, context);

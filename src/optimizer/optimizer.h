@@ -11,6 +11,7 @@ namespace tessera {
 struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::kAll;
   bool writable = false;  // the graph is to be written as a model
+  Precision precision = Precision::kFloat32;
   Logger log;
 };
 

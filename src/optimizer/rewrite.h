@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/precision.h"
 #include "graph/graph.h"
 #include "runtime/resources.h"
 
@@ -16,6 +17,8 @@ struct RewriteContext {
   const SessionResources& resources;
   /// The graph is to be written as a model: operators newer than its imports stay out of it.
   bool writable = false;
+  /// What products may be computed in.
+  Precision precision = Precision::kFloat32;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
 };

@@ -32,6 +32,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"merge_constants", kBasic, MergeConstants},
     RewriteEntry{"merge_equal_nodes", kBasic, MergeEqualNodes},
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},
+    RewriteEntry{"quantize_products", kBasic, QuantizeProducts, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
 };
 

@@ -45,6 +45,7 @@ std::unique_ptr<Rewrite> FuseActivations();
 std::unique_ptr<Rewrite> MergeConstants();
 std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
+std::unique_ptr<Rewrite> QuantizeProducts();
 std::unique_ptr<Rewrite> BlockChannels();
 
 }  // namespace tessera

@@ -202,6 +202,23 @@ class Partitioner {
     return names;
   }
 
+  /// What a provider's option says of convolutions and products, or what the optimizer made of a node; "f32" where the
+  /// session allows less and the node makes no use of it.
+  std::string PrecisionOf(const Node& node) const {
+    if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
+      const auto* name = std::get_if<std::string>(made);
+      return name == nullptr ? "" : *name;
+    }
+    static const std::set<std::string_view> rounded = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
+    if (!node.domain.empty() || !rounded.contains(node.op_type)) return "";
+    for (const tessera::ProviderEntry& entry : resources_.providers) {
+      const auto option = entry.provider->options().find("precision");
+      if (entry.provider->name() != node.provider || option == entry.provider->options().end()) continue;
+      if (option->second != NameOf(Precision::kFloat32)) return option->second;
+    }
+    return options_.precision == Precision::kFloat32 ? "" : "f32";
+  }
+
   void Report(const GraphPartition& result) {
     for (const Unit& unit : result.units) {
       for (const NodeIndex index : unit.nodes) {
@@ -215,7 +232,8 @@ class Partitioner {
                                  .fused_into = unit.fused != nullptr ? unit.fused->name : "",
                                  .refusals = refusals_[static_cast<size_t>(index)],
                                  .inputs = Names(node.inputs),
-                                 .outputs = Names(node.outputs)});
+                                 .outputs = Names(node.outputs),
+                                 .precision = PrecisionOf(node)});
         for (PlacementReport::ProviderEntry& entry : report_.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
       }
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/precision.h"
 #include "base/log.h"
 #include "graph/graph.h"
 #include "runtime/resources.h"
@@ -33,6 +34,8 @@ struct PartitionOptions {
   bool disable_cpu_fallback = false;
   /// Islands of fewer nodes on a device go back to the host where every neighbour is; 0: never.
   int64_t min_island_nodes = 3;
+  /// What the session allows products to be computed in; the report says which are.
+  Precision precision = Precision::kFloat32;
 };
 
 /// Asks the providers in order and fills `report`. Sets Node::provider. Throws Error for nodes that nobody takes.

@@ -17,6 +17,8 @@ struct ConfigKey {
   std::string SessionConfig::*text = nullptr;
 };
 
+constexpr std::string_view kPrecision = "session.precision";
+
 constexpr std::array kKeys = {
     ConfigKey{"session.min_island_nodes", nullptr, &SessionConfig::min_island_nodes,
               "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number"},
@@ -34,7 +36,16 @@ constexpr std::array kKeys = {
               "keep the optimized graph and packed weights in a file, from which the next session starts"},
     ConfigKey{"ep.context_file_path", nullptr, nullptr, "that file (default: MODEL_ctx.tessera beside MODEL.onnx)",
               &SessionConfig::context_file_path},
+    ConfigKey{kPrecision, nullptr, nullptr,
+              "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
 };
+
+Precision ParsePrecision(std::string_view value) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16, Precision::kInt8Dynamic}) {
+    if (value == NameOf(precision)) return precision;
+  }
+  Fail(ErrorCode::kInvalidArgument, "session configuration entry '{}' is '{}', expected f32, bf16, fp16 or int8-dynamic", kPrecision, value);
+}
 
 }  // namespace
 
@@ -48,6 +59,8 @@ SessionConfig ParseConfig(const SessionOptions& options) {
     }
     if (key->text != nullptr) {
       config.*key->text = value;
+    } else if (key->name == kPrecision) {
+      config.precision = ParsePrecision(value);
     } else if (key->flag != nullptr) {
       const auto parsed = ParseBool(value);
       Require(parsed.has_value(), "session configuration entry '{}' is '{}', expected true or false", name, value);

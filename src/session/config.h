@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/precision.h"
 #include "tessera/session.h"
 
 namespace tessera {
@@ -17,6 +18,7 @@ struct SessionConfig {
   bool disable_cpu_fallback = false;
   bool context_enable = false;
   std::string context_file_path;
+  Precision precision = Precision::kFloat32;
 };
 
 /// Throws Error for unknown keys, listing those that are known, and for bad values.

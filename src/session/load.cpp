@@ -9,6 +9,7 @@
 #include "runtime/plan_builder.h"
 #include "session/context/checksum.h"
 #include "session/context/context_cache.h"
+#include "session/precision.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
@@ -63,6 +64,7 @@ Session::State::State(const SessionOptions& session_options, const Environment& 
   Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
   if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
   resources.profiler = profiler.get();
+  config.precision = UsablePrecision(config.precision, log);
 }
 
 void Session::State::Load(const Origin& origin, const std::function<Model(const LoadOptions&)>& load) {
@@ -88,6 +90,8 @@ void Session::State::Load(const Origin& origin, const std::function<Model(const 
     log(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", context.path.string(), context.detail);
   }
   Describe();
+  // Nodes of a graph that is written say nothing of it: other runtimes would not know the attribute.
+  if (options.optimized_model_path.empty()) CheckPrecisionUsed(config.precision, placement, log);
   if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
 }
 
@@ -156,7 +160,10 @@ void Session::State::LoadAndOptimize(const std::function<Model(const LoadOptions
   const ProfileScope scope(profiler.get(), "optimize", "Load");
   optimization = OptimizeGraph(
       *model.graph, resources,
-      {.level = options.optimization_level, .writable = !options.optimized_model_path.empty(), .log = log});
+      {.level = options.optimization_level,
+       .writable = !options.optimized_model_path.empty(),
+       .precision = config.precision,
+       .log = log});
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }
 
@@ -169,7 +176,8 @@ void Session::State::MakePlan() {
       return FindProvider(request.name) == FindProvider("CPUExecutionProvider");
     });
     const PartitionOptions partition_options{.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
-                                             .min_island_nodes = config.min_island_nodes};
+                                             .min_island_nodes = config.min_island_nodes,
+                                             .precision = config.precision};
     partition = PartitionGraph(*model.graph, resources, partition_options, placement, log);
   }
   {
@@ -180,7 +188,7 @@ void Session::State::MakePlan() {
 }
 
 void Session::State::StartResources() {
-  std::vector<ActiveProvider> active = StartProviders(options, environment->options, log, placement);
+  std::vector<ActiveProvider> active = StartProviders(options, environment->options, config.precision, log, placement);
   const bool openmp = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
   if (options.use_global_threads) {
     resources.threads = environment->GlobalThreads(openmp);

@@ -15,8 +15,9 @@ std::string PlacementReport::ToText() const {
   }
   for (const NodeEntry& node : nodes) {
     const std::string type = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-    line(fmt::format("  {}{} '{}' (version {}): {}{}", node.graph, type, node.name, node.since_version, node.provider,
-                     node.fused_into.empty() ? "" : " in " + node.fused_into));
+    line(fmt::format("  {}{} '{}' (version {}): {}{}{}", node.graph, type, node.name, node.since_version, node.provider,
+                     node.fused_into.empty() ? "" : " in " + node.fused_into,
+                     node.precision.empty() ? "" : ", at " + node.precision));
     for (const auto& [provider, reason] : node.refusals) line(fmt::format("      {}: {}", provider, reason));
   }
   for (const CopyEntry& copy : copies) line(fmt::format("  copy {}'{}': {} to {}", copy.graph, copy.value, copy.from, copy.to));
@@ -40,6 +41,7 @@ std::string PlacementReport::ToJson() const {
                              {"since_version", node.since_version},
                              {"provider", node.provider},
                              {"fused_into", node.fused_into},
+                             {"precision", node.precision},
                              {"inputs", node.inputs},
                              {"outputs", node.outputs},
                              {"refusals", std::move(refusals)}});

@@ -54,11 +54,16 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
 }  // namespace
 
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
-                                           const Logger& log, PlacementReport& report) {
+                                           Precision precision, const Logger& log, PlacementReport& report) {
   std::vector<ActiveProvider> active;
   for (const Request& request : MergeRequests(options, environment)) {
     const ProviderFactory* factory = request.factory;
-    ProviderOptions checked = CheckOptions(*factory, request.options);
+    ProviderOptions given = request.options;
+    for (const OptionSchema& schema : factory->options) {
+      const auto allowed = std::find(schema.allowed.begin(), schema.allowed.end(), NameOf(precision));
+      if (precision != Precision::kFloat32 && schema.name == "precision" && allowed != schema.allowed.end()) given.emplace(schema.name, NameOf(precision));
+    }
+    ProviderOptions checked = CheckOptions(*factory, given);
     try {
       std::unique_ptr<ExecutionProvider> provider = factory->create(checked);
       provider->set_options(std::move(checked));

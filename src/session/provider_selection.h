@@ -19,8 +19,9 @@ struct ActiveProvider {
 };
 
 /// Starts the session's providers, then the environment's, in priority order, CPU last. Those that cannot start are skipped
-/// with one log line and their reason in `report`, or are an Error with `error_on_failure`.
+/// with one log line and their reason in `report`, or are an Error with `error_on_failure`. Those with an option "precision" that
+/// may be `precision` get it.
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
-                                           const Logger& log, PlacementReport& report);
+                                           Precision precision, const Logger& log, PlacementReport& report);
 
 }  // namespace tessera

@@ -135,7 +135,7 @@ int Main(int argc, char** argv) {
   Options options;
   bool parallel = false, no_arena = false, no_pattern = false, pause = false;
   int optimization = 99;
-  std::string mode = "node";
+  std::string mode = "node", precision;
   std::vector<std::string> provider_options;
   app.add_option("folders", options.folders, "Folders to search for cases, nested ones too")->required();
   app.add_option("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
@@ -149,6 +149,8 @@ int Main(int argc, char** argv) {
   app.add_option("-t", options.rtol, "Relative tolerance (default 1e-3, or the case's tolerance.json)");
   app.add_option("-a", options.atol, "Absolute tolerance (default 1e-7, or the case's tolerance.json)");
   app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
+  app.add_option("--precision", precision, "What products may be computed in (session.precision)")
+      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
   app.add_flag("-x", parallel, "Use the parallel executor");
   app.add_flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
   app.add_flag("-p", pause, "Pause after launch, to attach a debugger");
@@ -166,6 +168,7 @@ int Main(int argc, char** argv) {
   options.session.execution_mode = parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
   options.session.optimization_level = static_cast<OptimizationLevel>(optimization);
   options.session.enable_arena = !no_arena;
+  if (!precision.empty()) options.session.config["session.precision"] = precision;
   options.session.enable_memory_pattern = !no_pattern;
   if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
   try {

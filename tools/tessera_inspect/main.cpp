@@ -132,9 +132,12 @@ int Main(int argc, char** argv) {
   bool placement = false, optimization_report = false, json = false, dot = false;
   bool list_providers = false, operators = false, provider_options = false;
   int optimization = 99;
+  std::string precision;
   app.add_option("model", model, "The .onnx file");
   app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
   app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
+  app.add_option("--precision", precision, "What products may be computed in (session.precision)")
+      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
   app.add_flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
   app.add_flag("--optimization", optimization_report, "What each pass of the optimizer did");
   app.add_flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
@@ -160,6 +163,7 @@ int Main(int argc, char** argv) {
       for (const std::string& name : providers) options.providers.push_back({name, {}});
       options.error_on_failure = true;
     }
+    if (!precision.empty()) options.config["session.precision"] = precision;
     const Session session(std::filesystem::path(model), options);
     if (dot) {
       fmt::print("{}", session.placement().ToDot());

@@ -30,6 +30,7 @@ struct Arguments {
   std::vector<std::string> dims;
   std::vector<std::string> config;
   std::string context;
+  std::string precision;
   std::string inputs;
   std::string outputs;
   int callers = 1;
@@ -90,6 +91,7 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
     options.config["ep.context_enable"] = "1";
     options.config["ep.context_file_path"] = arguments.context;
   }
+  if (!arguments.precision.empty()) options.config["session.precision"] = arguments.precision;
   return options;
 }
 
@@ -271,6 +273,8 @@ int Main(int argc, char** argv) {
   app.add_option("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
   app.add_option("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
   app.add_option("--callers", arguments.callers, "Threads that call Run on the one session at once")->check(CLI::Range(1, 1024));
+  app.add_option("--precision", arguments.precision, "What products may be computed in (session.precision)")
+      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
   app.add_option("--config", arguments.config, "KEY=VALUE session configuration entries");
   app.add_option("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
   app.add_option("-o", arguments.optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));

@@ -92,7 +92,7 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
     }
     return builder.SetOutput(node, {result, dst});
   }
-  if (SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, node, p, result);
+  if (!builder.rounds() && SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, node, p, result);
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(node.outputs[0], result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.

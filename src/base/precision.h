@@ -1,0 +1,31 @@
+#pragma once
+
+// What products may be computed in, where a session allows less than the model's own types.
+
+#include <cstdint>
+#include <string_view>
+
+namespace tessera {
+
+/// Session configuration entry "session.precision".
+enum class Precision : uint8_t {
+  kFloat32,      // the model's types
+  kBFloat16,     // factors are rounded to bfloat16, sums are float32
+  kFloat16,      // the same with float16
+  kInt8Dynamic,  // constant factors are quantized at load, the others at each run; sums are 32-bit integers
+};
+
+constexpr std::string_view NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32: return "f32";
+    case Precision::kBFloat16: return "bf16";
+    case Precision::kFloat16: return "fp16";
+    case Precision::kInt8Dynamic: return "int8-dynamic";
+  }
+  return "";
+}
+
+/// Attribute of nodes that the optimizer made for less than float32: the precision's name.
+inline constexpr std::string_view kPrecisionAttribute = "tessera_precision";
+
+}  // namespace tessera

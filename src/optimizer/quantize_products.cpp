@@ -1,0 +1,64 @@
+// quantize_products: where the session's precision is int8-dynamic, products with constant float matrices become MatMulNBits
+// with weights of 7 bits in bytes, and every MatMulNBits may quantize its other factor. A last pass: nothing after it could
+// fold anything into these weights.
+
+#include <algorithm>
+
+#include "optimizer/edit.h"
+#include "optimizer/nbits_product.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+/// Smaller matrices cost less than the quantization of what they meet.
+constexpr int64_t kLeastK = 64, kLeastN = 16;
+constexpr int64_t kInt8 = 4;  // of accuracy_level
+
+class ProductQuantization final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    if (context.precision != Precision::kInt8Dynamic) return false;
+    if (IsMatMulNBits(graph.node(index))) return AllowInt8(graph.node(index), context);
+    return Quantize(graph, index, context);
+  }
+
+ private:
+  /// Weights of 4 bits meet quantized numbers without another change.
+  static bool AllowInt8(Node& node, const RewriteContext& context) {
+    const bool has_groups = HasInput(node, 4);  // such products are always float
+    if (has_groups || IntAttribute(node, "bits", 4) != 4 || IntAttribute(node, "accuracy_level", 0) == kInt8) return false;
+    Mark(node, context);
+    return true;
+  }
+
+  static void Mark(Node& node, const RewriteContext& context) {
+    SetAttribute(node, "accuracy_level", kInt8);
+    if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
+  }
+
+  static bool Quantize(Graph& graph, NodeIndex index, const RewriteContext& context) {
+    const Node& product = graph.node(index);
+    const Tensor* weights = ConstantInput(graph, product, 1);
+    if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2) return false;
+    const bool transposed = IsOp(product, "Gemm") && IntAttribute(product, "transB", 0) != 0;
+    const Shape& shape = weights->shape();
+    if (shape[transposed ? 1 : 0] < kLeastK || shape[transposed ? 0 : 1] < kLeastN) return false;
+    if (!MayBecomeNBits(graph, product, ElementType::kFloat, product, context)) return false;
+    const ValueIndex matrix = product.inputs[1];
+    const auto made = QuantizeToNBits(*weights, transposed, *context.resources.threads);
+    if (!made) return false;
+    const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));
+    Mark(graph.node(quantized), context);
+    FoldNBitsBias(graph, quantized);
+    const GraphValue& value = graph.value(matrix);
+    if (value.consumers.empty() && !value.is_output && value.constant) graph.DropConstant(matrix);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> QuantizeProducts() { return std::make_unique<ProductQuantization>(); }
+
+}  // namespace tessera

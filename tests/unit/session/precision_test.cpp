@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "model_builder.h"
+
+namespace tessera::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kK = 200, kN = 48;
+
+std::vector<float> Numbers(int64_t count, float scale) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(scale * (static_cast<float>((i * 7919 + 13) % 2003) / 1001.5f - 1));
+  return numbers;
+}
+
+/// Two products with constant weights, one of them a Gemm with its weights transposed, and one with none.
+ModelBuilder Model() {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Floats("w", {kK, kK}, Numbers(kK * kK, 0.1f)).Floats("b", {kK}, Numbers(kK, 1));
+  model.Floats("v", {kN, kK}, Numbers(kN * kK, 0.2f)).Floats("c", {kN}, Numbers(kN, 1));
+  model.Node("MatMul", {"x", "w"}, {"p"}, "first");
+  model.Node("Add", {"p", "b"}, {"s"});
+  model.Node("Relu", {"s"}, {"r"});
+  auto* trans = model.Node("Gemm", {"r", "v", "c"}, {"g"}, "second").add_attribute();
+  trans->set_name("transB");
+  trans->set_type(onnx::AttributeProto::INT);
+  trans->set_i(1);
+  auto* perm = model.Node("Transpose", {"g"}, {"t"}).add_attribute();
+  perm->set_name("perm");
+  perm->set_type(onnx::AttributeProto::INTS);
+  perm->add_ints(1);
+  perm->add_ints(0);
+  model.Node("Tanh", {"t"}, {"h"});
+  model.Node("MatMul", {"g", "h"}, {"y"}, "third");
+  return model;
+}
+
+SessionOptions At(const std::string& precision) {
+  SessionOptions options;
+  options.config["session.precision"] = precision;
+  return options;
+}
+
+std::vector<float> ResultsOf(const Session& session, int64_t rows) {
+  const std::vector<std::string> names = {"x"};
+  const std::vector<Value> inputs = {Floats({rows, kK}, Numbers(rows * kK, 1))};
+  return ToVector(session.Run(names, inputs)[0]);
+}
+
+std::string PrecisionOf(const Session& session, const std::string& node) {
+  for (const auto& entry : session.placement().nodes) {
+    if (entry.name == node) return entry.precision;
+  }
+  return "not there";
+}
+
+TEST(Precision, UnknownOnesAreErrors) {
+  try {
+    Model().Session(At("int7"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("int7"));
+    EXPECT_THAT(error.what(), HasSubstr("int8-dynamic"));
+  }
+}
+
+TEST(Precision, Int8DynamicQuantizesConstantWeights) {
+  const Session exact = Model().Session(), quantized = Model().Session(At("int8-dynamic"));
+  EXPECT_EQ(PrecisionOf(exact, "first"), "");
+  EXPECT_EQ(PrecisionOf(quantized, "first"), "int8-dynamic");
+  EXPECT_EQ(PrecisionOf(quantized, "second"), "int8-dynamic");
+  EXPECT_EQ(PrecisionOf(quantized, "third"), "f32");
+  EXPECT_THAT(quantized.placement().ToText(), HasSubstr("at int8-dynamic"));
+  for (const int64_t rows : {1, 4, 5, 30}) {
+    const std::vector<float> expected = ResultsOf(exact, rows), computed = ResultsOf(quantized, rows);
+    double error = 0, magnitude = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      error += std::pow(expected[i] - computed[i], 2);
+      magnitude += std::pow(expected[i], 2);
+    }
+    EXPECT_LT(std::sqrt(error / magnitude), 0.03) << rows;
+    EXPECT_GT(error, 0) << rows;
+  }
+}
+
+TEST(Precision, WeightsThatAreNotFiniteStay) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});
+  std::vector<float> weights = Numbers(kK * kN, 1);
+  weights[5] = INFINITY;
+  model.Floats("w", {kK, kN}, weights);
+  model.Node("MatMul", {"x", "w"}, {"y"}, "only");
+  EXPECT_EQ(PrecisionOf(model.Session(At("int8-dynamic")), "only"), "f32");
+}
+
+/// Without the instructions these sessions run at float32, and say so.
+TEST(Precision, HalfPrecisionsRunEverywhere) {
+  const std::vector<float> expected = ResultsOf(Model().Session(), 3);
+  for (const char* precision : {"bf16", "fp16"}) {
+    const std::vector<float> computed = ResultsOf(Model().Session(At(precision)), 3);
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(computed[i], expected[i], 0.02f * (1 + std::abs(expected[i])));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
