@@ -157,9 +157,9 @@ Device::Device(cl_platform_id platform, cl_device_id id, const std::string& cach
   Check(status, "clCreateContext");
 }
 
-Queue Device::CreateQueue(bool profiling) const {
+Queue Device::CreateQueue() const {
   cl_int status = CL_SUCCESS;
-  Queue queue(clCreateCommandQueue(context(), id_, profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &status));
+  Queue queue(clCreateCommandQueue(context(), id_, 0, &status));
   Check(status, "clCreateCommandQueue");
   return queue;
 }

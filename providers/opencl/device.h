@@ -76,7 +76,7 @@ class Device {
   const Capabilities& capabilities() const noexcept { return capabilities_; }
   cl_context context() const noexcept { return context_.get(); }
   cl_device_id id() const noexcept { return id_; }
-  Queue CreateQueue(bool profiling) const;
+  Queue CreateQueue() const;
 
   /// A new buffer, uninitialized.
   Buffer NewBuffer(size_t bytes) const;

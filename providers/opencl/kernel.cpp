@@ -177,6 +177,7 @@ void Launchable::Enqueue(KernelContext& context, std::array<size_t, 3> global, s
   auto* queue = static_cast<cl_command_queue>(context.stream()->native_handle());
   Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr),
         "clEnqueueNDRangeKernel");
+  if (static_cast<const DeviceStream*>(context.stream())->waits()) context.stream()->Synchronize();
 }
 
 }  // namespace tessera::opencl

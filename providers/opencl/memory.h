@@ -50,12 +50,15 @@ class DeviceTransfer final : public DataTransfer {
 /// once, because what is enqueued later also runs later.
 class DeviceStream final : public Stream {
  public:
-  explicit DeviceStream(std::shared_ptr<const Queue> queue) : queue_(std::move(queue)) {}
+  /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device.
+  DeviceStream(std::shared_ptr<const Queue> queue, bool waits) : queue_(std::move(queue)), waits_(waits) {}
+  bool waits() const noexcept { return waits_; }
   void Synchronize() override { Check(clFinish(queue_->get()), "clFinish"); }
   void* native_handle() const noexcept override { return queue_->get(); }
 
  private:
   std::shared_ptr<const Queue> queue_;
+  bool waits_;
 };
 
 }  // namespace tessera::opencl

@@ -15,7 +15,7 @@ const OptionSchema kOptions[] = {
     {"program_cache_path", OptionType::kString, "", "folder for compiled programs; empty: none are kept on disk"},
     {"gpu_mem_limit", OptionType::kBytes, "0", "most bytes of device memory for one session; 0: no limit"},
     {"arena_extend_strategy", OptionType::kEnum, "kNextPowerOfTwo", "how the arena grows", {"kNextPowerOfTwo", "kSameAsRequested"}},
-    {"profiling", OptionType::kBool, "0", "measure each kernel on the device"},
+    {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time it takes on the device"},
 };
 
 const KernelRegistry& Kernels() {
@@ -43,14 +43,14 @@ const KernelRegistry& Kernels() {
 class OpenclProvider final : public ExecutionProvider {
  public:
   explicit OpenclProvider(const ProviderOptions& options)
-      : device_(Device::Open(options)), queue_(std::make_shared<const Queue>(device_->CreateQueue(options.at("profiling") == "1"))) {}
+      : device_(Device::Open(options)), queue_(std::make_shared<const Queue>(device_->CreateQueue())), profiling_(options.at("profiling") == "1") {}
 
   std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_); }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override { return std::make_unique<DeviceTransfer>(queue_); }
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_); }
+  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, profiling_); }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
     return ClaimNodes(graph, kernels, device_->capabilities(), refusals);
@@ -61,6 +61,7 @@ class OpenclProvider final : public ExecutionProvider {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Queue> queue_;
+  bool profiling_;
 };
 
 }  // namespace

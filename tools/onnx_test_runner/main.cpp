@@ -10,25 +10,12 @@
 #include <thread>
 
 #include "defective_data.h"
+#include "provider_options.h"
 #include "report.h"
 #include "worker.h"
 
 namespace tessera::runner {
 namespace {
-
-/// "key|value key|value", the form of ONNX Runtime's -i.
-ProviderOptions ParseProviderOptions(const std::vector<std::string>& words) {
-  ProviderOptions options;
-  for (const std::string& text : words) {
-    std::istringstream stream(text);
-    for (std::string word; stream >> word;) {
-      const size_t bar = word.find('|');
-      if (bar == std::string::npos) throw CLI::ValidationError("-i", word + " is not KEY|VALUE");
-      options[word.substr(0, bar)] = word.substr(bar + 1);
-    }
-  }
-  return options;
-}
 
 /// Lines of "NAME: reason"; '#' starts a comment. A line without a reason is an error.
 std::map<std::string, std::string> ReadSkipList(const std::filesystem::path& path) {
@@ -140,7 +127,7 @@ int Main(int argc, char** argv) {
   app.add_option("folders", options.folders, "Folders to search for cases, nested ones too")->required();
   app.add_option("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
       ->default_str("cpu");
-  app.add_option("-i", provider_options, "Provider options: \"KEY|VALUE KEY|VALUE\"");
+  app.add_option("-i", provider_options, kProviderOptionsHelp);
   app.add_option("-j", options.jobs, "Cases to run at a time")->check(CLI::Range(1, 1024));
   app.add_option("-c", options.concurrent, "Threads that call Run at once on each session")->check(CLI::Range(1, 1024));
   app.add_option("-r", options.repeat, "Runs of each data set")->check(CLI::Range(1, 1000000));

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "allocation_count.h"
+#include "provider_options.h"
 #include "random_inputs.h"
 #include "stored_values.h"
 
@@ -26,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   std::string model;
-  std::vector<std::string> providers;
+  std::vector<std::string> providers, provider_options;
   std::vector<std::string> dims;
   std::vector<std::string> config;
   std::string context;
@@ -82,6 +83,11 @@ std::pair<std::string, std::string> SplitPair(const std::string& text, const cha
 SessionOptions MakeSessionOptions(const Arguments& arguments) {
   SessionOptions options;
   for (const std::string& provider : arguments.providers) options.providers.push_back({provider, {}});
+  if (!options.providers.empty()) {
+    options.providers[0].options = ParseProviderOptions(arguments.provider_options);
+  } else if (!arguments.provider_options.empty()) {
+    throw CLI::ValidationError("-i", "say with -e whose options they are");
+  }
   options.error_on_failure = true;
   options.intra_op_threads = arguments.threads;
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
@@ -265,6 +271,7 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   app.add_option("model", arguments.model, "The .onnx file")->required();
   app.add_option("-e", arguments.providers, "Execution providers in priority order (default: CPU)");
+  app.add_option("-i", arguments.provider_options, kProviderOptionsHelp);
   app.add_option("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)");
   app.add_option("-r,--runs", arguments.runs, "Counted runs (0: as many as --seconds allows)");
   app.add_option("--seconds", arguments.seconds, "How long to run");

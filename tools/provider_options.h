@@ -1,0 +1,30 @@
+#pragma once
+
+// The -i flag that the tools share, in the form of ONNX Runtime's.
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tessera/session.h"
+
+namespace tessera {
+
+inline constexpr char kProviderOptionsHelp[] = "Options of the first provider: \"KEY|VALUE KEY|VALUE\"";
+
+/// "key|value key|value", in one word or several. Throws CLI::ValidationError.
+inline ProviderOptions ParseProviderOptions(const std::vector<std::string>& words) {
+  ProviderOptions options;
+  for (const std::string& text : words) {
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) {
+      const size_t bar = word.find('|');
+      if (bar == std::string::npos) throw CLI::ValidationError("-i", word + " is not KEY|VALUE");
+      options[word.substr(0, bar)] = word.substr(bar + 1);
+    }
+  }
+  return options;
+}
+
+}  // namespace tessera
