@@ -93,19 +93,35 @@ struct TileArgs {
   int64_t extra_count;
 };
 
+/// The sums of a tile so far: zeros, or what `out` holds.
+template <int R, int N>
+HWY_INLINE void StartSums(bool add, const int32_t* out, V32 (&acc)[R][N]) {
+  const D32 d32;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
+  }
+}
+
+template <int R, int N>
+HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
+  const D32 d32;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
+  }
+}
+
 /// R rows by N vectors of sums. kVectors: the lines are on the right, else on the left, where the records are of kRows lines.
 template <bool kVectors, int D, int R, int N>
 void Tile(const TileArgs& args, int32_t* out) {
   constexpr int64_t kLeftRecord = 4 * kRows;
   const D8 d8;
   const D16 d16;
-  const D32 d32;
   V32 acc[R][N];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) acc[r][j] = args.add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
-  }
+  StartSums(args.add, out, acc);
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
@@ -166,11 +182,7 @@ void Tile(const TileArgs& args, int32_t* out) {
       }
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
-  }
+  StoreSums(acc, out);
 }
 
 /// The same of products of 16 bits, where the records on the left are of kWideRows lines.
@@ -180,11 +192,7 @@ void WideTile(const TileArgs& args, int32_t* out) {
   const D32 d32;
   const D8 d8;
   V32 acc[R][N];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) acc[r][j] = args.add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
-  }
+  StartSums(args.add, out, acc);
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
@@ -202,11 +210,7 @@ void WideTile(const TileArgs& args, int32_t* out) {
     right += kRecord;
     left += kVectors ? 4 : 4 * kWideRows;
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
-  }
+  StoreSums(acc, out);
 }
 
 using TileFn = void (*)(const TileArgs&, int32_t*);

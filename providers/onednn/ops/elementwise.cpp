@@ -81,6 +81,25 @@ std::string RefuseBinary(const GraphViewer& graph, const Node& node) {
                         : "the first operand is not known to be of the result's shape";
 }
 
+/// `left` and `right` (read in layout `right_desc`) to a result laid out as `left`, with an elementwise operator that follows.
+/// False, and nothing done, where only a fast implementation will do and oneDNN has none.
+bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, MemoryIndex left, MemoryIndex right,
+               const Desc& right_desc, bool only_fast) {
+  const Desc layout = builder.desc(left);
+  auto fusion = builder.FuseFollowers(node.outputs[0], dims);
+  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
+  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), layout, right_desc, layout, fusion.Attributes(layout));
+  if (only_fast && std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos) {
+    builder.Unfuse(fusion, 0);
+    return false;
+  }
+  const MemoryIndex dst = builder.Temporary(layout);
+  builder.AddFused(dnnl::binary(pd),
+                   {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, builder.InLayout(right, right_desc)}, {DNNL_ARG_DST, dst}},
+                   pd.scratchpad_desc(), fusion, {dims, dst});
+  return true;
+}
+
 /// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's blocked layout where
 /// oneDNN has a fast path for it.
 bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionValue& image, const RegionValue& numbers) {
@@ -88,20 +107,7 @@ bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionVal
   if (rank < 3 || rank > 5 || builder.desc(image.memory) != ChannelBlocked(image.dims)) return false;
   if (numbers.dims[0] != image.dims[0] || numbers.dims[1] != image.dims[1]) return false;
   if (Elements(numbers.dims) != image.dims[0] * image.dims[1]) return false;
-  const Desc left = ChannelBlocked(image.dims), right = ChannelBlocked(numbers.dims);
-  auto fusion = builder.FuseFollowers(node.outputs[0], image.dims);
-  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
-  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), left, right, left, fusion.Attributes(left));
-  if (std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos) {
-    builder.Unfuse(fusion, 0);
-    return false;
-  }
-  const MemoryIndex dst = builder.Temporary(left);
-  builder.AddFused(
-      dnnl::binary(pd),
-      {{DNNL_ARG_SRC_0, image.memory}, {DNNL_ARG_SRC_1, builder.InLayout(numbers.memory, right)}, {DNNL_ARG_DST, dst}},
-      pd.scratchpad_desc(), fusion, {image.dims, dst});
-  return true;
+  return AddBinary(builder, node, image.dims, image.memory, numbers.memory, ChannelBlocked(numbers.dims), true);
 }
 
 void LowerBinary(ProgramBuilder& builder, const Node& node) {
@@ -127,13 +133,7 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
     left = builder.InPlainLayout(a);
     right = builder.Alias(builder.InPlainLayout({b.dims.empty() ? Dims{1} : b.dims, b.memory}), Plain(b_dims));
   }
-  auto fusion = builder.FuseFollowers(node.outputs[0], a.dims);
-  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
-  const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), builder.desc(left), builder.desc(right), builder.desc(left),
-                             fusion.Attributes(builder.desc(left)));
-  const MemoryIndex dst = builder.Temporary(builder.desc(left));
-  builder.AddFused(dnnl::binary(pd), {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, right}, {DNNL_ARG_DST, dst}},
-                   pd.scratchpad_desc(), fusion, {a.dims, dst});
+  AddBinary(builder, node, a.dims, left, right, builder.desc(right), false);
 }
 
 constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
