@@ -3,6 +3,7 @@
 // One face for the primitive descriptors of oneDNN 2.6 (an operation descriptor inside) and 3.x (arguments in a row).
 
 #include <oneapi/dnnl/dnnl.hpp>
+
 #include <optional>
 #include <vector>
 
@@ -51,61 +52,34 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
 
 #if DNNL_VERSION_MAJOR >= 3
 
-inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src,
-                                                                 const Desc& weights, const Desc* bias, const Desc& dst,
-                                                                 const Window& w, const dnnl::primitive_attr& attr) {
-  return {engine,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::convolution_direct,
-          src,
-          weights,
-          bias ? *bias : Desc(),
-          dst,
-          w.strides,
-          w.dilations,
-          w.pad_begin,
-          w.pad_end,
-          attr};
+inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                 const Desc* bias, const Desc& dst, const Window& w,
+                                                                 const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src, weights, bias ? *bias : Desc(), dst,
+          w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
 }
-inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
-                                                                     const Desc& weights, const Desc* bias, const Desc& dst,
-                                                                     const Window& w, const dnnl::primitive_attr& attr) {
-  return {engine,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::deconvolution_direct,
-          src,
-          weights,
-          bias ? *bias : Desc(),
-          dst,
-          w.strides,
-          w.dilations,
-          w.pad_begin,
-          w.pad_end,
-          attr};
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                     const Desc* bias, const Desc& dst, const Window& w,
+                                                                     const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, src, weights, bias ? *bias : Desc(), dst,
+          w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
 }
-inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                         const Desc& src, const Desc& dst, const Window& w,
-                                                         const dnnl::primitive_attr& attr) {
-  return {engine,      dnnl::prop_kind::forward_inference,
-          algorithm,   src,
-          dst,         w.strides,
-          w.kernel,    w.dilations,
-          w.pad_begin, w.pad_end,
-          attr};
+inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
+                                                         const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel, w.dilations, w.pad_begin, w.pad_end, attr};
 }
 using Pooling = dnnl::pooling_forward;
-inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                               const Desc* bias, const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
+                                               const Desc& dst, const dnnl::primitive_attr& attr) {
   return bias ? dnnl::matmul::primitive_desc(engine, src, weights, *bias, dst, attr)
               : dnnl::matmul::primitive_desc(engine, src, weights, dst, attr);
 }
-inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                         const Desc& md, float alpha, float beta,
-                                                         const dnnl::primitive_attr& attr) {
+inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& md,
+                                                         float alpha, float beta, const dnnl::primitive_attr& attr) {
   return {engine, dnnl::prop_kind::forward_inference, algorithm, md, md, alpha, beta, attr};
 }
-inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a,
-                                               const Desc& b, const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a, const Desc& b,
+                                               const Desc& dst, const dnnl::primitive_attr& attr) {
   return {engine, algorithm, a, b, dst, attr};
 }
 inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
@@ -113,68 +87,61 @@ inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& eng
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, md, md, axis, attr};
 }
 using Softmax = dnnl::softmax_forward;
-inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md,
-                                                                       float epsilon, const dnnl::primitive_attr& attr) {
+inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
+                                                                       const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;
-  return {engine,  dnnl::prop_kind::forward_inference,
-          md,      md,
-          epsilon, normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift,
-          attr};
+  return {engine, dnnl::prop_kind::forward_inference, md, md, epsilon,
+          normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift, attr};
 }
-inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha,
-                                                 float beta, float bias, const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, md, size, alpha, beta, bias,
-          attr};
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
+                                                 float bias, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, md, size, alpha, beta, bias, attr};
 }
-inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis,
-                                               const std::vector<Desc>& srcs, const dnnl::primitive_attr& attr) {
+inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
+                                               const dnnl::primitive_attr& attr) {
   return {engine, dst, axis, srcs, attr};
 }
 
 #else
 
-inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src,
-                                                                 const Desc& weights, const Desc* bias, const Desc& dst,
-                                                                 const Window& w, const dnnl::primitive_attr& attr) {
+inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                 const Desc* bias, const Desc& dst, const Window& w,
+                                                                 const dnnl::primitive_attr& attr) {
   using Convolution = dnnl::convolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto op =
-      bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-           : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+  const auto op = bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+                       : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
   return {op, attr, engine};
 }
-inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
-                                                                     const Desc& weights, const Desc* bias, const Desc& dst,
-                                                                     const Window& w, const dnnl::primitive_attr& attr) {
+inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
+                                                                     const Desc* bias, const Desc& dst, const Window& w,
+                                                                     const dnnl::primitive_attr& attr) {
   using Deconvolution = dnnl::deconvolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   constexpr auto algorithm = dnnl::algorithm::deconvolution_direct;
-  const auto op =
-      bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-           : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+  const auto op = bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+                       : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
   return {op, attr, engine};
 }
-inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                            const Desc& src, const Desc& dst, const Window& w,
-                                                            const dnnl::primitive_attr& attr) {
-  return {dnnl::pooling_v2_forward::desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel,
-                                         w.dilations, w.pad_begin, w.pad_end),
+inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
+                                                            const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
+  return {dnnl::pooling_v2_forward::desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, w.strides, w.kernel, w.dilations,
+                                         w.pad_begin, w.pad_end),
           attr, engine};
 }
 using Pooling = dnnl::pooling_v2_forward;
-inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                               const Desc* bias, const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
+                                               const Desc& dst, const dnnl::primitive_attr& attr) {
   const auto op = bias ? dnnl::matmul::desc(src, weights, *bias, dst) : dnnl::matmul::desc(src, weights, dst);
   return {op, attr, engine};
 }
-inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                         const Desc& md, float alpha, float beta,
-                                                         const dnnl::primitive_attr& attr) {
+inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& md,
+                                                         float alpha, float beta, const dnnl::primitive_attr& attr) {
   return {dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, algorithm, md, alpha, beta), attr, engine};
 }
-inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a,
-                                               const Desc& b, const Desc& dst, const dnnl::primitive_attr& attr) {
+inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& a, const Desc& b,
+                                               const Desc& dst, const dnnl::primitive_attr& attr) {
   return {dnnl::binary::desc(algorithm, a, b, dst), attr, engine};
 }
 inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
@@ -182,22 +149,21 @@ inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& eng
   return {dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, md, axis), attr, engine};
 }
 using Softmax = dnnl::softmax_forward;
-inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md,
-                                                                       float epsilon, const dnnl::primitive_attr& attr) {
+inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
+                                                                       const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;
   return {dnnl::batch_normalization_forward::desc(
               dnnl::prop_kind::forward_inference, md, epsilon,
               normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift),
           attr, engine};
 }
-inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha,
-                                                 float beta, float bias, const dnnl::primitive_attr& attr) {
-  return {dnnl::lrn_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, size, alpha,
-                                  beta, bias),
+inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, const Desc& md, int64_t size, float alpha, float beta,
+                                                 float bias, const dnnl::primitive_attr& attr) {
+  return {dnnl::lrn_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, md, size, alpha, beta, bias),
           attr, engine};
 }
-inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis,
-                                               const std::vector<Desc>& srcs, const dnnl::primitive_attr& attr) {
+inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
+                                               const dnnl::primitive_attr& attr) {
   return {dst, axis, srcs, engine, attr};
 }
 
