@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "kernel.h"
@@ -82,7 +84,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
 class Claims {
  public:
   Claims(const GraphViewer& graph, const KernelLookup& kernels, const Capabilities& device, RefusalSink& refusals)
-      : graph_(graph), kernels_(kernels), device_(device), refusals_(refusals), on_host_(graph.num_values()), on_device_(graph.num_values()) {}
+      : graph_(graph), kernels_(kernels), device_(device), refusals_(refusals), on_host_(graph.num_values()), on_device_(graph.num_values()),
+        host_made_(graph.num_values()) {}
 
   std::vector<ComputeCapability> Run() {
     std::vector<NodeIndex> shape_reads;
@@ -92,7 +95,7 @@ class Claims {
       std::string reason;
       const KernelDef* def = kernels_.Find(node, &reason);
       if (def != nullptr) reason = Refusal(node);
-      if (reason.empty() && IsShapeArithmetic(node)) {
+      if (reason.empty() && IsShapeArithmetic(node, *def)) {
         for (const ValueIndex output : node.outputs) Mark(on_host_, output);
         reason = "shape arithmetic stays on the host, where its inputs are";
       }
@@ -102,10 +105,19 @@ class Claims {
         Mark(on_host_, node.outputs[0]);
         shape_reads.push_back(index);
       } else {
-        for (const ValueIndex input : node.inputs) Mark(on_device_, input);
-        for (const ValueIndex output : node.outputs) Mark(on_device_, output);
-        claims_.push_back({{index}, false, {}});
+        if (IsHostMade(node)) {
+          for (const ValueIndex output : node.outputs) Mark(host_made_, output);
+        }
+        offers_.emplace(index, def);
       }
+    }
+    DropHostReads();
+    for (const NodeIndex index : graph_.nodes()) {
+      if (!offers_.contains(index)) continue;
+      const Node& node = graph_.node(index);
+      for (const ValueIndex input : node.inputs) Mark(on_device_, input);
+      for (const ValueIndex output : node.outputs) Mark(on_device_, output);
+      claims_.push_back({{index}, false, {}});
     }
     for (const NodeIndex index : shape_reads) {
       if (on_device_[static_cast<size_t>(graph_.node(index).inputs[0])]) {
@@ -132,25 +144,73 @@ class Claims {
     return OperatorRefusal(graph_, node);
   }
 
-  /// Integers made from values that the host has already.
-  bool IsShapeArithmetic(const Node& node) const {
-    bool from_host = false;
-    for (const ValueIndex index : node.inputs) {
-      if (index == kNone || graph_.constant(index) != nullptr) continue;
-      if (!on_host_[static_cast<size_t>(index)]) return false;
+  bool MakesIntegers(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueIndex index) {
+      return index == kNone || !kReals.contains(graph_.value(index).type.element);
+    });
+  }
+
+  /// Integers made from values that the host has already. A table of which they only say where to read (a mask that is cut to
+  /// the length of a sequence) is data, not a shape.
+  bool IsShapeArithmetic(const Node& node, const KernelDef& def) const {
+    constexpr int64_t kMostOfShape = 64;
+    bool from_host = false, table = false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!HasInput(node, i)) continue;
+      if (const Tensor* constant = graph_.constant(node.inputs[i])) {
+        table |= !def.is_host_input(i) && constant->num_elements() > kMostOfShape;
+        continue;
+      }
+      if (!on_host_[static_cast<size_t>(node.inputs[i])]) return false;
       from_host = true;
     }
-    const auto integral = [&](ValueIndex index) {
-      return index == kNone || !kReals.contains(graph_.value(index).type.element);
-    };
-    return from_host && std::all_of(node.outputs.begin(), node.outputs.end(), integral);
+    return from_host && !table && MakesIntegers(node);
+  }
+
+  /// Integers that come from what the caller gives, without a stop on the device.
+  bool IsHostMade(const Node& node) const {
+    return MakesIntegers(node) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex index) {
+             return index == kNone || graph_.constant(index) != nullptr || graph_.value(index).is_input ||
+                    on_host_[static_cast<size_t>(index)] || host_made_[static_cast<size_t>(index)];
+           });
+  }
+
+  /// Every reader is left to the host, or is a kernel that wants this input there.
+  bool OnlyHostReads(ValueIndex index) const {
+    if (index == kNone) return true;
+    const GraphValue& value = graph_.value(index);
+    return !value.is_output && std::all_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex consumer) {
+      const auto offer = offers_.find(consumer);
+      if (offer == offers_.end()) return true;
+      const Node& reader = graph_.node(consumer);
+      for (size_t i = 0; i < reader.inputs.size(); ++i) {
+        if (reader.inputs[i] == index && !offer->second->is_host_input(i)) return false;
+      }
+      return true;
+    });
+  }
+
+  /// Takes back offers of integers that come from the host and that only the host reads (indices that are reshaped before a
+  /// Gather): through the device they would be copied there and back.
+  void DropHostReads() {
+    for (const NodeIndex index : graph_.nodes() | std::views::reverse) {
+      const Node& node = graph_.node(index);
+      if (!offers_.contains(index) || !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueIndex output) {
+            return output == kNone || (host_made_[static_cast<size_t>(output)] && OnlyHostReads(output));
+          })) {
+        continue;
+      }
+      offers_.erase(index);
+      refusals_.Refuse(index, "integers from the host that only the host reads");
+    }
   }
 
   const GraphViewer& graph_;
   const KernelLookup& kernels_;
   const Capabilities& device_;
   RefusalSink& refusals_;
-  std::vector<bool> on_host_, on_device_;  // by value
+  std::vector<bool> on_host_, on_device_, host_made_;  // by value
+  std::unordered_map<NodeIndex, const KernelDef*> offers_;  // nodes that kernels of the device can run
   std::vector<ComputeCapability> claims_;
 };
 
