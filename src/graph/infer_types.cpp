@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/onnx_schemas.h"
 #include "graph/schema.h"
 #include "graph/shape_values.h"
 #include "model/proto.h"
@@ -364,7 +365,7 @@ bool EinsumInferenceEnds(const Node& node) {
 onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& schema) {
   const bool is_pool = node.domain.empty() && (node.op_type == "MaxPool" || node.op_type == "AveragePool");
   if (is_pool && node.FindAttribute("ceil_mode") != nullptr) {
-    return onnx::OpSchemaRegistry::Schema(node.op_type)->GetTypeAndShapeInferenceFunction();
+    return FindOnnxSchema(node.op_type)->GetTypeAndShapeInferenceFunction();
   }
   if (node.domain.empty() && node.op_type == "Einsum" && !EinsumInferenceEnds(node)) {
     return [](onnx::InferenceContext& context) { onnx::propagateElemTypeFromInputToOutput(context, 0, 0); };

@@ -1,7 +1,7 @@
 #include "graph/schema.h"
 
 #include "graph/microsoft/schemas.h"
-#include "onnx/defs/schema.h"
+#include "graph/onnx_schemas.h"
 
 namespace tessera {
 
@@ -12,7 +12,7 @@ bool IsStandardDomain(std::string_view domain) noexcept {
 
 const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const std::string& domain) {
   if (domain == kMicrosoftDomain) return FindMicrosoftSchema(domain, op_type);
-  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
+  const onnx::OpSchema* schema = FindOnnxSchema(op_type, opset, domain);
   return schema == nullptr && domain.empty() ? FindMicrosoftSchema(domain, op_type) : schema;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/infer_types.h"
+#include "graph/onnx_schemas.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "model/gradient/differentiate.h"
@@ -222,7 +223,7 @@ class BodyInsertion {
     copy.op_type = "Identity";
     copy.name = scope_.prefix + "Identity";
     copy.since_version = 1;
-    if (const auto* schema = onnx::OpSchemaRegistry::Schema("Identity")) copy.since_version = schema->SinceVersion();
+    if (const auto* schema = FindOnnxSchema("Identity")) copy.since_version = schema->SinceVersion();
     copy.inputs = {from};
     copy.outputs = {to};
     scope_.graph.AddNode(std::move(copy), node_.index);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/onnx_schemas.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -60,7 +61,7 @@ void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> c
 }
 
 int VersionOf(const Graph& graph, std::string_view op_type) {
-  const auto* schema = onnx::OpSchemaRegistry::Schema(std::string(op_type), graph.opset_version(""), "");
+  const auto* schema = FindOnnxSchema(op_type, graph.opset_version(""));
   return schema == nullptr ? 0 : schema->SinceVersion();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/onnx_schemas.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera::gradient {
@@ -32,7 +33,7 @@ Tensor ScalarTensor(double number, ElementType element) {
 }
 
 int NewestVersion(const std::string& op_type) {
-  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type);
+  const onnx::OpSchema* schema = FindOnnxSchema(op_type);
   if (schema == nullptr) Fail(ErrorCode::kFail, "ai.onnx has no operator {}", op_type);
   return schema->SinceVersion();
 }

@@ -1,0 +1,22 @@
+# Lists every operator schema that the onnx library defines, one line each, for src/graph/onnx_schemas.cpp: ONNX_SCHEMA(set,
+# version, operator). The library's own registry makes all of them when the first one is asked for, which takes longer than
+# loading a small model.
+set(lines)
+get_target_property(onnx_includes ONNX::onnx INTERFACE_INCLUDE_DIRECTORIES)
+find_path(onnx_include onnx/defs/operator_sets.h HINTS ${onnx_includes} REQUIRED NO_CACHE)
+foreach(set operator_sets operator_sets_ml operator_sets_preview)
+  set(header ${onnx_include}/onnx/defs/${set}.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  file(STRINGS ${header} registered REGEX "GetOpSchema<ONNX_[A-Z_]*CLASS_NAME\\(")
+  foreach(line IN LISTS registered)
+    string(REGEX REPLACE ".*ONNX_PREVIEW_OPERATOR_SET_SCHEMA_CLASS_NAME\\(([^)]*)\\).*" "ONNX_SCHEMA(OnnxPreview, \\1)" line "${line}")
+    string(REGEX REPLACE ".*ONNX_OPERATOR_SET_SCHEMA_CLASS_NAME\\(([^)]*)\\).*" "ONNX_SCHEMA(\\1)" line "${line}")
+    list(APPEND lines "${line}")
+  endforeach()
+endforeach()
+list(LENGTH lines count)
+if(count LESS 600)
+  message(FATAL_ERROR "${onnx_include}/onnx/defs/operator_sets*.h name ${count} schemas only: their form has changed")
+endif()
+list(JOIN lines "\n" text)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/onnx_schemas.inc CONTENT "${text}\n" @ONLY)
