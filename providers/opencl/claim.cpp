@@ -17,6 +17,12 @@ int64_t IntegerAttribute(const Node& node, std::string_view name, int64_t fallba
   return number == nullptr ? fallback : *number;
 }
 
+std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) {
+  const AttributeValue* value = node.FindAttribute(name);
+  const std::string* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  return text == nullptr ? fallback : std::string_view(*text);
+}
+
 bool HasInput(const Node& node, size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone; }
 bool HasOutput(const Node& node, size_t i) { return i < node.outputs.size() && node.outputs[i] != kNone; }
 
@@ -42,9 +48,9 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
   const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
-  const bool several_outputs = op == "Split" || op == "LayerNormalization";
+  const bool several_outputs = op == "Split" || op == "LayerNormalization" || op == "DynamicQuantizeLinear";
   if (HasOutput(node, 1) && !several_outputs) return "only the first output is computed on the device";
-  if (op == "Conv" || op.ends_with("Pool")) {
+  if (op == "Conv" || op == "ConvTranspose" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
   }
@@ -68,6 +74,12 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   }
   if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr && type(0).element != ElementType::kFloat) {
     return "this padding value is left to the CPU provider";
+  }
+  if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" && !kNumbers.contains(type(0).element)) {
+    return "only numbers are combined on the device";
+  }
+  if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
+    return "quotients in double are left to the CPU provider";
   }
   if (op == "Tile") {
     const auto& shape = type(0).shape;

@@ -110,15 +110,19 @@ class Launchable {
 
 /// The lists of ops/: each file registers its operators.
 void RegisterBinary(KernelRegistry& registry);
+void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
 void RegisterFill(KernelRegistry& registry);
 void RegisterGather(KernelRegistry& registry);
+void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterNormalization(KernelRegistry& registry);
 void RegisterPad(KernelRegistry& registry);
 void RegisterPooling(KernelRegistry& registry);
+void RegisterQuantization(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
+void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);

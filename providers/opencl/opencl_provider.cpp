@@ -22,15 +22,19 @@ const KernelRegistry& Kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
     RegisterBinary(kernels);
+    RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
     RegisterFill(kernels);
     RegisterGather(kernels);
+    RegisterGatherSlices(kernels);
     RegisterLines(kernels);
     RegisterMatMul(kernels);
     RegisterNormalization(kernels);
     RegisterPad(kernels);
     RegisterPooling(kernels);
+    RegisterQuantization(kernels);
     RegisterReduce(kernels);
+    RegisterScatter(kernels);
     RegisterSelect(kernels);
     RegisterShape(kernels);
     RegisterStrided(kernels);

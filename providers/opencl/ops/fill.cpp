@@ -1,4 +1,4 @@
-// ConstantOfShape (9-25), Range (11), Trilu (14).
+// ConstantOfShape (9-25), Range (11), Trilu (14), OneHot (9-28), EyeLike (9, 22).
 
 #include <algorithm>
 #include <cmath>
@@ -77,6 +77,59 @@ class Trilu final : public Kernel {
   bool upper_;
 };
 
+class OneHot final : public Kernel {
+ public:
+  explicit OneHot(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(2)) + Computed('I', info.input_type(0)), "one_hot"),
+        axis_(info.attribute<int64_t>("axis", -1)),
+        wraps_(info.since_version() >= 11) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& indices = context.required_input(0);
+    const Tensor& values = context.required_input(2);
+    const Shape& dims = indices.shape();
+    const int64_t depth = Depth(context.required_input(1));
+    Require(depth >= 0, "depth is {}", depth);
+    Require(values.shape() == Shape{2}, "values has shape {}, expected [2]", values.shape().ToString());
+    const size_t axis = Axis(axis_, dims.rank() + 1);
+    Shape result(dims.dims().first(axis));
+    result.Append(depth);
+    for (size_t i = axis; i < dims.rank(); ++i) result.Append(dims[i]);
+    Tensor& y = *context.output(0, result);
+    kernel_.Linear(context, y.num_elements(), indices, values, y, cl_long{depth}, cl_long{dims.SizeOfRange(axis, dims.rank())}, wraps_);
+  }
+
+ private:
+  static int64_t Depth(const Tensor& tensor) {
+    Require(tensor.num_elements() == 1, "depth has {} elements, expected one", tensor.num_elements());
+    if (!kReals.contains(tensor.type())) return HostIntegers(tensor.Reshaped(Shape{1}))[0];
+    const double depth = tensor.is(ElementType::kFloat) ? tensor.data<float>()[0] : tensor.data<double>()[0];
+    Require(depth > -1 && depth < 0x1p62, "depth is {}", depth);
+    return static_cast<int64_t>(depth);
+  }
+
+  Launchable kernel_;
+  int64_t axis_;
+  cl_int wraps_;
+};
+
+class EyeLike final : public Kernel {
+ public:
+  explicit EyeLike(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "fill", Computed('X', info.output_type(0)), "diagonal"), k_(info.attribute<int64_t>("k", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Shape& dims = context.required_input(0).shape();
+    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims.ToString());
+    Tensor& y = *context.output(0, dims);
+    kernel_.Linear(context, y.num_elements(), y, cl_long{dims[1]}, cl_long{k_});
+  }
+
+ private:
+  Launchable kernel_;
+  int64_t k_;
+};
+
 template <class T, class Step>
 void AddRange(KernelRegistry& registry) {
   const TypeSet type = {ElementTypeOf<T>};
@@ -93,6 +146,10 @@ void RegisterFill(KernelRegistry& registry) {
   AddRange<int32_t, cl_long>(registry);
   AddRange<int64_t, cl_long>(registry);
   registry.Add(Op("Trilu").Versions(14).Types(0, kMovable).HostInput(1).Make<Trilu>());
+  constexpr TypeSet kDepths = {ElementType::kInt32, ElementType::kInt64, ElementType::kFloat, ElementType::kDouble};
+  registry.Add(Op("OneHot").Versions(9).Types(0, kNumbers).Types(1, kDepths).Types(2, kMovable).HostInput(1).Make<OneHot>());
+  constexpr TypeSet kMade = kNumbers | TypeSet{ElementType::kBool};
+  registry.Add(Op("EyeLike").Versions(9).OutputTypes(0, kMade).Make<EyeLike>());
 }
 
 }  // namespace tessera::opencl

@@ -1,4 +1,4 @@
-// Pad (2-25): constant, edge, reflect, wrap; negative pads cut off.
+// Pad (2-25): constant, edge, reflect, wrap; negative pads cut off. CenterCropPad (18) pads with zeros.
 
 #include <algorithm>
 #include <cstring>
@@ -62,10 +62,45 @@ class Pad final : public Kernel {
   cl_ulong bits_ = 0;
 };
 
+class CenterCropPad final : public Kernel {
+ public:
+  explicit CenterCropPad(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)), "pad"),
+        names_axes_(info.has_attribute("axes")),
+        axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    const Shape target = HostIntegers(context.required_input(1));
+    const size_t count = names_axes_ ? axes_.size() : shape.rank();
+    Require(target.rank() == count, "shape has {} numbers for {} axes", target.rank(), count);
+    Strided s = Block(shape);
+    Shape result = shape;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t axis = names_axes_ ? Axis(axes_[i], shape.rank()) : i;
+      Require(target[i] >= 0, "a target is {}", target[i]);
+      result[axis] = target[i];
+      s.c[axis] = target[i] >= shape[axis] ? (target[i] - shape[axis]) / 2 : -((shape[axis] - target[i]) / 2);
+    }
+    Tensor& y = *context.output(0, result);
+    std::copy(shape.begin(), shape.end(), s.b.begin());
+    std::copy(result.begin(), result.end(), s.dims.begin());
+    s.a = RowMajor(shape);
+    kernel_.Linear(context, y.num_elements(), x, y, s, cl_int{0}, cl_ulong{0});
+  }
+
+ private:
+  Launchable kernel_;
+  bool names_axes_;
+  std::vector<int64_t> axes_;
+};
+
 }  // namespace
 
 void RegisterPad(KernelRegistry& registry) {
   registry.Add(Op("Pad").Versions(2).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).HostInput(2).HostInput(3).Make<Pad>());
+  registry.Add(Op("CenterCropPad").Versions(18).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).Make<CenterCropPad>());
 }
 
 }  // namespace tessera::opencl

@@ -1,0 +1,38 @@
+// Transposed convolution of up to three spatial dimensions: one work item gathers one output element from the input positions
+// whose windows reach it.
+typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
+
+// The input position whose tap k falls on output position o; -1 where there is none.
+inline long source(long o, int k, int d, Geometry g) {
+  const long at = o + g.pad[d] - (long)k * g.dilation[d];
+  if (at < 0 || at % g.stride[d] != 0) return -1;
+  const long i = at / g.stride[d];
+  return i < g.in[d] ? i : -1;
+}
+
+__kernel void transposed(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso,
+                         __global uchar* y_, ulong yo, Geometry g) {
+  const long position = get_global_id(0);
+  if ((ulong)position >= total) return;
+  const long in_size = (long)g.in[0] * g.in[1] * g.in[2], taps = (long)g.window[0] * g.window[1] * g.window[2];
+  const long filter = get_global_id(1), batch = get_global_id(2), group = filter / g.group_out;
+  const long o2 = position % g.out[2], o1 = position / g.out[2] % g.out[1], o0 = position / g.out[2] / g.out[1];
+  const long first_channel = group * g.group_in, image = (batch * g.channels + first_channel) * in_size;
+  const long weights = (first_channel * g.group_out + filter % g.group_out) * taps;
+  TX sum = bias_ != 0 ? GET_X(bias_ + biaso, filter) : (TX)0;
+  for (int k0 = 0; k0 < g.window[0]; ++k0) {
+    const long i0 = source(o0, k0, 0, g);
+    if (i0 < 0) continue;
+    for (int k1 = 0; k1 < g.window[1]; ++k1) {
+      const long i1 = source(o1, k1, 1, g);
+      if (i1 < 0) continue;
+      for (int k2 = 0; k2 < g.window[2]; ++k2) {
+        const long i2 = source(o2, k2, 2, g);
+        if (i2 < 0) continue;
+        const long from = image + (i0 * g.in[1] + i1) * g.in[2] + i2, tap = weights + ((long)k0 * g.window[1] + k1) * g.window[2] + k2;
+        for (long c = 0; c < g.group_in; ++c) sum += GET_X(x_ + xo, from + c * in_size) * GET_X(w_ + wo, tap + c * g.group_out * taps);
+      }
+    }
+  }
+  PUT_X(y_ + yo, (batch * g.filters + filter) * g.out[0] * g.out[1] * g.out[2] + position, sum);
+}

@@ -1,0 +1,144 @@
+// GatherND (11-13), ReverseSequence (10), Compress (9, 11): slices that are gathered from places the host knows.
+
+#include <algorithm>
+
+#include "ops/slices.h"
+
+namespace tessera::opencl {
+namespace {
+
+class GatherSlices : public Kernel {
+ public:
+  explicit GatherSlices(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "gather_slices"), offsets_(info, 1) {}
+
+ protected:
+  /// y's slices of `inner` elements come from offsets of x that `fill` writes.
+  void Gather(KernelContext& context, const Tensor& y, int64_t inner, const std::function<void(std::span<int64_t>)>& fill) {
+    if (y.num_elements() == 0) return;
+    const Tensor& x = context.required_input(0);
+    const Buffer sent = offsets_.Send(context, x.shape(), y.num_elements() / inner, fill);
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, cl_long{inner});
+  }
+
+ private:
+  Launchable kernel_;
+  SentIntegers offsets_;
+};
+
+class GatherND final : public GatherSlices {
+ public:
+  explicit GatherND(const KernelInfo& info) : GatherSlices(info), batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
+    Require(batch_dims_ >= 0, "batch_dims is {}", batch_dims_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Shape& dims = context.required_input(0).shape();
+    const Tensor& indices = context.required_input(1);
+    const Shape& index_dims = indices.shape();
+    const auto batch = static_cast<size_t>(batch_dims_);
+    Require(indices.is(ElementType::kInt64) && dims.rank() > batch && index_dims.rank() > batch,
+            "batch_dims is {}, data has shape {}, indices {}", batch, dims.ToString(), index_dims.ToString());
+    const int64_t depth = index_dims.back();
+    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth, dims.ToString());
+    Shape result;
+    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
+      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i], index_dims[i]);
+      result.Append(index_dims[i]);
+    }
+    const size_t first = batch + static_cast<size_t>(depth);
+    for (size_t i = first; i < dims.rank(); ++i) result.Append(dims[i]);
+    const Tensor& y = *context.output(0, result);
+    Gather(context, y, dims.SizeOfRange(first, dims.rank()), [&](std::span<int64_t> offsets) {
+      const auto batches = static_cast<size_t>(dims.SizeOfRange(0, batch));
+      const size_t each = offsets.size() / batches;
+      const int64_t size = dims.SizeOfRange(batch, dims.rank());
+      for (size_t b = 0; b < batches; ++b) {
+        const std::span part = offsets.subspan(b * each, each);
+        TupleOffsets(dims.dims().subspan(batch), depth, indices.values<int64_t>().subspan(b * each * static_cast<size_t>(depth)), part);
+        for (int64_t& offset : part) offset += static_cast<int64_t>(b) * size;
+      }
+    });
+  }
+
+ private:
+  int64_t batch_dims_;
+};
+
+class ReverseSequence final : public GatherSlices {
+ public:
+  explicit ReverseSequence(const KernelInfo& info)
+      : GatherSlices(info), time_axis_(info.attribute<int64_t>("time_axis", 0)), batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
+    Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
+            "time_axis is {} and batch_axis {}, one of them must be 0 and the other 1", time_axis_, batch_axis_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Shape& dims = context.required_input(0).shape();
+    const Tensor& given = context.required_input(1);
+    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims.ToString());
+    const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
+    Require(given.is(ElementType::kInt64) && given.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]",
+            given.shape().ToString(), batch);
+    const auto lengths = given.values<int64_t>();
+    for (int64_t length : lengths) Require(length >= 0 && length <= times, "a length is {}, sequences have {} steps", length, times);
+    const int64_t row = dims.SizeOfRange(2, dims.rank());
+    const Tensor& y = *context.output(0, dims);
+    Gather(context, y, row, [&](std::span<int64_t> offsets) {
+      for (int64_t i = 0; i < dims[0]; ++i) {
+        for (int64_t k = 0; k < dims[1]; ++k) {
+          const int64_t time = time_axis_ == 0 ? i : k, entry = time_axis_ == 0 ? k : i;
+          const int64_t length = lengths[static_cast<size_t>(entry)], from = time < length ? length - 1 - time : time;
+          offsets[static_cast<size_t>(i * dims[1] + k)] = (time_axis_ == 0 ? from * dims[1] + k : i * dims[1] + from) * row;
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t time_axis_, batch_axis_;
+};
+
+class Compress final : public GatherSlices {
+ public:
+  explicit Compress(const KernelInfo& info)
+      : GatherSlices(info), flattens_(!info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& condition = context.required_input(1);
+    const Shape dims = flattens_ ? Shape{x.num_elements()} : x.shape();
+    Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool), "the condition is {}, expected a list of bool",
+            condition.shape().ToString());
+    const size_t axis = Axis(axis_, dims.rank());
+    const int64_t length = std::min(dims[axis], condition.num_elements());
+    const auto* wanted = static_cast<const uint8_t*>(condition.raw());
+    const int64_t kept = length - std::count(wanted, wanted + length, uint8_t{0});
+    Shape result = dims;
+    result[axis] = kept;
+    const int64_t inner = dims.SizeOfRange(axis + 1, dims.rank());
+    const Tensor& y = *context.output(0, result);
+    Gather(context, y, inner, [&](std::span<int64_t> offsets) {
+      size_t to = 0;
+      for (int64_t row = 0; row < dims.SizeOfRange(0, axis); ++row) {
+        for (int64_t i = 0; i < length; ++i) {
+          if (wanted[i] != 0) offsets[to++] = (row * dims[axis] + i) * inner;
+        }
+      }
+    });
+  }
+
+ private:
+  bool flattens_;
+  int64_t axis_;
+};
+
+}  // namespace
+
+void RegisterGatherSlices(KernelRegistry& registry) {
+  registry.Add(Op("GatherND").Versions(11).Types(0, kMovable).HostInput(1).Make<GatherND>());
+  registry.Add(Op("ReverseSequence").Versions(10).Types(0, kMovable).HostInput(1).Make<ReverseSequence>());
+  registry.Add(Op("Compress").Versions(9).Types(0, kMovable).HostInput(1).Make<Compress>());
+}
+
+}  // namespace tessera::opencl

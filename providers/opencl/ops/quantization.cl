@@ -1,0 +1,91 @@
+// Quantization: a scale and a zero point belong to the tensor, to each index of an axis, or to each block along an axis.
+typedef struct { long count, inner, block, blocks; int single, padding; } Layout;
+
+inline long scale_of(long i, Layout l) {
+  if (l.single) return 0;
+  const long row = i / l.inner, c = row % l.count;
+  return l.block == 0 ? c : (row / l.count * l.blocks + c / l.block) * l.inner + i % l.inner;
+}
+
+// Nearest to x / s also where the device's own division is a little off.
+inline float quotient(float x, float s) {
+  const float q = x / s, off = fma(-q, s, x) / s;
+  return isfinite(q) && isfinite(off) ? q + off : q;
+}
+
+inline float rounded_to_half(float v) {
+  ushort bits;
+  vstore_half_rte(v, 0, (half*)&bits);
+  return vload_half(0, (half*)&bits);
+}
+inline float rounded_to_bfloat16(float v) {
+  const uint bits = as_uint(v);
+  return isnan(v) ? v : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
+}
+
+#ifdef KERNEL_quantize
+__kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
+                       __global uchar* y_, ulong yo, Layout layout, int one_zero) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long at = scale_of((long)i, layout);
+  const float q = rint(ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at)))));
+  const float zero = zero_ != 0 ? (float)GET_Y(zero_ + zo, one_zero ? 0 : at) : 0.0f;
+  PUT_Y(y_ + yo, i, clamp(q + zero, (float)LOWEST, (float)HIGHEST));
+}
+#endif
+
+#ifdef KERNEL_dequantize
+__kernel void dequantize(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
+                         __global uchar* y_, ulong yo, Layout layout, int one_zero) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long at = scale_of((long)i, layout), zero = zero_ != 0 ? (long)GET_X(zero_ + zo, one_zero ? 0 : at) : 0;
+  PUT_Y(y_ + yo, i, (float)((long)GET_X(x_ + xo, i) - zero) * GET_S(scale_ + so, at));
+}
+#endif
+
+#ifdef KERNEL_extremes
+// Group g: the smallest and the largest of its share, and 0.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void extremes(__global uchar* x_, ulong xo, __global uchar* parts_, ulong po, long count) {
+  __local float low[LANES], high[LANES];
+  const int lane = get_local_id(0);
+  float smallest = 0, largest = 0;
+  for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
+    const float x = AT(const float, x_, xo)[i];
+    smallest = fmin(smallest, x);
+    largest = fmax(largest, x);
+  }
+  low[lane] = smallest;
+  high[lane] = largest;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int width = LANES / 2; width > 0; width /= 2) {
+    if (lane < width) {
+      low[lane] = fmin(low[lane], low[lane + width]);
+      high[lane] = fmax(high[lane], high[lane + width]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (lane == 0) {
+    AT(float, parts_, po)[2 * get_group_id(0)] = low[0];
+    AT(float, parts_, po)[2 * get_group_id(0) + 1] = high[0];
+  }
+}
+#endif
+
+#ifdef KERNEL_choose_scale
+__kernel void choose_scale(ulong total, __global uchar* parts_, ulong po, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
+                           int parts) {
+  if (get_global_id(0) >= total) return;
+  float smallest = 0, largest = 0;
+  for (int i = 0; i < parts; ++i) {
+    smallest = fmin(smallest, AT(const float, parts_, po)[2 * i]);
+    largest = fmax(largest, AT(const float, parts_, po)[2 * i + 1]);
+  }
+  const float range = largest - smallest, scale = quotient(range == 0 ? 1.0f : range, 255.0f);
+  const float zero = rint(quotient(-smallest, scale));
+  AT(float, scale_, so)[0] = scale;
+  AT(uchar, zero_, zo)[0] = zero > 0 ? (uchar)fmin(zero, 255.0f) : (uchar)0;
+}
+#endif

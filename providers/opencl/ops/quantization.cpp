@@ -1,0 +1,135 @@
+// QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block), DynamicQuantizeLinear
+// (11). Integers of 8 bits and more.
+
+#include "kernel.h"
+#include "product.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+constexpr TypeSet kQuantized = {ElementType::kInt8, ElementType::kUInt8, ElementType::kInt16, ElementType::kUInt16};
+
+/// The same struct stands in ops/quantization.cl.
+struct Layout {
+  cl_long count = 1, inner = 1, block = 0, blocks = 1;
+  cl_int single = 1, padding = 0;
+};
+
+Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size) {
+  Layout layout;
+  Require(block_size >= 0, "attribute 'block_size' is {}, expected at least 0", block_size);
+  if (scales.num_elements() == 1) return layout;
+  layout.single = 0;
+  const size_t at = x.rank() == 1 ? 0 : Axis(axis, x.rank());
+  layout.count = x[at];
+  layout.inner = x.SizeOfRange(at + 1, x.rank());
+  Shape expected{x[at]};
+  if (block_size > 0) {
+    layout.block = block_size;
+    layout.blocks = x[at] / block_size + (x[at] % block_size != 0 ? 1 : 0);
+    expected = x;
+    expected[at] = layout.blocks;
+  }
+  Require(scales == expected, "scale of shape {} for an input of shape {}, expected {}", scales.ToString(), x.ToString(), expected.ToString());
+  return layout;
+}
+
+const char* Lowest(ElementType type) {
+  return type == ElementType::kInt8 ? "-128" : type == ElementType::kInt16 ? "-32768" : "0";
+}
+const char* Highest(ElementType type) {
+  switch (type) {
+    case ElementType::kInt8: return "127";
+    case ElementType::kUInt8: return "255";
+    case ElementType::kInt16: return "32767";
+    default: return "65535";
+  }
+}
+
+/// What quotients are rounded to: the attribute's type, or the one that both operands have.
+std::string Rounding(const KernelInfo& info) {
+  const auto attribute = static_cast<ElementType>(info.attribute<int64_t>("precision", 0));
+  const ElementType x = info.input_type(0);
+  const ElementType type = info.attribute<int64_t>("precision", 0) != 0 ? attribute : x == info.input_type(1) ? x : ElementType::kFloat;
+  return type == ElementType::kFloat16 ? "rounded_to_half(v)" : type == ElementType::kBFloat16 ? "rounded_to_bfloat16(v)" : "(v)";
+}
+
+std::string Defines(const KernelInfo& info, bool quantizes) {
+  const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
+  std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
+  if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), Lowest(codes), Highest(codes));
+  return text;
+}
+
+/// Both directions: they differ in their kernel only.
+class Linear final : public Kernel {
+ public:
+  explicit Linear(const KernelInfo& info)
+      : quantizes_(info.node().op_type == "QuantizeLinear"),
+        kernel_(DeviceOf(info), "quantization", Defines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
+        axis_(info.attribute<int64_t>("axis", 1)),
+        block_size_(info.attribute<int64_t>("block_size", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& scale = context.required_input(1);
+    const Tensor* zero = context.input(2);
+    const Layout layout = Fit(x.shape(), scale.shape(), axis_, block_size_);
+    const Tensor& y = *context.output(0, x.shape());
+    const int64_t zeros = zero == nullptr ? 1 : zero->num_elements();
+    Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
+            zero == nullptr ? "" : ElementTypeName(zero->type()));
+    Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros, scale.num_elements());
+    kernel_.Linear(context, x.num_elements(), x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1));
+  }
+
+ private:
+  bool quantizes_;
+  Launchable kernel_;
+  int64_t axis_, block_size_;
+};
+
+class DynamicQuantizeLinear final : public Kernel {
+ public:
+  explicit DynamicQuantizeLinear(const KernelInfo& info)
+      : extremes_(DeviceOf(info), "quantization", fmt::format("#define LANES {}\n", kLanes), "extremes"),
+        choose_(DeviceOf(info), "quantization", "", "choose_scale"),
+        quantize_(DeviceOf(info), "quantization",
+                  Computed('X', ElementType::kFloat) + Computed('S', ElementType::kFloat) + Computed('Y', ElementType::kUInt8) +
+                      "#define ROUND(v) (v)\n#define LOWEST 0\n#define HIGHEST 255\n",
+                  "quantize") {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& y = *context.output(0, x.shape());
+    const Tensor *given_scale = context.output(1, Shape{}), *given_zero = context.output(2, Shape{});
+    const int64_t count = x.num_elements();
+    const auto groups = static_cast<size_t>(std::clamp<int64_t>((count + kLanes - 1) / kLanes, 1, kMostGroups));
+    const DeviceScratch parts(context, groups * 2 * sizeof(cl_float)), own_scale(context, sizeof(cl_float)), own_zero(context, sizeof(cl_uchar));
+    const BufferRange scale = given_scale != nullptr ? DeviceAllocator::Find(given_scale->raw()) : own_scale.range();
+    const BufferRange zero = given_zero != nullptr ? DeviceAllocator::Find(given_zero->raw()) : own_zero.range();
+    extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count});
+    choose_.Linear(context, 1, parts.range(), scale, zero, static_cast<cl_int>(groups));
+    quantize_.Linear(context, count, x, scale, zero, y, Layout{}, cl_int{1});
+  }
+
+ private:
+  static constexpr int64_t kLanes = 64, kMostGroups = 256;
+  Launchable extremes_, choose_, quantize_;
+};
+
+}  // namespace
+
+void RegisterQuantization(KernelRegistry& registry) {
+  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized).Make<Linear>());
+  registry.Add(Op("DequantizeLinear")
+                   .Versions(10)
+                   .Types(0, kQuantized | TypeSet{ElementType::kInt32})
+                   .Types(1, kScales)
+                   .OutputTypes(0, kScales)
+                   .Make<Linear>());
+  registry.Add(Op("DynamicQuantizeLinear").Versions(11).Types(0, {ElementType::kFloat}).Make<DynamicQuantizeLinear>());
+}
+
+}  // namespace tessera::opencl

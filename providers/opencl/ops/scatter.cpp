@@ -1,0 +1,189 @@
+// ScatterND (11-18), ScatterElements (11-18), Scatter (9), TensorScatter (24). Indices are read on the host, which checks them
+// and sends offsets. Updates that are combined are sorted by their target there, so that they are combined in their order,
+// without atomic operations.
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/slices.h"
+
+namespace tessera::opencl {
+namespace {
+
+std::string Combination(const KernelInfo& info) {
+  const std::string reduction = info.attribute<std::string>("reduction", "none");
+  const bool real = kReals.contains(info.input_type(0));
+  if (reduction == "none") return "";
+  if (reduction == "add") return real ? "value + update" : "(TX)((WX)value + (WX)update)";
+  if (reduction == "mul") return real ? "value * update" : "(TX)((WX)value * (WX)update)";
+  // A NaN on either side is the result.
+  if (reduction == "max") return "value != value || value > update ? value : update";
+  if (reduction == "min") return "value != value || value < update ? value : update";
+  Fail(ErrorCode::kInvalidGraph, "reduction is '{}'", reduction);
+}
+
+class ScatterSlices : public Kernel {
+ public:
+  ScatterSlices(const KernelInfo& info, size_t index_input)
+      : combination_(Combination(info)),
+        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)), "copy"),
+        kernel_(DeviceOf(info), "slices",
+                combination_.empty() ? Moved('X', info.input_type(0))
+                                     : Computed('X', info.input_type(0)) + "#define COMBINE " + combination_ + "\n",
+                combination_.empty() ? "scatter_slices" : "combine_slices"),
+        plan_(info, index_input) {}
+
+ protected:
+  /// Output 0 is `data` with `count` slices of `inner` elements of `updates` at offsets that `fill` writes.
+  void Scatter(KernelContext& context, const Tensor& data, const Tensor& updates, int64_t count, int64_t inner,
+               const std::function<void(std::span<int64_t>)>& fill) {
+    const Tensor& y = *context.output(0, data.shape());
+    if (y.raw() != data.raw()) {
+      Strided all;
+      all.rank = 1;
+      all.dims[0] = data.num_elements();
+      all.a[0] = all.b[0] = 1;
+      copy_.Linear(context, data.num_elements(), data, y, all, cl_long{0}, cl_long{0});
+    }
+    if (count == 0 || inner == 0) return;
+    Shape key = data.shape();
+    key.Append(count);
+    if (combination_.empty()) {
+      const Buffer sent = plan_.Send(context, key, count, fill);
+      return kernel_.Linear(context, count * inner, updates, BufferRange{sent.get(), 0}, y, cl_long{inner});
+    }
+    // Targets at most as many as updates, so that the number of work items is known without reading a kept plan back.
+    const Buffer sent = plan_.Send(context, key, 3 * count + 2, [&](std::span<int64_t> plan) {
+      const auto offsets = context.scratch<int64_t>(static_cast<size_t>(count));
+      fill(offsets);
+      Sort(offsets, plan);
+    });
+    kernel_.Linear(context, count * inner, updates, BufferRange{sent.get(), 0}, y, cl_long{inner}, cl_long{count});
+  }
+
+ private:
+  /// See combine_slices.
+  static void Sort(std::span<const int64_t> offsets, std::span<int64_t> plan) {
+    const size_t count = offsets.size();
+    const std::span order = plan.subspan(2 * (count + 1));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return offsets[static_cast<size_t>(a)] < offsets[static_cast<size_t>(b)]; });
+    size_t groups = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t offset = offsets[static_cast<size_t>(order[i])];
+      if (groups > 0 && plan[2 * groups - 2] == offset) continue;
+      plan[2 * groups] = offset;
+      plan[2 * groups + 1] = static_cast<int64_t>(i);
+      ++groups;
+    }
+    for (size_t i = groups; i <= count; ++i) {
+      plan[2 * i] = -1;
+      plan[2 * i + 1] = static_cast<int64_t>(count);
+    }
+  }
+
+  std::string combination_;  // empty: updates replace
+  Launchable copy_, kernel_;
+  SentIntegers plan_;
+};
+
+class ScatterND final : public ScatterSlices {
+ public:
+  explicit ScatterND(const KernelInfo& info) : ScatterSlices(info, 1) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    const Tensor& updates = context.required_input(2);
+    const Shape &dims = data.shape(), &index_dims = indices.shape();
+    Require(indices.is(ElementType::kInt64) && updates.type() == data.type() && dims.rank() > 0 && index_dims.rank() > 0,
+            "data has shape {}, indices {}", dims.ToString(), index_dims.ToString());
+    const int64_t depth = index_dims.back();
+    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims.ToString());
+    Shape expected(index_dims.dims().first(index_dims.rank() - 1));
+    const int64_t tuples = expected.num_elements();
+    for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
+    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape().ToString(), expected.ToString());
+    Scatter(context, data, updates, tuples, dims.SizeOfRange(static_cast<size_t>(depth), dims.rank()),
+            [&](std::span<int64_t> offsets) { TupleOffsets(dims.dims(), depth, indices.values<int64_t>(), offsets); });
+  }
+};
+
+class ScatterElements final : public ScatterSlices {
+ public:
+  explicit ScatterElements(const KernelInfo& info) : ScatterSlices(info, 1), axis_(info.attribute<int64_t>("axis", 0)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& data = context.required_input(0);
+    const Tensor& indices = context.required_input(1);
+    const Tensor& updates = context.required_input(2);
+    const Shape &dims = data.shape(), &walked = indices.shape();
+    const size_t axis = Axis(axis_, dims.rank());
+    Require(updates.shape() == walked && updates.type() == data.type(), "updates have shape {}, indices {}",
+            updates.shape().ToString(), walked.ToString());
+    Require(walked.rank() == dims.rank(), "indices are {} for data {}", walked.ToString(), dims.ToString());
+    for (size_t i = 0; i < dims.rank(); ++i) {
+      Require(i == axis || walked[i] <= dims[i], "indices are {} for data {}", walked.ToString(), dims.ToString());
+    }
+    Scatter(context, data, updates, indices.num_elements(), 1, [&](std::span<int64_t> offsets) {
+      const HostIndices index(indices);
+      const auto strides = RowMajor(dims);
+      for (size_t i = 0; i < offsets.size(); ++i) {
+        auto rest = static_cast<int64_t>(i);
+        offsets[i] = CheckedIndex(index[rest], dims[axis]) * strides[axis];
+        for (size_t d = dims.rank(); d-- > 0;) {
+          if (d != axis) offsets[i] += rest % walked[d] * strides[d];
+          rest /= walked[d];
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class TensorScatter final : public ScatterSlices {
+ public:
+  explicit TensorScatter(const KernelInfo& info)
+      : ScatterSlices(info, 2), axis_(info.attribute<int64_t>("axis", -2)), circular_(info.attribute<std::string>("mode", "linear") == "circular") {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& past = context.required_input(0);
+    const Tensor& update = context.required_input(1);
+    const Tensor* given = context.input(2);
+    const Shape &dims = past.shape(), &fresh = update.shape();
+    const size_t axis = Axis(axis_, dims.rank());
+    bool fits = axis != 0 && update.type() == past.type() && fresh.rank() == dims.rank();
+    for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? fresh[i] <= dims[i] : fresh[i] == dims[i];
+    Require(fits, "update {} does not fit the cache {} along axis {}", fresh.ToString(), dims.ToString(), axis_);
+    Require(given == nullptr || (given->is(ElementType::kInt64) && given->shape() == Shape{dims[0]}), "write_indices are {}, expected [{}]",
+            given == nullptr ? "" : given->shape().ToString(), dims[0]);
+    const int64_t size = dims[axis], length = fresh[axis], inner = dims.SizeOfRange(axis + 1, dims.rank());
+    const int64_t rows = dims.SizeOfRange(0, axis), per_batch = dims.SizeOfRange(1, axis);
+    Scatter(context, past, update, rows * length, inner, [&](std::span<int64_t> offsets) {
+      for (int64_t row = 0; row < rows; ++row) {
+        int64_t at = given == nullptr ? 0 : given->data<int64_t>()[row / per_batch];
+        Require(circular_ || (at >= 0 && at <= size - length), "write index {} is outside [0, {}]", at, size - length);
+        at = (at % size + size) % size;
+        for (int64_t i = 0; i < length; ++i) offsets[static_cast<size_t>(row * length + i)] = (row * size + (at + i) % size) * inner;
+      }
+    });
+  }
+
+ private:
+  int64_t axis_;
+  bool circular_;
+};
+
+}  // namespace
+
+void RegisterScatter(KernelRegistry& registry) {
+  registry.Add(Op("ScatterND").Versions(11).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterND>());
+  registry.Add(Op("ScatterElements").Versions(11).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterElements>());
+  registry.Add(Op("Scatter").Versions(9).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterElements>());
+  registry.Add(Op("TensorScatter").Versions(24).Types(0, kMovable).HostInput(2).InPlace(0, 0).Make<TensorScatter>());
+}
+
+}  // namespace tessera::opencl

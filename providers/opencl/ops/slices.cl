@@ -1,0 +1,39 @@
+// Slices of `inner` elements whose places, first elements' offsets, the host has worked out and checked.
+
+#ifdef KERNEL_gather_slices
+__kernel void gather_slices(ulong total, __global uchar* x_, ulong xo, __global uchar* offsets_, ulong oo, __global uchar* y_, ulong yo,
+                            long inner) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  PUT_X(y_ + yo, i, GET_X(x_ + xo, AT(const long, offsets_, oo)[(long)i / inner] + (long)i % inner));
+}
+#endif
+
+#ifdef KERNEL_scatter_slices
+__kernel void scatter_slices(ulong total, __global uchar* updates_, ulong uo, __global uchar* offsets_, ulong oo, __global uchar* y_,
+                             ulong yo, long inner) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  PUT_X(y_ + yo, AT(const long, offsets_, oo)[(long)i / inner] + (long)i % inner, GET_X(updates_ + uo, i));
+}
+#endif
+
+#ifdef KERNEL_combine_slices
+// Updates of one target are combined in their order by one work item. `plan`: for each target its offset and where its updates
+// begin in the list that follows, groups + 1 pairs. Pairs past the last target have a negative offset and the list's end.
+__kernel void combine_slices(ulong total, __global uchar* updates_, ulong uo, __global uchar* plan_, ulong po, __global uchar* y_, ulong yo,
+                             long inner, long groups) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  __global const long* plan = AT(const long, plan_, po);
+  __global const long* order = plan + 2 * (groups + 1);
+  const long group = (long)i / inner, column = (long)i % inner, at = plan[2 * group] + column;
+  if (plan[2 * group] < 0) return;
+  TX value = GET_X(y_ + yo, at);
+  for (long u = plan[2 * group + 1]; u < plan[2 * group + 3]; ++u) {
+    const TX update = GET_X(updates_ + uo, order[u] * inner + column);
+    value = COMBINE;
+  }
+  PUT_X(y_ + yo, at, value);
+}
+#endif
