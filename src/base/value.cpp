@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/weight_memory.h"
 
 namespace tessera {
 namespace {
@@ -87,7 +88,7 @@ const void* Tensor::AlignedRaw() const {
   if (const void* aligned = bytes.aligned.load(std::memory_order_acquire)) return aligned;
   const std::lock_guard lock(bytes.mutex);
   if (!bytes.copy.defined()) {
-    bytes.copy = Clone();
+    bytes.copy = Clone(WeightMemory());
     ForgetPages(data_, byte_size_);
     bytes.aligned.store(bytes.copy.data_, std::memory_order_release);
   }

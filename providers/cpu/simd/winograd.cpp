@@ -172,6 +172,36 @@ void WinogradOutput(const WinogradBlock& block, const float* products, const flo
   OutputImage(block, products, bias, epilogue, begin, end, image);
 }
 
+void WinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed) {
+  constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
+  constexpr double g[6][3] = {{1, 0, 0},         {-2.0 / 3, -2 * a / 3, -1.0 / 3}, {-2.0 / 3, 2 * a / 3, -1.0 / 3},
+                              {1.0 / 6, b / 6, 1.0 / 3}, {1.0 / 6, -b / 6, 1.0 / 3},       {0, 0, 1}};
+  // The 36 results of a filter lie far apart: those of a cache line of filters are written together.
+  constexpr int64_t kFilters = 16;
+  for (int64_t first = begin * channels; first < end * channels; first += kFilters) {
+    const int64_t count = std::min(kFilters, end * channels - first);
+    float w[9][kFilters] = {}, results[kWinogradPoints][kFilters];
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t p = 0; p < 9; ++p) w[p][i] = LoadUnaligned(weights + (first + i) * 9 + p);
+    }
+    for (int r = 0; r < 6; ++r) {
+      double half[3][kFilters];
+      for (int c = 0; c < 3; ++c) {
+        for (int64_t i = 0; i < kFilters; ++i) half[c][i] = g[r][0] * w[c][i] + g[r][1] * w[3 + c][i] + g[r][2] * w[6 + c][i];
+      }
+      for (int c = 0; c < 6; ++c) {
+        for (int64_t i = 0; i < kFilters; ++i) {
+          const double sum = half[0][i] * g[c][0] + half[1][i] * g[c][1] + half[2][i] * g[c][2];
+          results[r * 6 + c][i] = static_cast<float>(sum);
+        }
+      }
+    }
+    for (int64_t p = 0; p < kWinogradPoints; ++p) {
+      std::copy_n(results[p], count, transformed + p * outputs * channels + first);
+    }
+  }
+}
+
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -181,6 +211,7 @@ namespace tessera::cpu {
 HWY_EXPORT(WinogradBuffer);
 HWY_EXPORT(WinogradInput);
 HWY_EXPORT(WinogradOutput);
+HWY_EXPORT(WinogradWeights);
 
 int64_t WinogradBufferSize(const WinogradBlock& block) { return HWY_DYNAMIC_DISPATCH(WinogradBuffer)(block); }
 
@@ -213,33 +244,7 @@ bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t outp
 
 void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
                               float* transformed) {
-  constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
-  constexpr double g[6][3] = {{1, 0, 0},         {-2.0 / 3, -2 * a / 3, -1.0 / 3}, {-2.0 / 3, 2 * a / 3, -1.0 / 3},
-                              {1.0 / 6, b / 6, 1.0 / 3}, {1.0 / 6, -b / 6, 1.0 / 3},       {0, 0, 1}};
-  // The 36 results of a filter lie far apart: those of a cache line of filters are written together.
-  constexpr int64_t kFilters = 16;
-  for (int64_t first = begin * channels; first < end * channels; first += kFilters) {
-    const int64_t count = std::min(kFilters, end * channels - first);
-    float w[9][kFilters] = {}, results[kWinogradPoints][kFilters];
-    for (int64_t i = 0; i < count; ++i) {
-      for (int64_t p = 0; p < 9; ++p) w[p][i] = LoadUnaligned(weights + (first + i) * 9 + p);
-    }
-    for (int r = 0; r < 6; ++r) {
-      double half[3][kFilters];
-      for (int c = 0; c < 3; ++c) {
-        for (int64_t i = 0; i < kFilters; ++i) half[c][i] = g[r][0] * w[c][i] + g[r][1] * w[3 + c][i] + g[r][2] * w[6 + c][i];
-      }
-      for (int c = 0; c < 6; ++c) {
-        for (int64_t i = 0; i < kFilters; ++i) {
-          const double sum = half[0][i] * g[c][0] + half[1][i] * g[c][1] + half[2][i] * g[c][2];
-          results[r * 6 + c][i] = static_cast<float>(sum);
-        }
-      }
-    }
-    for (int64_t p = 0; p < kWinogradPoints; ++p) {
-      std::copy_n(results[p], count, transformed + p * outputs * channels + first);
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(WinogradWeights)(weights, outputs, channels, begin, end, transformed);
 }
 
 }  // namespace tessera::cpu

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/checked.h"
+#include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
@@ -67,7 +68,7 @@ class MatMulNBits final : public Kernel {
       const Tensor* scales = info.constant_input(2);
       if (scales != nullptr && scales->is(ElementTypeOf<T>)) {
         scales_ = std::static_pointer_cast<const Tensor>(info.SharedPrepack(*scales, "as_float", [&]() -> std::shared_ptr<const void> {
-          auto converted = std::make_shared<Tensor>(ElementType::kFloat, scales->shape());
+          auto converted = std::make_shared<Tensor>(ElementType::kFloat, scales->shape(), WeightMemory());
           ConvertToFloat(info.threads(), scales->data<T>(), converted->template mutable_data<float>(), scales->num_elements());
           return converted;
         }));

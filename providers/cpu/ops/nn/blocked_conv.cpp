@@ -1,6 +1,7 @@
 // BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, and R,
 // which is added to the result before the activation. With plain_input X is [N, C, H, W].
 
+#include "base/weight_memory.h"
 #include "ops/nn/blocked_dense.h"
 #include "ops/nn/blocked_layout.h"
 #include "ops/nn/blocked_winograd.h"
@@ -105,7 +106,7 @@ class BlockedConv final : public Kernel {
     const char* form = depthwise_ ? "blocked_depthwise" : plain_input_ ? "blocked_plain" : "blocked";
     const std::string key = fmt::format("{} {}", form, group_);
     packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
-      auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_);
+      auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
       depthwise_ ? PackDepthwise(weights.unaligned_data<float>(), packed->mutable_data<float>())
                  : dense_.Pack(info.threads(), weights.unaligned_data<float>(), packed->mutable_data<float>());
       return packed;

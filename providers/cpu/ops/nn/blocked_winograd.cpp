@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/weight_memory.h"
 #include "simd/winograd.h"
 
 namespace tessera::cpu {
@@ -146,18 +147,23 @@ int64_t ChooseRows(const BlockedTileRows& image, int64_t batch, int64_t threads)
 std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Tensor& weights) {
   const int64_t outputs = weights.shape()[0], channels = weights.shape()[1];
   const int64_t matrix = CheckedMul(outputs, channels);
-  Tensor transformed(ElementType::kFloat, Shape{kWinogradPoints, outputs, channels});
-  float* values = transformed.mutable_data<float>();
-  threads.ParallelFor(outputs, static_cast<double>(channels) * 150.0, [&](int64_t begin, int64_t end) {
-    TransformWinogradWeights(weights.unaligned_data<float>(), outputs, channels, begin, end, values);
-  });
-  auto packed = std::make_shared<Tensor>(ElementType::kFloat, transformed.shape());
+  auto packed = std::make_shared<Tensor>(ElementType::kFloat, Shape{kWinogradPoints, outputs, channels}, WeightMemory());
+  const auto* from = weights.unaligned_data<float>();
   float* to = packed->mutable_data<float>();
   const int64_t blocks = outputs / kChannelBlock;
-  threads.ParallelFor(kWinogradPoints, static_cast<double>(matrix), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      PackBlockedWeights(values + i * matrix, channels / kChannelBlock, kChannelBlock, 1, blocks, 0, BlockGroups(blocks),
-                         to + i * matrix);
+  constexpr double kFilterNs = 30;
+  // Group by group: all transformed filters at once would take as much memory as the result.
+  threads.ParallelFor(BlockGroups(blocks), static_cast<double>(channels * 2 * kChannelBlock) * kFilterNs, [&](int64_t begin, int64_t end) {
+    Tensor transformed(ElementType::kFloat, Shape{kWinogradPoints, 3 * kChannelBlock, channels});
+    auto* values = transformed.mutable_data<float>();
+    for (int64_t group = begin; group < end; ++group) {
+      const int64_t first = FirstBlock(blocks, group), count = FirstBlock(blocks, group + 1) - first;
+      const int64_t rows = count * kChannelBlock, start = first * kChannelBlock * channels;
+      TransformWinogradWeights(from + start * 9, rows, channels, 0, rows, values);
+      for (int64_t i = 0; i < kWinogradPoints; ++i) {
+        PackBlockedWeights(values + i * rows * channels, channels / kChannelBlock, kChannelBlock, 1, count, 0, 1,
+                           to + i * matrix + start);
+      }
     }
   });
   return packed;

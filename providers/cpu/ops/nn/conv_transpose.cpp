@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/nn/window.h"
@@ -404,7 +405,7 @@ class ConvTranspose final : public Kernel {
 
   /// Weights with the input channels last.
   std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
-    auto turned = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape());
+    auto turned = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
     const int64_t channels = weights.shape()[0] / attributes_.group;
     const int64_t rows = weights.shape().SizeOfRange(1, weights.shape().rank());
     const T* from = weights.data<T>();

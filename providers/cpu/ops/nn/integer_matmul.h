@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/checked.h"
+#include "base/weight_memory.h"
 #include "ops/nn/matmul_shape.h"
 #include "runtime/packed_store.h"
 #include "simd/gemm_int8.h"
@@ -85,7 +86,7 @@ class PackedInt8Matrix {
     }
     const Shape size{static_cast<int64_t>(PackedInt8Size(k, n))};
     packed_ = SharedTensor(info, *b, key, ElementType::kInt16, size, [&] {
-      auto packed = std::make_shared<Tensor>(ElementType::kInt16, size);
+      auto packed = std::make_shared<Tensor>(ElementType::kInt16, size, WeightMemory());
       PackInt8(info.threads(), k, n,
                DenseInt8Panels(static_cast<const uint8_t*>(b->raw()), IsSigned(b->type()), n, points.data(), count == 1 ? 0 : 1),
                packed->mutable_data<int16_t>());

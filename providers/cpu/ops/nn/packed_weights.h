@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/mapped_file.h"
+#include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "runtime/packed_store.h"
 #include "simd/gemm.h"
@@ -52,7 +53,7 @@ std::shared_ptr<const Tensor> PackConstantInput(const KernelInfo& info, size_t i
     const size_t size = PackedGemmBSize<C>(k, n);
     const Shape shape{count, static_cast<int64_t>(size)};
     auto made = SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", ElementTypeOf<C>, shape, [&] {
-      auto packed = std::make_shared<Tensor>(ElementTypeOf<C>, shape);
+      auto packed = std::make_shared<Tensor>(ElementTypeOf<C>, shape, WeightMemory());
       Tensor converted;
       const C* values = nullptr;
       if constexpr (kIsHalf<T>) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/weight_memory.h"
 #include "runtime/packed_store.h"
 
 namespace tessera::cpu {
@@ -185,7 +186,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
   }
   const Shape shape{kWinogradPoints, outputs(), channels()};
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
-    auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape);
+    auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * 150.0, [&](int64_t begin, int64_t end) {
       TransformWinogradWeights(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);

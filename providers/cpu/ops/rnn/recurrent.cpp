@@ -1,8 +1,14 @@
 #include "ops/rnn/recurrent.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+
+#include "base/mapped_file.h"
+#include "base/weight_memory.h"
+#include "runtime/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
@@ -95,51 +101,63 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
   packed_r_ = PackConstant(info, 2, "recurrent.r", splits_);
 }
 
-/// Weights are [directions, gates * hidden, inner]; every part of every direction becomes panels of its own.
+/// Where the panels of each part of each direction begin, and where the last one ends.
 template <class T>
-auto Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits) const
-    -> std::shared_ptr<const Packed> {
-  auto packed = std::make_shared<Packed>();
-  const int64_t hidden = hidden_;
-  size_t total = 0;
+std::vector<size_t> Recurrent<T>::PanelOffsets(int64_t inner, std::span<const int64_t> splits) const {
+  std::vector<size_t> offsets = {0};
   for (int64_t d = 0; d < directions_; ++d) {
     for (int64_t split : splits) {
-      packed->offsets.push_back(total);
-      total += (PackedGemmBSize<F>(inner, split * hidden) + 15) / 16 * 16;
+      const auto size = static_cast<size_t>(CheckedMul<int64_t>(split, hidden_));
+      offsets.push_back(offsets.back() + (PackedGemmBSize<F>(inner, static_cast<int64_t>(size)) + 15) / 16 * 16);
     }
   }
-  packed->numbers.resize(total);
+  return offsets;
+}
+
+/// Weights are [directions, gates * hidden, inner]; every part of every direction becomes panels of its own.
+template <class T>
+void Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits,
+                        std::span<const size_t> offsets, F* packed) const {
   std::vector<F> converted;
   size_t part = 0;
   for (int64_t d = 0; d < directions_; ++d) {
     for (int64_t split : splits) {
-      const int64_t rows = split * hidden;
+      const int64_t rows = split * hidden_;
       const F* source;
       if constexpr (std::is_same_v<F, T>) {
         source = weights;
       } else {
         converted.resize(static_cast<size_t>(rows * inner));
-        for (size_t i = 0; i < converted.size(); ++i) converted[i] = static_cast<F>(weights[i]);
+        for (size_t i = 0; i < converted.size(); ++i) converted[i] = static_cast<F>(LoadUnaligned(weights + i));
         source = converted.data();
       }
-      PackGemmB<F>(threads, inner, rows, source, 1, inner, packed->numbers.data() + packed->offsets[part++]);
+      F* to = packed + offsets[part];
+      const auto size = PackedGemmBSize<F>(inner, rows);
+      PackGemmB<F>(threads, inner, rows, source, 1, inner, to);
+      std::fill(to + size, packed + offsets[++part], F{0});
       weights += rows * inner;
     }
   }
-  return packed;
 }
 
 template <class T>
-auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const
-    -> std::shared_ptr<const Packed> {
+auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const -> Packed {
   const Tensor* weights = info.constant_input(input);
-  if (weights == nullptr || !weights->is(ElementTypeOf<T>) || hidden_ <= 0 || weights->num_elements() == 0) return nullptr;
+  if (weights == nullptr || !weights->is(ElementTypeOf<T>) || hidden_ <= 0 || weights->num_elements() == 0) return {};
   const Shape& shape = weights->shape();
-  if (shape.rank() != 3 || shape[0] != directions_ || shape[1] != gates_ * hidden_) return nullptr;  // Compute complains
-  const auto made = info.SharedPrepack(*weights, key, [&]() -> std::shared_ptr<const void> {
-    return Pack(info.threads(), weights->data<T>(), shape[2], splits);
+  if (shape.rank() != 3 || shape[0] != directions_ || shape[1] != gates_ * hidden_) return {};  // Compute complains
+  Packed packed;
+  packed.offsets = PanelOffsets(shape[2], splits);
+  const Shape size{static_cast<int64_t>(packed.offsets.back())};
+  const std::string form = fmt::format("{} {} {}", key, hidden_, fmt::join(splits, "+"));
+  packed.numbers = SharedTensor(info, *weights, form, ElementTypeOf<F>, size, [&] {
+    auto made = std::make_shared<Tensor>(ElementTypeOf<F>, size, WeightMemory());
+    Pack(info.threads(), weights->unaligned_data<T>(), shape[2], splits, packed.offsets, made->template mutable_data<F>());
+    ForgetPages(weights->unaligned_raw(), weights->byte_size());
+    return made;
   });
-  return std::static_pointer_cast<const Packed>(made);
+  info.AcceptUnaligned(input);
+  return packed;
 }
 
 template <class T>
@@ -197,10 +215,10 @@ auto Recurrent<T>::Numbers(KernelContext& context, size_t input) const -> const 
 
 /// gates[direction, position of X, gate] = X * W + bias, for all steps.
 template <class T>
-void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const Packed* packed_w, const F* bias,
+void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const Packed& packed_w, const F* bias,
                                  F* gates) const {
   const F* x = Numbers(context, 0);
-  const F* w = packed_w == nullptr ? Numbers(context, 1) : nullptr;
+  const F* w = packed_w.numbers == nullptr ? Numbers(context, 1) : nullptr;
   const int64_t width = gates_ * s.hidden;
   const std::span<F> sums = context.scratch<F>(static_cast<size_t>(width));
   for (int64_t d = 0; d < s.directions; ++d) {
@@ -210,8 +228,8 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     args.k = s.input;
     args.a = x;
     args.a_row = s.input;
-    if (packed_w != nullptr) {
-      args.packed_b = packed_w->numbers.data() + packed_w->offsets[static_cast<size_t>(d)];
+    if (packed_w.numbers != nullptr) {
+      args.packed_b = packed_w.part(static_cast<size_t>(d));
     } else {
       args.b = w + d * width * s.input;
       args.b_k = 1;
@@ -321,12 +339,12 @@ void Recurrent<T>::Compute(KernelContext& context) {
   const F* peepholes = has_cell_ ? Numbers(context, 7) : nullptr;
   const int64_t width = gates_ * s.hidden;
   F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
-  InputProducts(context, s, packed_w_.get(), bias, gates);
+  InputProducts(context, s, packed_w_, bias, gates);
 
   const size_t parts = splits_.size();
   const std::span<const F*> packed = context.scratch<const F*>(parts * static_cast<size_t>(s.directions));
-  if (packed_r_ != nullptr) {
-    for (size_t i = 0; i < packed.size(); ++i) packed[i] = packed_r_->numbers.data() + packed_r_->offsets[i];
+  if (packed_r_.numbers != nullptr) {
+    for (size_t i = 0; i < packed.size(); ++i) packed[i] = packed_r_.part(i);
   } else {
     const F* r = Numbers(context, 2);
     for (size_t i = 0; i < packed.size(); ++i) {

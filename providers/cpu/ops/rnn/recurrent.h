@@ -80,17 +80,20 @@ class Recurrent : public Kernel {
 
  private:
   struct Packed {
-    std::vector<F> numbers;
-    std::vector<size_t> offsets;  // [direction, part]
+    std::shared_ptr<const Tensor> numbers;  // null: the weights are no constants
+    std::vector<size_t> offsets;            // [direction, part], and the end
+
+    const F* part(size_t i) const { return numbers->template data<F>() + offsets[i]; }
   };
 
   RecurrentSizes Sizes(const KernelContext& context) const;
   void CheckShapes(const KernelContext& context, const RecurrentSizes& sizes) const;
   const F* Numbers(KernelContext& context, size_t input) const;
-  std::shared_ptr<const Packed> Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits) const;
-  std::shared_ptr<const Packed> PackConstant(const KernelInfo& info, size_t input, const char* key,
-                                             std::span<const int64_t> splits) const;
-  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const Packed* packed_w, const F* bias, F* gates) const;
+  std::vector<size_t> PanelOffsets(int64_t inner, std::span<const int64_t> splits) const;
+  void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits, std::span<const size_t> offsets,
+            F* packed) const;
+  Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
+  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const Packed& packed_w, const F* bias, F* gates) const;
   /// Row of entry `b` in a tensor of states.
   int64_t StateRow(const RecurrentRun<F>& run, int64_t b) const {
     return batch_first_ ? (run.first + b) * directions_ + run.direction : run.direction * run.whole_batch + run.first + b;
@@ -106,7 +109,7 @@ class Recurrent : public Kernel {
   bool reverse_ = false;
   bool batch_first_ = false;
   int64_t hidden_ = 0;  // 0: as R says
-  std::shared_ptr<const Packed> packed_w_, packed_r_;
+  Packed packed_w_, packed_r_;
 };
 
 extern template class Recurrent<float>;
