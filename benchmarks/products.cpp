@@ -1,11 +1,18 @@
-// GFLOP/s of the float matrix product at the shapes of real networks: build/bin/bench_products
+// Operations a second of matrix products at the shapes of real networks, of floats, of bytes and with weights of 4 and 8 bits:
+// build/bin/bench_products. "cold": weights come from memory, as a network of many layers reads them.
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <vector>
 
 #include "runtime/thread_pools.h"
 #include "simd/gemm.h"
+#include "simd/gemm_u8s8.h"
+#include "simd/nbits.h"
+#include "simd/nbits_int8.h"
 
 namespace tessera {
 namespace {
@@ -13,7 +20,8 @@ namespace {
 struct Product {
   const char* name;
   int64_t m, n, k;
-  bool constant_b;  // packed beforehand, as weights are
+  bool constant_b;    // packed beforehand, as weights are
+  bool cold = false;  // B comes from memory
 };
 
 constexpr Product kProducts[] = {
@@ -24,15 +32,27 @@ constexpr Product kProducts[] = {
     {"resnet 1x1 56", 64, 3136, 256, false},     {"resnet 1x1 14", 256, 196, 1024, false},
     {"resnet 1x1 7", 2048, 49, 512, false},      {"mobilenet expand 14", 384, 196, 64, false},
     {"mobilenet project 7", 160, 49, 960, false}, {"decode", 1, 4096, 4096, true},
-    {"decode 4", 4, 4096, 4096, true},
+    {"decode 4", 4, 4096, 4096, true},           {"bert qkv cold", 128, 768, 768, true, true},
+    {"bert up cold", 128, 3072, 768, true, true}, {"bert down cold", 128, 768, 3072, true, true},
+    {"llama up cold", 128, 5632, 2048, true, true},
 };
 
-void Run(benchmark::State& state, const Product& product, const std::shared_ptr<SessionThreadPool>& pool) {
+/// Enough copies of something of `bytes` that none is in a cache when its turn comes.
+size_t ColdCopies(size_t bytes) { return (size_t{128} << 20) / bytes + 1; }
+
+void CountOperations(benchmark::State& state, int64_t m, int64_t n, int64_t k) {
+  const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  state.counters["FLOP"] = benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void RunFloat(benchmark::State& state, const Product& product, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
   std::vector<float> a(static_cast<size_t>(product.m * product.k), 0.5f);
   std::vector<float> b(static_cast<size_t>(product.k * product.n), 0.25f);
   std::vector<float> c(static_cast<size_t>(product.m * product.n));
-  std::vector<float> packed(cpu::PackedGemmBSize<float>(product.k, product.n));
+  const size_t size = cpu::PackedGemmBSize<float>(product.k, product.n);
+  const size_t copies = product.cold ? ColdCopies(size * sizeof(float)) : 1;
+  std::vector<float> packed(product.constant_b ? size * copies : 0);
   cpu::GemmArgs<float> args;
   args.m = product.m;
   args.n = product.n;
@@ -44,20 +64,118 @@ void Run(benchmark::State& state, const Product& product, const std::shared_ptr<
   args.c = c.data();
   args.c_row = product.n;
   if (product.constant_b) {
-    cpu::PackGemmB(*pool, product.k, product.n, b.data(), product.n, 1, packed.data());
+    for (size_t i = 0; i < copies; ++i) {
+      cpu::PackGemmB(*pool, product.k, product.n, b.data(), product.n, 1, packed.data() + i * size);
+    }
     args.packed_b = packed.data();
   }
   std::vector<float> workspace(cpu::GemmWorkspaceSize(args, pool->num_threads()));
-  for (auto _ : state) cpu::Gemm(*pool, args, workspace.empty() ? nullptr : workspace.data());
-  const double operations = 2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
-  state.counters["FLOP"] = benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
+  size_t turn = 0;
+  for (auto _ : state) {
+    cpu::Gemm(*pool, args, workspace.empty() ? nullptr : workspace.data());
+    if (product.cold) args.packed_b = packed.data() + ++turn % copies * size;
+  }
+  CountOperations(state, product.m, product.n, product.k);
+}
+
+struct ByteProductCase {
+  const char* name;
+  int64_t m, n, k;
+  double deviation;  // of the weights, in codes
+};
+
+// Weights of 30 codes fit sums of 16 bits but for a few, those of 60 do not.
+constexpr ByteProductCase kByteProducts[] = {
+    {"int8 bert up cold", 128, 3072, 768, 30},     {"int8 bert down cold", 128, 768, 3072, 30},
+    {"int8 wide bert up cold", 128, 3072, 768, 60}, {"int8 wide bert down cold", 128, 768, 3072, 60},
+};
+
+void RunBytes(benchmark::State& state, const ByteProductCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
+  const RunScope scope(*pool);
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0.0, product.deviation);
+  std::vector<uint8_t> weights(static_cast<size_t>(product.k * product.n));
+  for (uint8_t& weight : weights) weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
+  const cpu::LineSource source{weights.data(), true, product.n, product.k, 1, product.n};
+  std::vector<std::shared_ptr<const cpu::PackedLines>> packed;
+  do {
+    packed.push_back(cpu::PackLines(*pool, source, cpu::LineSide::kVectors));
+    if (packed.back() == nullptr) return state.SkipWithError("no such instructions here");
+  } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * product.n / packed[0]->width)));
+  const int64_t row = packed[0]->groups() * 4;
+  std::vector<uint8_t> a(static_cast<size_t>(product.m * row), 77);
+  std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
+  const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);
+  const std::vector<int32_t> add(scales.size());
+  const cpu::Int8Store store{cpu::Int8Store::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
+  const int64_t blocks = (product.n - 1) / packed[0]->width + 1;
+  size_t turn = 0;
+  for (auto _ : state) {
+    const cpu::PackedLines& lines = *packed[++turn % packed.size()];
+    const int64_t tasks = 4 * pool->num_threads();
+    pool->ParallelFor(tasks, 1e6, [&](int64_t begin, int64_t end) {
+      cpu::MultiplyRows(lines, a.data(), row, 0, product.m, blocks * begin / tasks, blocks * end / tasks, store);
+    });
+  }
+  CountOperations(state, product.m, product.n, product.k);
+}
+
+struct NBitsCase {
+  const char* name;
+  int64_t n, k, block_size;
+  int bits;
+  bool int8;  // A is quantized
+};
+
+constexpr NBitsCase kNBits[] = {
+    {"int4 decode 2048x2048 cold", 2048, 2048, 32, 4, false}, {"int4 decode 768x3072 cold", 768, 3072, 32, 4, false},
+    {"int4 decode 3072x768 block 128 cold", 3072, 768, 128, 4, false}, {"int4 by int8 decode 2048x2048 cold", 2048, 2048, 32, 4, true},
+    {"int8 decode 2048x2048 cold", 2048, 2048, 32, 8, false},
+};
+
+void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
+  const RunScope scope(*pool);
+  cpu::NBitsWeights w;
+  w.n = product.n;
+  w.k = product.k;
+  w.block_size = product.block_size;
+  w.blocks = (product.k - 1) / product.block_size + 1;
+  w.bits = product.bits;
+  const auto bytes = static_cast<size_t>(w.n * w.blocks * w.block_bytes());
+  const size_t copies = ColdCopies(bytes);
+  const std::vector<uint8_t> codes(bytes * copies, 0x5a);
+  const std::vector<float> scales(static_cast<size_t>(w.n * w.blocks) * copies, 0.01f);
+  const std::vector<float> a(static_cast<size_t>(w.k), 0.5f);
+  std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)), c(static_cast<size_t>(w.n));
+  const int64_t groups = cpu::NBitsGroups(w);
+  std::vector<int8_t> quantized(static_cast<size_t>(cpu::QuantizedNBitsSize(w)));
+  std::vector<float> row_scales(static_cast<size_t>(groups)), unit_sums(static_cast<size_t>(groups));
+  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), sums.data()};
+  size_t turn = 0;
+  for (auto _ : state) {
+    const size_t copy = ++turn % copies;
+    w.codes = codes.data() + copy * bytes;
+    w.scales = scales.data() + copy * static_cast<size_t>(w.n * w.blocks);
+    if (product.int8) cpu::QuantizeForNBits(w, a.data(), rows);
+    else cpu::ArrangeForNBits(w, a.data(), arranged.data(), sums.data());
+    pool->ParallelFor(w.n, 1e3, [&](int64_t begin, int64_t end) {
+      if (product.int8) cpu::MultiplyNBitsInt8(w, 1, rows, begin, end, nullptr, c.data(), w.n);
+      else cpu::MultiplyNBits(w, 1, arranged.data(), sums.data(), begin, end, nullptr, c.data(), w.n);
+    });
+  }
+  CountOperations(state, 1, product.n, product.k);
+}
+
+template <class Case, class F>
+void RegisterCase(const Case& product, F run, const std::shared_ptr<SessionThreadPool>& pool) {
+  const std::string name = std::string(product.name) + "/threads:" + std::to_string(pool->num_threads());
+  benchmark::RegisterBenchmark(name.c_str(), [pool, &product, run](benchmark::State& state) { run(state, product, pool); })->UseRealTime();
 }
 
 void Register(const std::shared_ptr<SessionThreadPool>& pool) {
-  for (const Product& product : kProducts) {
-    const std::string name = std::string(product.name) + "/threads:" + std::to_string(pool->num_threads());
-    benchmark::RegisterBenchmark(name.c_str(), [pool, &product](benchmark::State& state) { Run(state, product, pool); })->UseRealTime();
-  }
+  for (const Product& product : kProducts) RegisterCase(product, RunFloat, pool);
+  for (const ByteProductCase& product : kByteProducts) RegisterCase(product, RunBytes, pool);
+  for (const NBitsCase& product : kNBits) RegisterCase(product, RunNBits, pool);
 }
 
 }  // namespace
