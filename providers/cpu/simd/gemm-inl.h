@@ -33,7 +33,7 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register 
 constexpr int64_t kDepth = sizeof(T) == 4 ? 320 : 160;    // rows of B per visit: a panel of it stays in L1
 constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, 160 KiB of L2
 constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
-constexpr int64_t kCopiedRows = 96;                       // of A at a time, where it must be copied: 120 KiB
+constexpr int64_t kCopiedRows = 132;                      // of A at a time, where it must be copied: 165 KiB
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
 
 /// One register tile's way to C.
@@ -308,6 +308,7 @@ struct Panels {
   const T* data;
   int64_t stride;  // from panel to panel
   int64_t b_k;
+  bool from_memory = false;  // what is packed beforehand, of which the next k follow
 };
 
 /// Rows of A that are not contiguous in k are copied so.
@@ -318,6 +319,28 @@ HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_
   }
 }
 
+/// A panel that is met later on its way into the second cache, some of its lines with each tile.
+class PanelPrefetch {
+ public:
+  PanelPrefetch(int64_t elements, int64_t tiles) : bytes_(elements * static_cast<int64_t>(sizeof(T))), step_(Step(bytes_, tiles)) {}
+
+  void Begin(const T* panel) {
+    at_ = reinterpret_cast<const char*>(panel);
+    end_ = at_ + bytes_;
+  }
+  HWY_INLINE void Continue() {
+    for (const char* stop = std::min(at_ + step_, end_); at_ < stop; at_ += kLine) __builtin_prefetch(at_, 0, 2);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  static int64_t Step(int64_t bytes, int64_t tiles) { return ((bytes + tiles - 1) / tiles + kLine - 1) / kLine * kLine; }
+
+  int64_t bytes_, step_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+};
+
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels& panels, int64_t k0, int64_t kc) {
   TileOut out;
@@ -326,7 +349,9 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   out.add = args.accumulate || k0 > 0;
   out.last = k0 + kc >= args.k;
   out.epilogue = &args.epilogue;
+  PanelPrefetch prefetch(kc * kWidth, (m1 - m0 + kRows - 1) / kRows);
   for (int64_t n = n0; n < n1; n += kWidth) {
+    if (panels.from_memory) prefetch.Begin(n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth);
     const int64_t width = std::min<int64_t>(kWidth, n1 - n);
     const T* b = panels.data + (n - n0) / kWidth * panels.stride;
     const bool edge = width != kWidth && width != kLanes;
@@ -338,6 +363,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
       out.residual = args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + m * args.c_row + n;
       const MicroKernelFn kernel = KernelFor(rows, width);
       const Rows tile{a.a + (m - m0) * a.tile, a.row, a.k, a.tile};
+      if (panels.from_memory) prefetch.Continue();
       if (edge) {
         EdgeTile(kernel, tile, b, panels.b_k, kc, rows, width, out);
       } else {
@@ -417,14 +443,17 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
   HWY_ALIGN T rows[kCopiedRows * kDepth];
   const int64_t depth = DepthStep(args.k);
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
+  // Blocks of about the same height: the last would pay for all of B with few rows.
+  const int64_t blocks = (m1 - m0 + kCopiedRows - 1) / kCopiedRows;
+  const int64_t height = ((m1 - m0 + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
   for (int64_t n = n0; n < n1; n += kTogether) {
-    for (int64_t m = m0; m < m1; m += kCopiedRows) {
-      const int64_t end = std::min(m1, m + kCopiedRows);
+    for (int64_t m = m0; m < m1; m += height) {
+      const int64_t end = std::min(m1, m + height);
       for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
         const int64_t kc = std::min(depth, args.k - k0);
         for (int64_t i = m; i < end; ++i) std::copy_n(args.a + i * args.a_row + k0, kc, rows + (i - m) * kc);
         MultiplyBlock(args, {rows, kc, 1, kc}, m, end, n, std::min(n1, n + kTogether),
-                      {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth}, k0, kc);
+                      {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth, m == m0}, k0, kc);
       }
     }
   }
