@@ -48,8 +48,8 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
   const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
-  const bool several_outputs = op == "Split" || op == "LayerNormalization" || op == "DynamicQuantizeLinear";
-  if (HasOutput(node, 1) && !several_outputs) return "only the first output is computed on the device";
+  const bool first_only = op == "MaxPool" || op == "BatchNormalization" || op == "Dropout";
+  if (HasOutput(node, 1) && first_only) return "only the first output is computed on the device";
   if (op == "Conv" || op == "ConvTranspose" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";

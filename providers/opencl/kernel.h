@@ -121,6 +121,7 @@ void RegisterNormalization(KernelRegistry& registry);
 void RegisterPad(KernelRegistry& registry);
 void RegisterPooling(KernelRegistry& registry);
 void RegisterQuantization(KernelRegistry& registry);
+void RegisterRecurrent(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);

@@ -33,6 +33,7 @@ const KernelRegistry& Kernels() {
     RegisterPad(kernels);
     RegisterPooling(kernels);
     RegisterQuantization(kernels);
+    RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterScatter(kernels);
     RegisterSelect(kernels);

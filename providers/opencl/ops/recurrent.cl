@@ -1,0 +1,161 @@
+// RNN, GRU, LSTM. Gates of all steps get their share of X first; then a launch a step adds what depends on the state. Groups
+// of LANES work items compute one element of the new state. States are [direction, batch, hidden] in what is computed in.
+typedef struct { long steps, batch, input, hidden, gates, directions; int batch_first, reverse, input_forget, padding; } Sizes;
+
+inline TX act_tanh(TX x) { return tanh(x); }
+inline TX act_sigmoid(TX x) { return R(1.0) / (R(1.0) + exp(-x)); }
+inline TX act_relu(TX x) { return x > 0 ? x : (TX)0; }
+inline TX act_affine(TX x, TX alpha, TX beta) { return alpha * x + beta; }
+inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
+inline TX act_thresholded(TX x, TX alpha) { return x >= alpha ? x : (TX)0; }
+inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * tanh(beta * x); }
+inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) { return fmin(fmax(alpha * x + beta, (TX)0), (TX)1); }
+inline TX act_elu(TX x, TX alpha) { return x >= 0 ? x : alpha * expm1(x); }
+inline TX act_softsign(TX x) { return x / (R(1.0) + fabs(x)); }
+inline TX act_softplus(TX x) { return (x > 0 ? x : (TX)0) + log1p(exp(-fabs(x))); }
+inline TX clipped(TX x, TX clip) { return x < -clip ? -clip : x > clip ? clip : x; }
+
+// Row of a state tensor that the caller sees.
+inline long state_row(long d, long b, Sizes s) { return s.batch_first ? b * s.directions + d : d * s.batch + b; }
+
+#ifdef KERNEL_load_state
+__kernel void load_state(ulong total, __global uchar* initial_, ulong io, __global uchar* state_, ulong so, Sizes s) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long j = (long)i % s.hidden, b = (long)i / s.hidden % s.batch, d = (long)i / s.hidden / s.batch;
+  AT(TX, state_, so)[i] = initial_ != 0 ? GET_X(initial_ + io, state_row(d, b, s) * s.hidden + j) : (TX)0;
+}
+#endif
+
+#ifdef KERNEL_store_state
+// A sequence without steps has no last state.
+__kernel void store_state(ulong total, __global uchar* state_, ulong so, __global uchar* lengths_, ulong lo, __global uchar* y_, ulong yo,
+                          Sizes s) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long j = (long)i % s.hidden, b = (long)i / s.hidden % s.batch, d = (long)i / s.hidden / s.batch;
+  const int none = lengths_ != 0 && AT(const long, lengths_, lo)[b] == 0;
+  PUT_X(y_ + yo, state_row(d, b, s) * s.hidden + j, none ? (TX)0 : AT(const TX, state_, so)[i]);
+}
+#endif
+
+#ifdef KERNEL_input_products
+// gates[direction, position of X, gate] = X * W + biases; R's bias of gates from `unfolded` on is left out. Positions in blocks
+// of PER, so that a weight is read once for all of them.
+__kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong bo,
+                             __global uchar* gates_, ulong go, Sizes s, long unfolded) {
+  const long gate = get_global_id(0), width = s.gates * s.hidden, positions = s.steps * s.batch;
+  if ((ulong)gate >= total) return;
+  const long first = get_global_id(1) * PER, d = get_global_id(2), row = (d * width + gate) * s.input;
+  TX bias = 0;
+  if (bias_ != 0) {
+    bias = GET_X(bias_ + bo, d * 2 * width + gate);
+    if (gate < unfolded) bias += GET_X(bias_ + bo, (d * 2 + 1) * width + gate);
+  }
+  TX sum[PER];
+  for (int p = 0; p < PER; ++p) sum[p] = bias;
+  for (long i = 0; i < s.input; ++i) {
+    const TX w = GET_X(w_ + wo, row + i);
+    for (int p = 0; p < PER; ++p) sum[p] += w * GET_X(x_ + xo, min(first + p, positions - 1) * s.input + i);
+  }
+  for (int p = 0; p < PER && first + p < positions; ++p) AT(TX, gates_, go)[(d * positions + first + p) * width + gate] = sum[p];
+}
+#endif
+
+#ifdef LANES
+// The group's product of a row of R and a state.
+inline TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
+  const int lane = get_local_id(0);
+  TX sum = 0;
+  for (long i = lane; i < hidden; i += LANES) sum += GET_X(r, row * hidden + i) * state[i];
+  lanes[lane] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int width = LANES / 2; width > 0; width /= 2) {
+    if (lane < width) lanes[lane] += lanes[lane + width];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  sum = lanes[0];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return sum;
+}
+
+// Where a group works: element j of entry b of direction d, at a step of its own.
+#define PLACE                                                                                                            \
+  __local TX lanes[LANES];                                                                                               \
+  const long j = get_group_id(1), b = get_group_id(2) % s.batch, d = get_group_id(2) / s.batch;                         \
+  const long step = d == 1 || s.reverse ? s.steps - 1 - turn : turn, width = s.gates * s.hidden;                         \
+  const long position = s.batch_first ? b * s.steps + step : step * s.batch + b, state = (d * s.batch + b) * s.hidden;   \
+  __global const TX* gate = AT(const TX, gates_, go) + (d * s.steps * s.batch + position) * width + j;                   \
+  __global const TX* h = AT(const TX, h_, ho) + state;                                                                   \
+  const long rows = d * width + j;                                                                                       \
+  const int active = lengths_ == 0 || step < AT(const long, lengths_, lo)[b];
+#define GATE(g) (gate[(g) * s.hidden])
+#define RECURRENT(g, of) product(r_ + ro, rows + (g) * s.hidden, of, s.hidden, lanes)
+// Entries past their sequence's end keep their state and give zeros.
+#define FINISH(value)                                                                                                    \
+  if (get_local_id(0) == 0) {                                                                                            \
+    const TX result = value;                                                                                             \
+    AT(TX, next_, no)[state + j] = active ? result : h[j];                                                               \
+    const long row = s.batch_first ? (b * s.steps + step) * s.directions + d : (step * s.directions + d) * s.batch + b;  \
+    if (y_ != 0) PUT_X(y_ + yo, row * s.hidden + j, active ? result : (TX)0);                                            \
+  }
+#define STEP_ARGUMENTS                                                                                                   \
+  __global uchar* gates_, ulong go, __global uchar* r_, ulong ro, __global uchar* lengths_, ulong lo, __global uchar* h_, ulong ho,    \
+      __global uchar* next_, ulong no, __global uchar* y_, ulong yo, __global uchar* extra_, ulong eo, __global uchar* bias_, ulong bo, \
+      Sizes s, long turn, float clip
+#endif
+
+#ifdef KERNEL_rnn_step
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void rnn_step(STEP_ARGUMENTS) {
+  PLACE
+  const TX x = GATE(0) + RECURRENT(0, h);
+  FINISH(F(clipped(x, (TX)clip)))
+}
+#endif
+
+#ifdef KERNEL_lstm_step
+// extra: the cell state, replaced. bias: peepholes of the input, output and forget gates.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void lstm_step(STEP_ARGUMENTS) {
+  PLACE
+  const TX xi = GATE(0) + RECURRENT(0, h), xo = GATE(1) + RECURRENT(1, h), xf = GATE(2) + RECURRENT(2, h), xc = GATE(3) + RECURRENT(3, h);
+  if (get_local_id(0) != 0) return;
+  __global TX* c = AT(TX, extra_, eo) + state + j;
+  const TX old = *c;
+  const long p = d * 3 * s.hidden + j;
+  const TX pi = bias_ != 0 ? GET_X(bias_ + bo, p) : (TX)0, po = bias_ != 0 ? GET_X(bias_ + bo, p + s.hidden) : (TX)0;
+  const TX pf = bias_ != 0 ? GET_X(bias_ + bo, p + 2 * s.hidden) : (TX)0;
+  const TX in = F(clipped(xi + pi * old, (TX)clip));
+  const TX forget = s.input_forget ? 1 - in : F(clipped(xf + pf * old, (TX)clip));
+  const TX cell = forget * old + in * G(clipped(xc, (TX)clip));
+  const TX out = F(clipped(xo + po * cell, (TX)clip));
+  if (active) *c = cell;
+  FINISH(out * H(cell))
+}
+#endif
+
+#ifdef KERNEL_gru_reset
+// next: reset * h.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_reset(STEP_ARGUMENTS) {
+  PLACE
+  const TX x = GATE(1) + RECURRENT(1, h);
+  if (get_local_id(0) == 0) AT(TX, next_, no)[state + j] = F(clipped(x, (TX)clip)) * h[j];
+}
+#endif
+
+#ifdef KERNEL_gru_step
+// extra: reset * h of gru_reset; without it the candidate's recurrent part, with its bias, is scaled by reset afterwards.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_ARGUMENTS) {
+  PLACE
+  const TX xz = GATE(0) + RECURRENT(0, h);
+  TX xh = GATE(2);
+  if (extra_ != 0) {
+    xh += RECURRENT(2, AT(const TX, extra_, eo) + state);
+  } else {
+    const TX reset = F(clipped(GATE(1) + RECURRENT(1, h), (TX)clip));
+    const TX bias = bias_ != 0 ? GET_X(bias_ + bo, (d * 2 + 1) * width + 2 * s.hidden + j) : (TX)0;
+    xh += reset * (RECURRENT(2, h) + bias);
+  }
+  const TX update = F(clipped(xz, (TX)clip));
+  FINISH((1 - update) * G(clipped(xh, (TX)clip)) + update * h[j])
+}
+#endif

@@ -1,0 +1,214 @@
+// RNN, GRU, LSTM (1-22): see ops/recurrent.cl.
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/checked.h"
+#include "ops/slices.h"
+#include "product.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr size_t kLanes = 32;
+constexpr int64_t kPer = 4;
+
+/// The same struct stands in ops/recurrent.cl.
+struct Sizes {
+  cl_long steps, batch, input, hidden, gates, directions;
+  cl_int batch_first, reverse, input_forget, padding = 0;
+};
+
+struct Function {
+  std::string_view name;   // lower case
+  const char* expression;  // {0}: alpha, {1}: beta
+  int numbers;             // of alpha and beta, how many it takes
+  float alpha = 0, beta = 0;
+};
+
+constexpr Function kFunctions[] = {
+    {"tanh", "act_tanh(x)", 0},
+    {"sigmoid", "act_sigmoid(x)", 0},
+    {"relu", "act_relu(x)", 0},
+    {"affine", "act_affine(x, R({0:.9e}), R({1:.9e}))", 2, 1, 0},
+    {"leakyrelu", "act_leaky(x, R({0:.9e}))", 1, 0.01f},
+    {"thresholdedrelu", "act_thresholded(x, R({0:.9e}))", 1, 1},
+    {"scaledtanh", "act_scaled_tanh(x, R({0:.9e}), R({1:.9e}))", 2, 1, 1},
+    {"hardsigmoid", "act_hard_sigmoid(x, R({0:.9e}), R({1:.9e}))", 2, 0.2f, 0.5f},
+    {"elu", "act_elu(x, R({0:.9e}))", 1, 1},
+    {"softsign", "act_softsign(x)", 0},
+    {"softplus", "act_softplus(x)", 0},
+};
+
+const Function& FindFunction(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const Function& function : kFunctions) {
+    if (function.name == name) return function;
+  }
+  Fail(ErrorCode::kInvalidGraph, "activation '{}' is unknown", name);
+}
+
+/// Macros F, G, H of x, which look at the direction d.
+std::string Activations(const KernelInfo& info, size_t directions, std::initializer_list<const char*> defaults) {
+  auto names = info.attribute<std::vector<std::string>>("activations", {});
+  const auto alphas = info.attribute<std::vector<float>>("activation_alpha", {});
+  const auto betas = info.attribute<std::vector<float>>("activation_beta", {});
+  const size_t count = defaults.size() * directions;
+  const bool named = !names.empty();
+  while (!named && names.size() < count) names.insert(names.end(), defaults.begin(), defaults.end());
+  // RNN's schema gives two names by default, whatever the direction.
+  Require(names.size() >= count, "{} activations are named, {} are expected", names.size(), count);
+  std::vector<std::string> expressions;
+  size_t alpha = 0, beta = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Function& function = FindFunction(names[i]);
+    float own_alpha = function.alpha, own_beta = function.beta;
+    // One number for each activation, or only for those that take one, in their order.
+    const size_t a = alphas.size() == names.size() ? i : alpha, b = betas.size() == names.size() ? i : beta;
+    if (named && function.numbers > 0 && a < alphas.size()) own_alpha = alphas[a];
+    if (named && function.numbers > 1 && b < betas.size()) own_beta = betas[b];
+    Require(std::isfinite(own_alpha) && std::isfinite(own_beta), "alpha or beta of activation '{}' is not finite", names[i]);
+    alpha += function.numbers > 0;
+    beta += function.numbers > 1;
+    expressions.push_back(fmt::format(fmt::runtime(function.expression), own_alpha, own_beta));
+  }
+  std::string text;
+  for (size_t i = 0; i < defaults.size(); ++i) {
+    text += fmt::format("#define {}(x) (d == 0 ? {} : {})\n", "FGH"[i], expressions[i],
+                        expressions[(directions - 1) * defaults.size() + i]);
+  }
+  return text;
+}
+
+size_t Directions(const KernelInfo& info) { return info.attribute<std::string>("direction", "forward") == "bidirectional" ? 2 : 1; }
+
+class Recurrent final : public Kernel {
+ public:
+  explicit Recurrent(const KernelInfo& info)
+      : lstm_(info.node().op_type == "LSTM"),
+        gru_(info.node().op_type == "GRU"),
+        types_(Computed('X', info.input_type(0))),
+        load_(DeviceOf(info), "recurrent", types_, "load_state"),
+        store_(DeviceOf(info), "recurrent", types_, "store_state"),
+        products_(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPer), "input_products"),
+        step_(DeviceOf(info), "recurrent", StepDefines(info), lstm_ ? "lstm_step" : gru_ ? "gru_step" : "rnn_step"),
+        lengths_(info, 4),
+        computed_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
+        directions_(static_cast<int64_t>(Directions(info))),
+        hidden_(info.attribute<int64_t>("hidden_size", 0)),
+        clip_(info.attribute<float>("clip", std::numeric_limits<float>::infinity())),
+        batch_first_(info.attribute<int64_t>("layout", 0) != 0),
+        reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
+        input_forget_(info.attribute<int64_t>("input_forget", 0) != 0),
+        linear_before_reset_(gru_ && info.attribute<int64_t>("linear_before_reset", 0) != 0) {
+    Require(clip_ > 0, "clip is {}", clip_);
+    if (gru_ && !linear_before_reset_) reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), "gru_reset");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Sizes s = CheckedSizes(context);
+    const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
+    const Tensor* y = context.output(0, batch_first_ ? Shape{s.batch, s.steps, s.directions, s.hidden}
+                                                     : Shape{s.steps, s.directions, s.batch, s.hidden});
+    const Tensor *y_h = context.output(1, state), *y_c = lstm_ ? context.output(2, state) : nullptr;
+    const int64_t count = state.num_elements(), width = s.gates * s.hidden, positions = s.steps * s.batch;
+    if (count == 0) return;
+    const auto bytes = [&](int64_t n) { return static_cast<size_t>(std::max<int64_t>(CheckedMul(n, computed_bytes_), 1)); };
+    const DeviceScratch gates(context, bytes(CheckedMul(CheckedMul(s.directions, positions), width)));
+    const DeviceScratch h0(context, bytes(count)), h1(context, bytes(count)), extra(context, bytes(count));
+    const bool uses_extra = lstm_ || reset_.has_value();
+    const Buffer lengths = SendLengths(context, s);
+    const BufferRange sent = {lengths.get(), 0}, none;
+    load_.Linear(context, count, context.input(5), h0.range(), s);
+    if (lstm_) load_.Linear(context, count, context.input(6), extra.range(), s);
+    const Tensor* bias = context.input(3);
+    products_.Grid(context, width, (positions + kPer - 1) / kPer, s.directions, context.required_input(0), context.required_input(1), bias,
+                   gates.range(), s, cl_long{linear_before_reset_ ? 2 * s.hidden : width});
+    const Tensor& r = context.required_input(2);
+    const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
+    const std::array<size_t, 3> global = {kLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
+    const std::array<size_t, 3> group = {kLanes, 1, 1};
+    for (cl_long turn = 0; turn < s.steps; ++turn) {
+      const BufferRange from = (turn % 2 == 0 ? h0 : h1).range(), to = (turn % 2 == 0 ? h1 : h0).range();
+      if (reset_) (*reset_)(context, global, group, gates.range(), r, sent, from, extra.range(), none, none, none, s, turn, clip_);
+      step_(context, global, group, gates.range(), r, sent, from, to, y, uses_extra ? extra.range() : none, by_step, s, turn, clip_);
+    }
+    if (y_h != nullptr) store_.Linear(context, count, (s.steps % 2 == 0 ? h0 : h1).range(), sent, *y_h, s);
+    if (y_c != nullptr) store_.Linear(context, count, extra.range(), sent, *y_c, s);
+  }
+
+ private:
+  std::string StepDefines(const KernelInfo& info) const {
+    const size_t directions = Directions(info);
+    const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
+                                  : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
+                                         : Activations(info, directions, {"Tanh"});
+    return types_ + fmt::format("#define LANES {}\n", kLanes) + functions;
+  }
+
+  Sizes CheckedSizes(const KernelContext& context) const {
+    const Tensor& x_tensor = context.required_input(0);
+    const Shape &x = x_tensor.shape(), &r = context.required_input(2).shape();
+    Require(x.rank() == 3 && r.rank() == 3, "X is {} and R {}, three axes are expected", x.ToString(), r.ToString());
+    Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r.ToString());
+    const Sizes s{.steps = x[batch_first_ ? 1 : 0],
+                  .batch = x[batch_first_ ? 0 : 1],
+                  .input = x[2],
+                  .hidden = r[2],
+                  .gates = lstm_ ? 4 : gru_ ? 3 : 1,
+                  .directions = directions_,
+                  .batch_first = batch_first_,
+                  .reverse = reverse_,
+                  .input_forget = input_forget_};
+    const int64_t width = CheckedMul<int64_t>(s.gates, s.hidden);
+    const auto check = [&](size_t input, const char* name, const Shape& expected) {
+      const Tensor* tensor = context.input(input);
+      Require(tensor == nullptr || (tensor->shape() == expected && tensor->type() == x_tensor.type()), "{} is {}, {} is expected", name,
+              tensor == nullptr ? "" : tensor->shape().ToString(), expected.ToString());
+    };
+    const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
+    context.required_input(1);
+    check(1, "W", {s.directions, width, s.input});
+    check(2, "R", {s.directions, width, s.hidden});
+    check(3, "B", {s.directions, 2 * width});
+    check(5, "initial_h", state);
+    if (lstm_) {
+      check(6, "initial_c", state);
+      check(7, "P", {s.directions, 3 * s.hidden});
+    }
+    return s;
+  }
+
+  /// No buffer where every sequence has all steps.
+  Buffer SendLengths(KernelContext& context, const Sizes& s) {
+    const Tensor* given = context.input(4);
+    if (given == nullptr) return {};
+    Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch}, "sequence_lens is {}, [{}] of int32 is expected",
+            given->shape().ToString(), s.batch);
+    for (int32_t length : given->values<int32_t>()) Require(length >= 0 && length <= s.steps, "a sequence length is {} of {}", length, s.steps);
+    return lengths_.Send(context, given->shape(), s.batch,
+                         [&](std::span<int64_t> lengths) { std::ranges::copy(given->values<int32_t>(), lengths.begin()); });
+  }
+
+  bool lstm_, gru_;
+  std::string types_;
+  Launchable load_, store_, products_, step_;
+  std::optional<Launchable> reset_;  // GRU that resets before the product
+  SentIntegers lengths_;
+  int64_t computed_bytes_, directions_, hidden_;
+  cl_float clip_;
+  bool batch_first_, reverse_, input_forget_, linear_before_reset_;
+};
+
+}  // namespace
+
+void RegisterRecurrent(KernelRegistry& registry) {
+  for (const char* op : {"RNN", "GRU", "LSTM"}) {
+    registry.Add(Op(op).Versions(1).Types(0, kReals).HostInput(4).Make<Recurrent>());
+  }
+}
+
+}  // namespace tessera::opencl
