@@ -78,6 +78,9 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" && !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
+  if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" && !kReals.contains(type(0).element)) {
+    return "integers are interpolated on the CPU provider";
+  }
   if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
     return "quotients in double are left to the CPU provider";
   }

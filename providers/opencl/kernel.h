@@ -123,6 +123,7 @@ void RegisterPooling(KernelRegistry& registry);
 void RegisterQuantization(KernelRegistry& registry);
 void RegisterRecurrent(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
+void RegisterResize(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);

@@ -35,6 +35,7 @@ const KernelRegistry& Kernels() {
     RegisterQuantization(kernels);
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
+    RegisterResize(kernels);
     RegisterScatter(kernels);
     RegisterSelect(kernels);
     RegisterShape(kernels);

@@ -1,0 +1,207 @@
+#include "ops/image/resize_planner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+void CheckScale(double scale) { Require(std::isfinite(scale) && scale > 0, "scale is {}, a positive number is expected", scale); }
+
+AxisRequest Scaled(int64_t in, double scale) {
+  CheckScale(scale);
+  const double out = std::floor(static_cast<double>(in) * scale);
+  Require(out < 0x1p62, "an axis of {} elements can not be scaled by {}", in, scale);
+  return {.out = static_cast<int64_t>(out), .scale = scale};
+}
+
+CoordinateMode ParseCoordinates(const std::string& name) {
+  if (name == "half_pixel") return CoordinateMode::kHalfPixel;
+  if (name == "half_pixel_symmetric") return CoordinateMode::kHalfPixelSymmetric;
+  if (name == "pytorch_half_pixel") return CoordinateMode::kPytorchHalfPixel;
+  if (name == "align_corners") return CoordinateMode::kAlignCorners;
+  if (name == "asymmetric") return CoordinateMode::kAsymmetric;
+  if (name == "tf_half_pixel_for_nn") return CoordinateMode::kTfHalfPixelForNn;
+  if (name == "tf_crop_and_resize") return CoordinateMode::kTfCropAndResize;
+  Fail(ErrorCode::kInvalidGraph, "coordinate_transformation_mode '{}' is unknown", name);
+}
+
+NearestMode ParseNearest(const std::string& name) {
+  if (name == "round_prefer_floor") return NearestMode::kRoundPreferFloor;
+  if (name == "round_prefer_ceil") return NearestMode::kRoundPreferCeil;
+  if (name == "floor") return NearestMode::kFloor;
+  if (name == "ceil") return NearestMode::kCeil;
+  Fail(ErrorCode::kInvalidGraph, "nearest_mode '{}' is unknown", name);
+}
+
+/// Options of Resize 10 and of every Upsample.
+ResampleOptions EarlyOptions(const KernelInfo& info) {
+  ResampleOptions options;
+  options.mode = ParseResampleMode(info.attribute<std::string>("mode", "nearest"));
+  options.coordinates = CoordinateMode::kAsymmetric;
+  options.nearest = NearestMode::kSimple;
+  return options;
+}
+
+void CheckInterpolatable(const ResampleOptions& options, ElementType type) {
+  Require(options.mode == ResampleMode::kNearest || type != ElementType::kString, "strings can be resized in mode nearest only");
+}
+
+void Append(const Tensor& tensor, std::span<double> numbers) {
+  VisitType(TypeList<float, double, Float16, int64_t>{}, tensor.type(), [&]<class T>() {
+    std::transform(tensor.data<T>(), tensor.data<T>() + tensor.num_elements(), numbers.begin(),
+                   [](T x) { return static_cast<double>(x); });
+  });
+}
+
+std::span<const double> Numbers(KernelContext& context, const Tensor& target, const Tensor* roi) {
+  const auto targets = static_cast<size_t>(target.num_elements());
+  const size_t rois = roi == nullptr ? 0 : static_cast<size_t>(roi->num_elements());
+  const std::span<double> numbers = context.scratch<double>(targets + rois);
+  Append(target, numbers);
+  if (roi != nullptr) Append(*roi, numbers.subspan(targets));
+  return numbers;
+}
+
+AxisRequest Sized(int64_t in, double size) {
+  Require(size >= 0, "size is {}", size);
+  return {.out = static_cast<int64_t>(size), .scale = in == 0 ? 1.0 : size / static_cast<double>(in)};
+}
+
+}  // namespace
+
+template <class Make>
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& shape, std::span<const double> numbers, Make make) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (plan_ != nullptr && shape_ == shape && std::ranges::equal(numbers_, numbers)) return plan_;
+  }
+  std::shared_ptr<const ResamplePlan> plan = make();
+  const std::lock_guard lock(mutex_);
+  shape_ = shape;
+  numbers_.assign(numbers.begin(), numbers.end());
+  plan_ = plan;
+  return plan;
+}
+
+ResizePlanner::ResizePlanner(const KernelInfo& info)
+    : upsample_(info.node().op_type == "Upsample"),
+      early_(upsample_ || info.since_version() < 11),
+      options_(early_ ? EarlyOptions(info) : ReadOptions(info)),
+      axes_(info.attribute<std::vector<int64_t>>("axes", {})) {
+  CheckInterpolatable(options_, info.input_type(0));
+  if (upsample_) ReadUpsampleScales(info);
+  const auto policy = info.attribute<std::string>("keep_aspect_ratio_policy", "stretch");
+  Require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller", "keep_aspect_ratio_policy '{}' is unknown",
+          policy);
+  policy_ = policy == "stretch"      ? AspectPolicy::kStretch
+            : policy == "not_larger" ? AspectPolicy::kNotLarger
+                                     : AspectPolicy::kNotSmaller;
+}
+
+ResampleOptions ResizePlanner::ReadOptions(const KernelInfo& info) {
+  ResampleOptions options;
+  options.mode = ParseResampleMode(info.attribute<std::string>("mode", "nearest"));
+  options.coordinates = ParseCoordinates(info.attribute<std::string>("coordinate_transformation_mode", "half_pixel"));
+  options.nearest = ParseNearest(info.attribute<std::string>("nearest_mode", "round_prefer_floor"));
+  options.antialias = info.attribute<int64_t>("antialias", 0) != 0;
+  Require(!options.antialias || options.mode != ResampleMode::kNearest, "antialias does not apply to mode nearest");
+  options.exclude_outside = info.attribute<int64_t>("exclude_outside", 0) != 0;
+  options.cubic_a = info.attribute<float>("cubic_coeff_a", -0.75f);
+  options.extrapolation_value = info.attribute<float>("extrapolation_value", 0);
+  return options;
+}
+
+void ResizePlanner::ReadUpsampleScales(const KernelInfo& info) {
+  scales_from_input_ = info.since_version() >= 9;
+  if (info.since_version() == 1) {
+    scales_ = {1, 1, info.attribute<float>("height_scale"), info.attribute<float>("width_scale")};
+  } else if (!scales_from_input_) {
+    scales_ = info.attribute<std::vector<float>>("scales");
+  }
+}
+
+std::shared_ptr<const ResamplePlan> ResizePlanner::Plan(KernelContext& context) {
+  return upsample_ ? PlanUpsample(context) : PlanResize(context);
+}
+
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& context) {
+  const Tensor& input = context.required_input(0);
+  const Shape& shape = input.shape();
+  const Tensor* scales = context.input(early_ ? 1 : 2);
+  const Tensor* sizes = early_ ? nullptr : context.input(3);
+  const Tensor* roi = early_ ? nullptr : context.input(1);
+  if (scales != nullptr && scales->num_elements() == 0 && shape.rank() > 0) scales = nullptr;
+  if (sizes != nullptr && sizes->num_elements() == 0 && (shape.rank() > 0 || scales != nullptr)) sizes = nullptr;
+  Require((scales != nullptr) != (sizes != nullptr), "exactly one of scales and sizes must be given");
+  if (options_.coordinates != CoordinateMode::kTfCropAndResize) roi = nullptr;
+  
+  // Numbers the plan depends on: scales or sizes, then roi.
+  const std::span<const double> numbers = Numbers(context, scales != nullptr ? *scales : *sizes, roi);
+  const size_t count = axes_.empty() ? shape.rank() : axes_.size();
+  const size_t expected = options_.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
+  Require(numbers.size() == expected, "{} has {} numbers and roi {} for {} axes", scales != nullptr ? "scales" : "sizes",
+          (scales != nullptr ? scales : sizes)->num_elements(), roi == nullptr ? 0 : roi->num_elements(), count);
+  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr); });
+}
+
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context) {
+  const Shape& shape = context.required_input(0).shape();
+  Require(!scales_from_input_ || context.required_input(1).is(ElementType::kFloat), "scales must be float");
+  const std::span<const float> scales =
+      scales_from_input_ ? context.required_input(1).values<float>() : std::span<const float>(scales_);
+  Require(scales.size() == shape.rank(), "{} scales are given for a tensor of rank {}", scales.size(), shape.rank());
+  const std::span<double> numbers = context.scratch<double>(scales.size());
+  std::ranges::copy(scales, numbers.begin());
+  return cache_.Get(shape, numbers, [&]() -> std::shared_ptr<const ResamplePlan> {
+    std::vector<AxisRequest> requests(shape.rank());
+    for (size_t i = 0; i < shape.rank(); ++i) requests[i] = Scaled(shape[i], numbers[i]);
+    return MakeResamplePlan(options_, shape, requests);
+  });
+}
+
+std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers, size_t count,
+                                             bool scales) const {
+  const size_t rank = shape.rank();
+  std::vector<AxisRequest> requests(rank);
+  for (size_t i = 0; i < rank; ++i) requests[i].out = shape[i];
+  std::vector<size_t> axes(count);
+  std::vector<bool> seen(rank);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t axis = axes_.empty() ? static_cast<int64_t>(i) : axes_[i] + (axes_[i] < 0 ? static_cast<int64_t>(rank) : 0);
+    Require(axis >= 0 && axis < static_cast<int64_t>(rank), "axis {} is outside a tensor of rank {}", axes_.empty() ? axis : axes_[i], rank);
+    axes[i] = static_cast<size_t>(axis);
+    Require(!seen[axes[i]], "axis {} is named twice", axis);
+    seen[axes[i]] = true;
+    requests[axes[i]] = scales ? Scaled(shape[axes[i]], numbers[i]) : Sized(shape[axes[i]], numbers[i]);
+  }
+  if (!scales && policy_ != AspectPolicy::kStretch) KeepAspect(shape, axes, requests);
+  if (numbers.size() == 3 * count) {
+    for (size_t i = 0; i < count; ++i) {
+      const double start = numbers[count + i], end = numbers[2 * count + i];
+      Require(std::isfinite(start) && std::isfinite(end), "roi of axis {} is [{}, {}]", axes[i], start, end);
+      requests[axes[i]].roi_start = start;
+      requests[axes[i]].roi_end = end;
+    }
+  }
+  return MakeResamplePlan(options_, shape, requests);
+}
+
+void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const {
+  if (axes.empty()) return;
+  double scale = requests[axes[0]].scale;
+  for (size_t axis : axes) {
+    scale = policy_ == AspectPolicy::kNotLarger ? std::min(scale, requests[axis].scale) : std::max(scale, requests[axis].scale);
+  }
+  for (size_t axis : axes) {
+    const double out = scale * static_cast<double>(shape[axis]) + 0.5;
+    Require(out < 0x1p62, "an axis of {} elements can not be scaled by {}", shape[axis], scale);
+    requests[axis].scale = scale;
+    requests[axis].out = static_cast<int64_t>(out);
+  }
+}
+
+}  // namespace tessera::cpu

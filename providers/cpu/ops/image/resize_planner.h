@@ -1,0 +1,51 @@
+#pragma once
+
+// How Resize (ai.onnx 10, 11, 13, 18, 19) and Upsample (1, 7, 9, 10) come to a plan of resampling: attributes, read once, and
+// the scales, sizes and region of each run.
+
+#include <mutex>
+
+#include "ops/image/resample.h"
+
+namespace tessera::cpu {
+
+class ResizePlanner {
+ public:
+  explicit ResizePlanner(const KernelInfo& info);
+
+  /// For input 0, from scales, sizes and roi in host memory.
+  std::shared_ptr<const ResamplePlan> Plan(KernelContext& context);
+
+ private:
+  enum class AspectPolicy : uint8_t { kStretch, kNotLarger, kNotSmaller };
+
+  /// Plans depend on the shape and on a few numbers: the last one is kept for the runs that ask for the same.
+  class PlanCache {
+   public:
+    template <class Make>
+    std::shared_ptr<const ResamplePlan> Get(const Shape& shape, std::span<const double> numbers, Make make);
+
+   private:
+    std::mutex mutex_;
+    Shape shape_;
+    std::vector<double> numbers_;
+    std::shared_ptr<const ResamplePlan> plan_;
+  };
+
+  static ResampleOptions ReadOptions(const KernelInfo& info);
+  void ReadUpsampleScales(const KernelInfo& info);
+  std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context);
+  std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context);
+  std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales) const;
+  void KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const;
+
+  bool upsample_, early_;
+  ResampleOptions options_;
+  std::vector<int64_t> axes_;
+  AspectPolicy policy_ = AspectPolicy::kStretch;
+  bool scales_from_input_ = true;  // of Upsample
+  std::vector<float> scales_;
+  PlanCache cache_;
+};
+
+}  // namespace tessera::cpu

@@ -1,0 +1,109 @@
+// Resize (10-19), Upsample (1-10). The CPU provider's plans say which elements an output position reads, with which weights;
+// their tables are sent once for each plan.
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "kernel.h"
+#include "ops/image/resize_planner.h"
+
+namespace tessera::opencl {
+namespace {
+
+/// The same struct stands in ops/resize.cl.
+struct DevicePlan {
+  cl_int rank = 0, weighted = 0;
+  std::array<cl_long, kMostDims> in_stride{}, out{}, first{}, weights{}, taps{};
+};
+
+/// Tables of one plan on the device. Buffers without elements are none.
+struct SentPlan {
+  std::shared_ptr<const cpu::ResamplePlan> source;
+  DevicePlan plan;
+  Buffer firsts, weights;
+};
+
+/// The nearest integer of `type`, as the bits of a long.
+int64_t IntegerFill(ElementType type, float value) {
+  if (kReals.contains(type) || std::isnan(value)) return 0;
+  if (type == ElementType::kBool) return value != 0;
+  const int bits = BitWidth(type);
+  const bool is_signed = kSigned.contains(type);
+  const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0, high = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  const double rounded = std::nearbyint(static_cast<double>(value));
+  if (rounded >= high) return is_signed ? static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1) : -1;
+  return rounded <= low ? static_cast<int64_t>(low) : is_signed ? static_cast<int64_t>(rounded) : static_cast<int64_t>(static_cast<uint64_t>(rounded));
+}
+
+class Resize final : public Kernel {
+ public:
+  explicit Resize(const KernelInfo& info)
+      : device_(DeviceOf(info)),
+        kernel_(device_, "resize", Computed('X', info.input_type(0)), "resize"),
+        planner_(info),
+        type_(info.input_type(0)) {}
+
+  void Compute(KernelContext& context) override {
+    const std::shared_ptr<const cpu::ResamplePlan> plan = planner_.Plan(context);
+    const Tensor& x = context.required_input(0);
+    const Tensor& y = *context.output(0, plan->out_shape);
+    if (plan->empty) return;
+    Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_), "integers are interpolated on the CPU provider");
+    const auto sent = Send(plan);
+    const float fill = plan->options.extrapolation_value;
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent->firsts.get(), 0}, BufferRange{sent->weights.get(), 0}, y, sent->plan,
+                   fill, cl_long{IntegerFill(type_, fill)});
+  }
+
+ private:
+  std::shared_ptr<const SentPlan> Send(const std::shared_ptr<const cpu::ResamplePlan>& plan) {
+    const std::lock_guard lock(mutex_);
+    if (sent_ != nullptr && sent_->source == plan) return sent_;
+    auto made = std::make_shared<SentPlan>();
+    made->source = plan;
+    Require(plan->dims.size() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", plan->dims.size(), kMostDims);
+    made->plan.rank = static_cast<cl_int>(plan->dims.size());
+    made->plan.weighted = plan->options.mode != cpu::ResampleMode::kNearest;
+    std::vector<cl_int> firsts;
+    std::vector<double> weights;
+    cl_long stride = 1;
+    for (size_t d = plan->dims.size(); d-- > 0;) {
+      const cpu::ResampleDim& dim = plan->dims[d];
+      made->plan.in_stride[d] = stride;
+      made->plan.out[d] = dim.out;
+      made->plan.first[d] = -1;
+      stride *= dim.in;
+      if (dim.table == nullptr) continue;
+      const cpu::AxisTable& table = *dim.table;
+      made->plan.first[d] = static_cast<cl_long>(firsts.size());
+      made->plan.weights[d] = static_cast<cl_long>(weights.size());
+      made->plan.taps[d] = table.taps;
+      for (size_t o = 0; o < table.first.size(); ++o) firsts.push_back(!table.outside.empty() && table.outside[o] ? -1 : table.first[o]);
+      weights.insert(weights.end(), table.weights.begin(), table.weights.end());
+    }
+    if (!firsts.empty()) made->firsts = device_.BufferOf(firsts.data(), firsts.size() * sizeof firsts[0]);
+    const std::vector<float> rounded(weights.begin(), weights.end());
+    if (!weights.empty() && type_ == ElementType::kDouble) made->weights = device_.BufferOf(weights.data(), weights.size() * sizeof weights[0]);
+    if (!weights.empty() && type_ != ElementType::kDouble) made->weights = device_.BufferOf(rounded.data(), rounded.size() * sizeof rounded[0]);
+    sent_ = made;
+    return made;
+  }
+
+  Device& device_;
+  Launchable kernel_;
+  cpu::ResizePlanner planner_;
+  ElementType type_;
+  std::mutex mutex_;
+  std::shared_ptr<const SentPlan> sent_;
+};
+
+}  // namespace
+
+void RegisterResize(KernelRegistry& registry) {
+  constexpr TypeSet kResizable = kNumbers | TypeSet{ElementType::kBool};
+  registry.Add(Op("Resize").Versions(10).Types(0, kResizable).HostInput(1).HostInput(2).HostInput(3).Make<Resize>());
+  registry.Add(Op("Upsample").Versions(1).Types(0, kResizable).HostInput(1).Make<Resize>());
+}
+
+}  // namespace tessera::opencl
