@@ -55,6 +55,7 @@ Capabilities Probe(cl_device_id id) {
   c.memory_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   c.largest_buffer_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   c.largest_group = DeviceValue<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  c.compute_units = DeviceValue<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
   c.local_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
   return c;
 }
@@ -190,9 +191,27 @@ ClKernel Device::CreateKernel(std::string_view source, const std::string& define
   return kernel;
 }
 
+std::string Device::Key(std::string_view text) const {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version, capabilities_.driver,
+                     kBuildOptions, text);
+}
+
+std::optional<std::string> Device::Remembered(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = remembered_.find(key); found != remembered_.end()) return found->second;
+  const auto bytes = cache_.Load(Key(key));
+  if (!bytes) return std::nullopt;
+  return remembered_[key] = std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+void Device::Remember(const std::string& key, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  remembered_[key] = text;
+  cache_.Store(Key(key), std::as_bytes(std::span(text)));
+}
+
 Program Device::Build(const std::string& source) {
-  const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version,
-                                      capabilities_.driver, kBuildOptions, source);
+  const std::string key = Key(source);
   if (const auto binary = cache_.Load(key)) {
     Program cached = FromBinary(*binary);
     if (cached.get() != nullptr) return cached;

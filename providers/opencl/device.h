@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,7 @@ struct Capabilities {
   cl_ulong memory_bytes = 0;
   cl_ulong largest_buffer_bytes = 0;
   size_t largest_group = 1;
+  cl_uint compute_units = 1;
   cl_ulong local_bytes = 0;
 };
 
@@ -87,7 +89,12 @@ class Device {
   /// in memory and, with a cache folder, as binaries on disk.
   ClKernel CreateKernel(std::string_view source, const std::string& defines, const char* name);
 
+  /// Results of timing, kept like programs.
+  std::optional<std::string> Remembered(const std::string& key);
+  void Remember(const std::string& key, const std::string& text);
+
  private:
+  std::string Key(std::string_view text) const;
   Device(cl_platform_id platform, cl_device_id id, const std::string& cache_folder);
   Program Build(const std::string& source);
   Program FromBinary(std::span<const std::byte> binary) const;
@@ -98,6 +105,7 @@ class Device {
   Context context_;
   std::mutex mutex_;
   std::map<std::string, Program> programs_;
+  std::map<std::string, std::string> remembered_;
 };
 
 /// Every device of every platform, one line each, for reports.

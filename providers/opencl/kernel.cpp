@@ -39,6 +39,7 @@ const char* StoredName(ElementType type) {
 std::string Plain(char name, const char* type, const char* stored_value) {
   return fmt::format(
       "#define T{0} {1}\n#define GET_{0}(p, i) (((__global const {1}*)(p))[i])\n"
+      "#define GET4_{0}(p, i) vload4(0, (__global const {1}*)(p) + (i))\n"
       "#define PUT_{0}(p, i, v) (((__global {1}*)(p))[i] = ({1})({2}))\n",
       name, type, stored_value);
 }
@@ -50,11 +51,13 @@ std::string Computed(char name, ElementType type) {
   if (type == ElementType::kFloat16) {
     text = fmt::format(
         "#define T{0} float\n#define GET_{0}(p, i) vload_half((i), (__global const half*)(p))\n"
+        "#define GET4_{0}(p, i) vload_half4(0, (__global const half*)(p) + (i))\n"
         "#define PUT_{0}(p, i, v) vstore_half_rte((float)(v), (i), (__global half*)(p))\n",
         name);
   } else if (type == ElementType::kBFloat16) {
     text = fmt::format(
         "#define T{0} float\n#define GET_{0}(p, i) load_bfloat16((__global const ushort*)(p), (i))\n"
+        "#define GET4_{0}(p, i) as_float4(convert_uint4(vload4(0, (__global const ushort*)(p) + (i))) << 16)\n"
         "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n",
         name);
   } else {
@@ -135,6 +138,20 @@ std::array<cl_long, kMostDims> BroadcastStrides(const Shape& shape, const Shape&
   return strides;
 }
 
+const Epilogue& EpilogueOf(const KernelInfo& info) {
+  static const Epilogue none;
+  const auto* fused = dynamic_cast<const HasEpilogue*>(&info);
+  return fused == nullptr ? none : fused->epilogue();
+}
+
+std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result, Operands& operands) const {
+  for (size_t i = 0; i < inputs; ++i) {
+    operands[i] = &context.required_input(kFirstInput + i);
+    Require(operands[i]->shape() == result, "an operand of {} follows a result of {}", operands[i]->shape().ToString(), result.ToString());
+  }
+  return std::span<const Tensor* const>(operands).first(inputs);
+}
+
 size_t Axis(int64_t axis, size_t rank) {
   const auto r = static_cast<int64_t>(rank);
   Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
@@ -152,10 +169,10 @@ Shape HostIntegers(const Tensor& tensor) {
 
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name)
     : kernel_(device.CreateKernel(source, defines, name)) {
-  size_t most = kGroup;
-  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr),
+  largest_group_ = kGroup;
+  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_, &largest_group_, nullptr),
         "clGetKernelWorkGroupInfo");
-  group_ = std::clamp<size_t>(most, 1, kGroup);
+  group_ = std::clamp<size_t>(largest_group_, 1, kGroup);
 }
 
 void Launchable::Set(cl_uint& index, const Tensor& tensor) {
@@ -173,11 +190,9 @@ void Launchable::Set(cl_uint& index, const BufferRange& range) {
   Check(clSetKernelArg(kernel_.get(), index++, sizeof offset, &offset), "clSetKernelArg");
 }
 
-void Launchable::Enqueue(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local) {
-  auto* queue = static_cast<cl_command_queue>(context.stream()->native_handle());
+void Launchable::Enqueue(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local) {
   Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr),
         "clEnqueueNDRangeKernel");
-  if (static_cast<const DeviceStream*>(context.stream())->waits()) context.stream()->Synchronize();
 }
 
 }  // namespace tessera::opencl

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "base/check.h"
@@ -13,8 +15,43 @@
 
 namespace tessera::opencl {
 
-/// The device of the provider that a kernel is made for.
+/// What a session's options say of how kernels compute.
+struct Settings {
+  bool tiles = false;   // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
+  bool fp16 = false;    // factors of products in half
+  bool tuning = false;  // the size of tiles is chosen by timing
+};
+
+/// The device of the provider that a kernel is made for, and its settings.
 Device& DeviceOf(const KernelInfo& info);
+const Settings& SettingsOf(const KernelInfo& info);
+/// The memory that constants in a form of the kernel's own live in: it counts towards the session's limit.
+Allocator& ConstantsOf(const KernelInfo& info);
+
+/// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index) and
+/// EPILOGUE_PARAMETERS, and how many of the context's inputs, shaped like the result, it reads, from kFirstInput on. MatMul
+/// then may have a bias too, as input 2.
+struct Epilogue {
+  std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n";
+  size_t inputs = 0;
+
+  static constexpr size_t kFirstInput = 3, kMostInputs = 4;
+  using Operands = std::array<const Tensor*, kMostInputs>;
+  /// The operands of one run, which have `result`'s shape.
+  std::span<const Tensor* const> Collect(const KernelContext& context, const Shape& result, Operands& operands) const;
+};
+/// Beside KernelInfo: the node has an epilogue.
+class HasEpilogue {
+ public:
+  explicit HasEpilogue(Epilogue epilogue) : epilogue_(std::move(epilogue)) {}
+  virtual ~HasEpilogue() = default;
+  const Epilogue& epilogue() const noexcept { return epilogue_; }
+
+ private:
+  Epilogue epilogue_;
+};
+/// The epilogue that the provider fused with the node; by default, none.
+const Epilogue& EpilogueOf(const KernelInfo& info);
 
 /// Floating point types; halves are computed in float, double needs a device with fp64.
 inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kDouble};
@@ -70,14 +107,21 @@ class Launchable {
   Launchable(Device& device, std::string_view source, const std::string& defines, const char* name);
 
   /// Enqueues over `global` work items in groups of `local`, which divides it. Tensors pass as a buffer and a byte offset, null
-  /// as no buffer; numbers and structs by value.
+  /// as no buffer; numbers and structs by value; spans one after the other.
   template <class... Args>
   void operator()(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
+    const auto& stream = *static_cast<const DeviceStream*>(context.stream());
+    On(static_cast<cl_command_queue>(stream.native_handle()), global, local, args...);
+    if (stream.waits()) context.stream()->Synchronize();
+  }
+  /// The same without a run.
+  template <class... Args>
+  void On(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
     if (global[0] * global[1] * global[2] == 0) return;
     const std::lock_guard lock(mutex_);
     cl_uint index = 0;
     (Set(index, args), ...);
-    Enqueue(context, global, local);
+    Enqueue(queue, global, local);
   }
   /// Over items x rows x planes, in groups of one size: drivers that compile for each size do so once. The kernel's first
   /// argument is the number of items, because the last group of a row reaches past it.
@@ -92,21 +136,50 @@ class Launchable {
     Grid(context, items, 1, 1, args...);
   }
 
+  /// Most work items that a group of this kernel can have.
+  size_t largest_group() const noexcept { return largest_group_; }
+
  private:
   void Set(cl_uint& index, const Tensor& tensor);
   void Set(cl_uint& index, const Tensor* tensor);
   void Set(cl_uint& index, const BufferRange& range);
   template <class T>
+  void Set(cl_uint& index, const std::span<T>& operands) {
+    for (const auto& operand : operands) Set(index, operand);
+  }
+  template <class T>
     requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>)
   void Set(cl_uint& index, const T& value) {
     Check(clSetKernelArg(kernel_.get(), index++, sizeof value, &value), "clSetKernelArg");
   }
-  void Enqueue(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local);
+  void Enqueue(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local);
 
   ClKernel kernel_;
-  size_t group_;
+  size_t largest_group_, group_;
   std::mutex mutex_;
 };
+
+/// A kernel that is compiled when it is first needed.
+class LazyLaunchable {
+ public:
+  LazyLaunchable(Device& device, std::string_view source, std::string defines, const char* name)
+      : device_(device), source_(source), defines_(std::move(defines)), name_(name) {}
+  Launchable& Compile() {
+    std::call_once(once_, [&] { kernel_.emplace(device_, source_, defines_, name_); });
+    return *kernel_;
+  }
+
+ private:
+  Device& device_;
+  std::string_view source_;
+  std::string defines_;
+  const char* name_;
+  std::once_flag once_;
+  std::optional<Launchable> kernel_;
+};
+
+/// The shape that the graph states, where all of it is known.
+inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape ? ToShape(*type.shape) : std::nullopt; }
 
 /// The lists of ops/: each file registers its operators.
 void RegisterBinary(KernelRegistry& registry);

@@ -21,6 +21,14 @@ std::map<const std::byte*, Allocation, std::greater<>> allocations;  // by addre
 
 }  // namespace
 
+void Budget::Take(size_t bytes) {
+  const int64_t taken = taken_ += static_cast<int64_t>(bytes);
+  if (limit_ == 0 || taken <= limit_) return;
+  Return(bytes);
+  Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for, {} of gpu_mem_limit {} are taken", bytes,
+       taken - static_cast<int64_t>(bytes), limit_);
+}
+
 void* DeviceAllocator::Allocate(size_t bytes) {
   cl_int status = CL_SUCCESS;
   bytes = std::max<size_t>(bytes, 1);
@@ -28,13 +36,16 @@ void* DeviceAllocator::Allocate(size_t bytes) {
     Fail(ErrorCode::kEpFail, "{} bytes were asked for; {} allocates at most {} at a time", bytes, device_->capabilities().name,
          device_->capabilities().largest_buffer_bytes);
   }
+  budget_->Take(bytes);
   cl_mem buffer = clCreateBuffer(device_->context(), CL_MEM_READ_WRITE, bytes, nullptr, &status);
   if (status != CL_SUCCESS) {
+    budget_->Return(bytes);
     Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for on {} (OpenCL error {})", bytes, device_->capabilities().name, status);
   }
   void* address = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
     clReleaseMemObject(buffer);
+    budget_->Return(bytes);
     Fail(ErrorCode::kEpFail, "no address space is left for {} bytes of device memory", bytes);
   }
   const std::lock_guard lock(allocations_mutex);
@@ -52,6 +63,7 @@ void DeviceAllocator::Free(void* address) noexcept {
     allocations.erase(found);
   }
   clReleaseMemObject(allocation.buffer);
+  budget_->Return(allocation.bytes);
   munmap(address, allocation.bytes);
 }
 

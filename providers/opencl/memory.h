@@ -2,6 +2,7 @@
 
 #include <CL/cl.h>
 
+#include <atomic>
 #include <memory>
 
 #include "device.h"
@@ -18,11 +19,26 @@ struct BufferRange {
   size_t offset = 0;
 };
 
+/// How much device memory a session may still take, arena and constants together.
+class Budget {
+ public:
+  /// `limit` 0: no limit.
+  explicit Budget(int64_t limit) : limit_(limit) {}
+  /// Throws Error naming the limit when it would be passed.
+  void Take(size_t bytes);
+  void Return(size_t bytes) noexcept { taken_ -= static_cast<int64_t>(bytes); }
+
+ private:
+  const int64_t limit_;
+  std::atomic<int64_t> taken_ = 0;
+};
+
 /// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. An address lies in
 /// reserved, unreadable address space: a host that reads it by mistake faults instead of reading nonsense.
 class DeviceAllocator final : public Allocator {
  public:
-  explicit DeviceAllocator(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  DeviceAllocator(std::shared_ptr<Device> device, std::shared_ptr<Budget> budget)
+      : device_(std::move(device)), budget_(std::move(budget)) {}
 
   const MemoryInfo& memory() const noexcept override { return memory_; }
   void* Allocate(size_t bytes) override;
@@ -33,6 +49,7 @@ class DeviceAllocator final : public Allocator {
 
  private:
   std::shared_ptr<Device> device_;
+  std::shared_ptr<Budget> budget_;
   MemoryInfo memory_{kMemoryName, DeviceType::kGpu, 0, false};
 };
 

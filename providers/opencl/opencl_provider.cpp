@@ -1,8 +1,11 @@
 #include "tessera/providers/opencl.h"
 
 #include "base/check.h"
+#include "base/log.h"
 #include "claim.h"
+#include "fusion.h"
 #include "kernel.h"
+#include "session/provider_options.h"
 
 namespace tessera {
 namespace opencl {
@@ -15,6 +18,9 @@ const OptionSchema kOptions[] = {
     {"program_cache_path", OptionType::kString, "", "folder for compiled programs; empty: none are kept on disk"},
     {"gpu_mem_limit", OptionType::kBytes, "0", "most bytes of device memory for one session; 0: no limit"},
     {"arena_extend_strategy", OptionType::kEnum, "kNextPowerOfTwo", "how the arena grows", {"kNextPowerOfTwo", "kSameAsRequested"}},
+    {"enable_fp16", OptionType::kBool, "0", "products and convolutions of float32 are computed in half where the device can (cl_khr_fp16)"},
+    {"kernels", OptionType::kEnum, "auto", "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs", {"auto", "tiles", "panels"}},
+    {"tuning", OptionType::kBool, "0", "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
     {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time it takes on the device"},
 };
 
@@ -49,30 +55,60 @@ const KernelRegistry& Kernels() {
 class OpenclProvider final : public ExecutionProvider {
  public:
   explicit OpenclProvider(const ProviderOptions& options)
-      : device_(Device::Open(options)), queue_(std::make_shared<const Queue>(device_->CreateQueue())), profiling_(options.at("profiling") == "1") {}
+      : device_(Device::Open(options)),
+        queue_(std::make_shared<const Queue>(device_->CreateQueue())),
+        budget_(std::make_shared<Budget>(ParseBytes(options.at("gpu_mem_limit")).value_or(0))),
+        constants_(device_, budget_),
+        profiling_(options.at("profiling") == "1") {
+    const Capabilities& device = device_->capabilities();
+    const std::string& kernels = options.at("kernels");
+    settings_.tiles = kernels == "auto" ? device.is_gpu : kernels == "tiles";
+    settings_.tuning = options.at("tuning") == "1";
+    settings_.fp16 = options.at("enable_fp16") == "1" && device.fp16;
+    if (options.at("enable_fp16") == "1" && !device.fp16) {
+      Logger()(LogLevel::kWarning, "enable_fp16: {} does not compute in half (no cl_khr_fp16); float32 it is", device.name);
+    }
+  }
 
   std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
-  std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_); }
+  std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override { return std::make_unique<DeviceTransfer>(queue_); }
   std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, profiling_); }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
-    return ClaimNodes(graph, kernels, device_->capabilities(), refusals);
+    auto claims = ClaimNodes(graph, kernels, device_->capabilities(), refusals);
+    return services_.graph_optimization_level > 0 ? FuseEpilogues(graph, std::move(claims)) : claims;
+  }
+
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+    const FusionServices services{*this, *services_.threads, constants_, queue_->get()};
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileEpilogue(subgraph.graph, services));
+    return kernels;
   }
 
   Device& device() const noexcept { return *device_; }
+  const Settings& settings() const noexcept { return settings_; }
+  Allocator& constants() const noexcept { return constants_; }
 
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Queue> queue_;
+  std::shared_ptr<Budget> budget_;
+  mutable DeviceAllocator constants_;
+  Settings settings_;
   bool profiling_;
 };
 
+const OpenclProvider& ProviderOf(const KernelInfo& info) { return static_cast<const OpenclProvider&>(info.provider()); }
+
 }  // namespace
 
-Device& DeviceOf(const KernelInfo& info) { return static_cast<const OpenclProvider&>(info.provider()).device(); }
+Device& DeviceOf(const KernelInfo& info) { return ProviderOf(info).device(); }
+const Settings& SettingsOf(const KernelInfo& info) { return ProviderOf(info).settings(); }
+Allocator& ConstantsOf(const KernelInfo& info) { return ProviderOf(info).constants(); }
 
 }  // namespace opencl
 

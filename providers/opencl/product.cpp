@@ -12,7 +12,7 @@ size_t ElementBytes(const KernelInfo& info) {
 
 PanelProduct::PanelProduct(const KernelInfo& info)
     : multiply_(DeviceOf(info), "product",
-                Computed('X', info.input_type(0)) +
+                Computed('X', info.input_type(0)) + EpilogueOf(info).defines +
                     fmt::format("#define ROWS {}\n#define LANES {}\n", kRows, 32 / ElementBytes(info)),
                 "multiply"),
       pack_(DeviceOf(info), "product", Computed('X', info.input_type(0)), "pack_matrix"),
@@ -24,7 +24,7 @@ void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operand
   const auto blocks = static_cast<size_t>((shape.m + kRows - 1) / kRows);
   multiply_(context,
             {(blocks + kTogether - 1) / kTogether * kTogether, static_cast<size_t>(panels), static_cast<size_t>(stacks)},
-            {kTogether, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack);
+            {kTogether, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue);
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,

@@ -37,13 +37,13 @@ struct PanelOperands {
   BufferRange b;
   const Tensor* bias;
   const Tensor& y;
+  std::span<const Tensor* const> epilogue = {};
 };
 
 class PanelProduct {
  public:
   explicit PanelProduct(const KernelInfo& info);
 
-  static bool Suits(const Device& device) { return !device.capabilities().is_gpu; }
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
   void Multiply(KernelContext& context, const PanelOperands& operands, const PanelProductShape& shape, int64_t panels,
                 const Strided& stack, int64_t stacks);

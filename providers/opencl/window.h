@@ -11,6 +11,12 @@
 
 namespace tessera::opencl {
 
+/// A convolution; missing spatial dimensions come first, with size 1. The same struct stands in the kernels' sources.
+struct Geometry {
+  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
+  cl_int channels, filters, group_in, group_out;
+};
+
 /// A window over up to three spatial dimensions; missing ones come first, with size 1.
 struct Window {
   std::array<int64_t, 3> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};

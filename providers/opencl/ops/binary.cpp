@@ -110,6 +110,15 @@ std::unique_ptr<Kernel> MakeMin(const KernelInfo& info) { return std::make_uniqu
 
 }  // namespace
 
+std::string_view ArithmeticExpressionOf(const Node& node) {
+  constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
+  if (!node.domain.empty() || std::ranges::find(kArithmetic, node.op_type) == std::end(kArithmetic)) return {};
+  for (const Binary& op : kTable) {
+    if (node.op_type == op.op_type && op.version <= node.since_version && op.types.contains(ElementType::kFloat)) return op.expression;
+  }
+  return {};
+}
+
 void RegisterBinary(KernelRegistry& registry) {
   AddTable(registry, std::make_index_sequence<std::size(kTable)>());
   registry.Add(Op("Mod").Versions(10).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).Factory(MakeMod));

@@ -1,9 +1,10 @@
 // Direct convolution of up to three spatial dimensions, any group, stride, dilation. One work item computes PER output channels of
 // one output position, so that each input element it reads is used PER times.
+// The same struct stands in window.h.
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 __kernel void convolve(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso,
-                       __global uchar* y_, ulong yo, Geometry g) {
+                       __global uchar* y_, ulong yo, Geometry g EPILOGUE_PARAMETERS) {
   const long position = get_global_id(0);
   if ((ulong)position >= total) return;
   const long in_size = (long)g.in[0] * g.in[1] * g.in[2], out_size = (long)g.out[0] * g.out[1] * g.out[2];
@@ -39,6 +40,7 @@ __kernel void convolve(ulong total, __global uchar* x_, ulong xo, __global uchar
     }
   }
   for (int p = 0; p < PER && first + p < g.group_out; ++p) {
-    PUT_X(y_ + yo, ((long)batch * g.filters + group * g.group_out + first + p) * out_size + position, sum[p]);
+    const long at = ((long)batch * g.filters + group * g.group_out + first + p) * out_size + position;
+    PUT_X(y_ + yo, at, EPILOGUE(sum[p], at));
   }
 }

@@ -4,31 +4,52 @@
 
 #include "base/checked.h"
 #include "product.h"
+#include "tiles.h"
 #include "window.h"
 
 namespace tessera::opencl {
 namespace {
 
-constexpr int kPer = 4;  // output channels that one work item computes
+constexpr int kPer = 4;  // output channels that one work item of the direct kernel computes
 
-struct Geometry {
-  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
-  cl_int channels, filters, group_in, group_out;
-};
+/// How a convolution is computed.
+enum class Way : int8_t { kDirect, kDepthwise, kPanels, kTiles };
 
 class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "convolution", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kPer),
-                "convolve"),
+      : tiled_(SettingsOf(info).tiles),
+        epilogue_(EpilogueOf(info)),
         window_(info),
         group_(info.attribute<int64_t>("group", 1)),
-        stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble) {
-    if (!PanelProduct::Suits(DeviceOf(info))) return;
-    const std::string defines = Computed('X', info.input_type(0));
-    panels_.emplace(info);
-    pack_image_.emplace(DeviceOf(info), "product", defines, "pack_image");
-    depthwise_.emplace(DeviceOf(info), "product", defines, "depthwise");
+        stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble),
+        direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kPer), "convolve"),
+        each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
+        depthwise_(DeviceOf(info), "product", Defines(info), "depthwise"),
+        pack_image_(DeviceOf(info), "product", Computed('X', info.input_type(0)), "pack_image") {
+    // What the shapes that are known will need is compiled now.
+    const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
+    if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
+      MakeProducts(info, std::nullopt);
+      return;
+    }
+    std::optional<Geometry> geometry;
+    if (xs && xs->rank() == ws->rank()) geometry = GeometryOf(*xs, *ws, window_.Resolve(*xs, ws->dims().subspan(2)));
+    const int64_t positions = geometry ? Positions(*geometry) : kPanel;
+    switch (Choose(*ws, positions)) {
+      case Way::kDirect:
+        Direct((*ws)[0] / group_).Compile();
+        break;
+      case Way::kDepthwise:
+        depthwise_.Compile();
+        break;
+      case Way::kPanels:
+        panels_.emplace(info);
+        pack_image_.Compile();
+        break;
+      case Way::kTiles:
+        MakeProducts(info, geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
+    }
   }
 
   void Compute(KernelContext& context) override {
@@ -46,32 +67,94 @@ class Conv final : public Kernel {
     Shape ys = xs;
     ys[1] = ws[0];
     for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.out[i - 2];
+    const Geometry g = GeometryOf(xs, ws, window);
+    Epilogue::Operands storage;
+    const auto operands = epilogue_.Collect(context, ys, storage);
     Tensor& y = *context.output(0, ys);
+    if (y.num_elements() == 0) return;
+    const int64_t positions = Positions(g);
+    switch (Choose(ws, positions)) {
+      case Way::kDirect: {
+        const int64_t per = g.group_out == 1 ? 1 : kPer, blocks = group_ * ((g.group_out + per - 1) / per);
+        return Direct(g.group_out).Compile().Grid(context, positions, blocks, xs[0], x, w, bias, y, g, operands);
+      }
+      case Way::kDepthwise: {
+        const auto columns = static_cast<size_t>(PanelProduct::Panels(g.out[2]));
+        return depthwise_.Compile()(context, {columns, static_cast<size_t>(g.out[1]), static_cast<size_t>(xs[0] * ws[0])},
+                                    {1, 1, 1}, x, w, bias, y, g, operands);
+      }
+      case Way::kPanels:
+        return ByPanels(context, {w, {}, bias, y, operands}, x, window, g, xs[0], positions);
+      case Way::kTiles: {
+        const TileProduct::Expected now = Expect(xs, ws, g);
+        return tiles_->Multiply(context, {w, x, bias, y, operands}, now.shape, now.stack, now.stacks, &g);
+      }
+    }
+  }
+
+ private:
+  static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
+  static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
+
+  Geometry GeometryOf(const Shape& xs, const Shape& ws, const Window& window) const {
     Geometry g{};
     window.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
     g.channels = static_cast<cl_int>(xs[1]);
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);
     g.group_out = static_cast<cl_int>(ws[0] / group_);
-    const int64_t positions = ys.SizeOfRange(2, ys.rank());
-    if (y.num_elements() == 0) return;
-    if (depthwise_ && ws[1] == 1 && window.rank <= 2 && positions > kPanel / 2) {
-      const auto columns = static_cast<size_t>(PanelProduct::Panels(g.out[2]));
-      return (*depthwise_)(context, {columns, static_cast<size_t>(g.out[1]), static_cast<size_t>(xs[0] * ws[0])}, {1, 1, 1},
-                           x, w, bias, y, g);
-    }
-    constexpr cl_int kFewestFilters = 3;  // of a group: register tiles have rows for six
-    if (panels_ && g.group_out >= kFewestFilters) return ByPanels(context, x, w, bias, y, window, g, xs[0], positions);
-    const int64_t blocks = group_ * ((g.group_out + kPer - 1) / kPer);
-    kernel_.Grid(context, positions, blocks, xs[0], x, w, bias, y, g);
+    return g;
   }
 
- private:
+  Way Choose(const Shape& ws, int64_t positions) const {
+    const int64_t group_out = ws[0] / group_;
+    constexpr int64_t kFewestFilters = 3;    // of a group: blocks in registers have rows for six
+    constexpr int64_t kFewestOfTile = 8;     // half of the least tile's rows
+    if (tiled_) return group_out >= kFewestOfTile ? Way::kTiles : Way::kDirect;
+    if (ws[1] == 1 && ws.rank() <= 4 && positions > kPanel / 2) return Way::kDepthwise;
+    return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
+  }
+  LazyLaunchable& Direct(int64_t group_out) { return group_out == 1 ? each_filter_ : direct_; }
+
+  void MakeProducts(const KernelInfo& info, const std::optional<TileProduct::Expected>& expected) {
+    if (tiled_) {
+      tiles_.emplace(info, TileProduct::Layout{.along_k_a = true, .windows = true}, expected);
+    } else {
+      panels_.emplace(info);
+    }
+  }
+
+  /// The filters of a group times the windows of all images, as one product.
+  TileProduct::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g) const {
+    const int64_t k = ws.SizeOfRange(1, ws.rank()), columns = CheckedMul(Positions(g), xs[0]);
+    Require(columns <= std::numeric_limits<cl_int>::max() && k <= std::numeric_limits<cl_int>::max(),
+            "{} positions and {} taps are more than kernels count", columns, k);
+    TileProduct::Expected expected{.shape = {.m = g.group_out,
+                                             .n = static_cast<cl_int>(columns),
+                                             .k = static_cast<cl_int>(k),
+                                             .row_a = static_cast<cl_int>(k),
+                                             .col_a = 1,
+                                             .row_b = 0,
+                                             .col_b = 0,
+                                             .row_bias = 1,
+                                             .col_bias = 0},
+                                   .stack = {},
+                                   .stacks = group_,
+                                   .elements_b = xs.num_elements(),
+                                   .geometry = g};
+    expected.stack.rank = 1;
+    expected.stack.dims[0] = group_;
+    expected.stack.a[0] = g.group_out * k;
+    expected.stack.c[0] = g.group_out;
+    return expected;
+  }
+
   /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
-  void ByPanels(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y,
-                const Window& window, const Geometry& g, int64_t batch, int64_t n) {
+  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Window& window, const Geometry& g,
+                int64_t batch, int64_t n) {
     constexpr int64_t kScratchBytes = 8 << 20;
-    const int64_t taps = w.shape().SizeOfRange(2, w.shape().rank()), k = CheckedMul<int64_t>(g.group_in, taps);
+    const Shape& ws = operands.a.shape();
+    const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
     const int64_t per_image = PanelProduct::Panels(n);
     Strided stack;
     stack.rank = 1;
@@ -98,8 +181,8 @@ class Conv final : public Kernel {
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
       shape.b_column = 1;
-      return panels_->Multiply(context, {w, DeviceAllocator::Find(x.raw()), bias, y}, shape, batch * per_image, stack,
-                               group_);
+      operands.b = DeviceAllocator::Find(x.raw());
+      return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }
     const int64_t panel_bytes = CheckedMul(CheckedMul(k, kPanel * group_), static_cast<int64_t>(panels_->element_bytes()));
     const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, batch * per_image);
@@ -110,18 +193,21 @@ class Conv final : public Kernel {
       const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
       shape.first = static_cast<cl_int>(first);
       stack.b[0] = here * k * kPanel;
-      (*pack_image_)(context, {static_cast<size_t>(k), static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1},
-                     x, scratch.range(), g, static_cast<cl_int>(per_image), shape.first);
-      panels_->Multiply(context, {w, scratch.range(), bias, y}, shape, here, stack, group_);
+      pack_image_.Compile()(context, {static_cast<size_t>(k), static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x,
+                            scratch.range(), g, static_cast<cl_int>(per_image), shape.first);
+      operands.b = scratch.range();
+      panels_->Multiply(context, operands, shape, here, stack, group_);
     }
   }
 
-  Launchable kernel_;
-  std::optional<PanelProduct> panels_;  // on processors
-  std::optional<Launchable> pack_image_, depthwise_;
+  const bool tiled_;
+  const Epilogue epilogue_;
   WindowAttributes window_;
   int64_t group_;
   bool stored_as_computed_;
+  LazyLaunchable direct_, each_filter_, depthwise_, pack_image_;
+  std::optional<TileProduct> tiles_;
+  std::optional<PanelProduct> panels_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sources.h"
+
 namespace tessera::opencl {
 namespace {
 
@@ -20,7 +22,7 @@ Elementwise::Elementwise(const KernelInfo& info, std::string_view expression, fl
     : Elementwise(info, InputTypes(info), expression, alpha, beta) {}
 
 Elementwise::Elementwise(const KernelInfo& info, std::string_view types, std::string_view expression, float alpha, float beta)
-    : kernel_(DeviceOf(info), "elementwise", fmt::format("{}#define OP {}\n", types, expression), "elementwise"),
+    : kernel_(DeviceOf(info), "elementwise", fmt::format("{}{}#define OP {}\n", types, KernelSource("functions"), expression), "elementwise"),
       alpha_(alpha),
       beta_(beta) {}
 

@@ -28,4 +28,13 @@ class Elementwise : public Kernel {
   float alpha_, beta_;
 };
 
+/// The expression over a, alpha and beta of an operator of one real tensor, and the two numbers; none for other nodes.
+struct UnaryExpression {
+  std::string text;
+  float alpha = 0, beta = 0;
+};
+std::optional<UnaryExpression> UnaryExpressionOf(const Node& node);
+/// The expression over a and b of the arithmetic of two real tensors; empty for other nodes.
+std::string_view ArithmeticExpressionOf(const Node& node);
+
 }  // namespace tessera::opencl

@@ -6,16 +6,10 @@
 #include "base/checked.h"
 #include "kernel.h"
 #include "product.h"
+#include "tiles.h"
 
 namespace tessera::opencl {
 namespace {
-
-constexpr size_t kTile = 16;
-constexpr size_t kPer = 4;  // rows that one work item computes
-
-std::string Defines(const KernelInfo& info) {
-  return Computed('X', info.input_type(0)) + fmt::format("#define TILE {}\n#define PER {}\n", kTile, kPer);
-}
 
 struct Operand {
   const Tensor* tensor;
@@ -25,26 +19,32 @@ struct Operand {
 /// C = alpha A B + beta bias for a stack of products, the way that suits the device.
 class Product {
  public:
-  explicit Product(const KernelInfo& info) {
-    if (kReals.contains(info.input_type(0)) && PanelProduct::Suits(DeviceOf(info))) {
-      panels_.emplace(info);
-      device_ = &DeviceOf(info);
-      constant_b_ = info.constant_input(1) != nullptr;
+  Product(const KernelInfo& info, TileProduct::Layout layout, const std::optional<TileProduct::Expected>& expected)
+      : constants_(ConstantsOf(info)), epilogue_(EpilogueOf(info)) {
+    if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
+      tiles_.emplace(info, layout, expected);
     } else {
-      tiles_.emplace(DeviceOf(info), "matmul", Defines(info), "product");
+      panels_.emplace(info);
+      constant_b_ = info.constant_input(1) != nullptr;
     }
   }
+  ~Product() {
+    if (packed_b_ != nullptr) constants_.Free(packed_b_);
+  }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+
+  const Epilogue& epilogue() const noexcept { return epilogue_; }
 
   /// `stacks` of A and B have `stack`'s strides; `stacks_b`: how many different B there are, all in a row.
   void operator()(KernelContext& context, int64_t m, int64_t n, int64_t k, Operand a, Operand b, Operand bias, float alpha,
-                  float beta, const Strided& stack, int64_t stacks, int64_t stacks_b, const Tensor& y) {
+                  float beta, const Strided& stack, int64_t stacks, int64_t stacks_b, const Tensor& y,
+                  std::span<const Tensor* const> epilogue) {
     if (y.num_elements() == 0) return;
     const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);
     if (tiles_) {
-      const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kTile - 1) / kTile; };
-      return (*tiles_)(context, {up(n) * kTile, up(m) * (kTile / kPer), static_cast<size_t>(stacks)},
-                       {kTile, kTile / kPer, 1}, *a.tensor, *b.tensor, bias.tensor, y, mm, nn, kk, a.row, a.column, b.row,
-                       b.column, bias.row, bias.column, alpha, beta, stack);
+      const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
+      return tiles_->Multiply(context, {*a.tensor, *b.tensor, bias.tensor, y, epilogue}, shape, stack, stacks);
     }
     const int64_t panels = PanelProduct::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
     Strided packed_stack = stack;
@@ -69,38 +69,35 @@ class Product {
         static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     if (constant_b_) {
       std::call_once(packed_once_, [&] {
-        packed_b_ = device_->NewBuffer(std::max<size_t>(bytes, 1));
-        if (bytes > 0) panels_->Pack(context, *b.tensor, {packed_b_.get(), 0}, k, n, b.row, b.column, stacks_b);
+        packed_b_ = constants_.Allocate(std::max<size_t>(bytes, 1));
+        if (bytes > 0) panels_->Pack(context, *b.tensor, DeviceAllocator::Find(packed_b_), k, n, b.row, b.column, stacks_b);
       });
-      return panels_->Multiply(context, {*a.tensor, {packed_b_.get(), 0}, bias.tensor, y}, shape, panels, packed_stack,
-                               stacks);
+      return panels_->Multiply(context, {*a.tensor, DeviceAllocator::Find(packed_b_), bias.tensor, y, epilogue}, shape, panels,
+                               packed_stack, stacks);
     }
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
-    panels_->Multiply(context, {*a.tensor, scratch.range(), bias.tensor, y}, shape, panels, packed_stack, stacks);
+    panels_->Multiply(context, {*a.tensor, scratch.range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
   }
 
  private:
-  std::optional<Launchable> tiles_;
+  Allocator& constants_;
+  const Epilogue epilogue_;
+  std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
-  Device* device_ = nullptr;
   bool constant_b_ = false;
   std::once_flag packed_once_;
-  Buffer packed_b_;
+  void* packed_b_ = nullptr;
 };
 
-class MatMul final : public Kernel {
- public:
-  explicit MatMul(const KernelInfo& info) : product_(info) {}
-
-  void Compute(KernelContext& context) override {
-    const Tensor& a = context.required_input(0);
-    const Tensor& b = context.required_input(1);
-    Shape sa = a.shape(), sb = b.shape();
-    Require(sa.rank() > 0 && sb.rank() > 0, "operands of a product need at least one dimension");
-    if (sa.rank() == 1) sa = Shape{1, sa[0]};
-    if (sb.rank() == 1) sb = Shape{sb[0], 1};
-    const int64_t m = sa[sa.rank() - 2], k = sa.back(), n = sb.back();
+/// The sizes of numpy.matmul.
+struct StackedSizes {
+  StackedSizes(const Shape& a, const Shape& b) {
+    Require(a.rank() > 0 && b.rank() > 0, "operands of a product need at least one dimension");
+    const Shape sa = a.rank() == 1 ? Shape{1, a[0]} : a, sb = b.rank() == 1 ? Shape{b[0], 1} : b;
+    m = sa[sa.rank() - 2];
+    k = sa.back();
+    n = sb.back();
     Require(sb[sb.rank() - 2] == k, "K is {} in A and {} in B", k, sb[sb.rank() - 2]);
     const Shape batch_a(sa.dims().first(sa.rank() - 2)), batch_b(sb.dims().first(sb.rank() - 2));
     Shape batch(std::max(batch_a.rank(), batch_b.rank()), 1);
@@ -112,61 +109,113 @@ class MatMul final : public Kernel {
         if ((*s)[i] != 1) dim = (*s)[i];
       }
     }
-    Strided stack = Block(batch);
+    result = batch;
+    if (a.rank() > 1) result.Append(m);
+    if (b.rank() > 1) result.Append(n);
+    stacks = batch.num_elements();
+    stacks_b = batch_b.num_elements();
+    if (stacks_b == 1 && batch_a == batch && batch.rank() > 0) {  // rows of every A times one B
+      m = CheckedMul(m, stacks);
+      batch = Shape();
+      stacks = 1;
+      return;
+    }
+    stack = Block(batch);
     stack.a = BroadcastStrides(batch_a, batch);
     stack.b = BroadcastStrides(batch_b, batch);
     for (size_t i = 0; i < batch.rank(); ++i) {
       stack.a[i] *= m * k;
       stack.b[i] *= k * n;
     }
-    Shape result = batch;
-    if (a.shape().rank() > 1) result.Append(m);
-    if (b.shape().rank() > 1) result.Append(n);
-    Tensor& y = *context.output(0, result);
-    product_(context, m, n, k, {&a, static_cast<cl_int>(k), 1}, {&b, static_cast<cl_int>(n), 1}, {nullptr, 0, 0}, 1.0f,
-             0.0f, stack, batch.num_elements(), batch_b.num_elements(), y);
+  }
+
+  TileProduct::Expected Expected() const {
+    return {.shape = {static_cast<cl_int>(m), static_cast<cl_int>(n), static_cast<cl_int>(k), static_cast<cl_int>(k), 1, static_cast<cl_int>(n), 1, 0, 0},
+            .stack = stack,
+            .stacks = stacks,
+            .elements_b = k * n * stacks_b};
+  }
+
+  int64_t m = 0, n = 0, k = 0, stacks = 1, stacks_b = 1;
+  Strided stack;
+  Shape result;
+};
+
+class MatMul final : public Kernel {
+ public:
+  explicit MatMul(const KernelInfo& info) : product_(info, {.along_k_a = true, .along_k_b = false}, Expected(info)) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& a = context.required_input(0);
+    const Tensor& b = context.required_input(1);
+    const Tensor* bias = context.input(2);  // of a fused node
+    const StackedSizes sizes(a.shape(), b.shape());
+    Require(bias == nullptr || bias->num_elements() == sizes.n, "the bias has {} elements for {} columns",
+            bias == nullptr ? 0 : bias->num_elements(), sizes.n);
+    Epilogue::Operands storage;
+    const auto operands = product_.epilogue().Collect(context, sizes.result, storage);
+    Tensor& y = *context.output(0, sizes.result);
+    product_(context, sizes.m, sizes.n, sizes.k, {&a, static_cast<cl_int>(sizes.k), 1}, {&b, static_cast<cl_int>(sizes.n), 1},
+             {bias, 0, 1}, 1.0f, 1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
   }
 
  private:
+  static std::optional<TileProduct::Expected> Expected(const KernelInfo& info) {
+    const auto a = KnownShape(info.input_info(0)), b = KnownShape(info.input_info(1));
+    if (!a || !b) return std::nullopt;
+    return StackedSizes(*a, *b).Expected();
+  }
+
   Product product_;
 };
 
 class Gemm final : public Kernel {
  public:
   explicit Gemm(const KernelInfo& info)
-      : product_(info),
-        trans_a_(info.attribute<int64_t>("transA", 0) != 0),
+      : trans_a_(info.attribute<int64_t>("transA", 0) != 0),
         trans_b_(info.attribute<int64_t>("transB", 0) != 0),
         alpha_(info.attribute<float>("alpha", 1.0f)),
-        beta_(info.attribute<float>("beta", 1.0f)) {}
+        beta_(info.attribute<float>("beta", 1.0f)),
+        product_(info, {.along_k_a = !trans_a_, .along_k_b = trans_b_}, Expected(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(1);
     const Tensor* c = context.input(2);
-    Require(a.shape().rank() == 2 && b.shape().rank() == 2, "A is {} and B is {}; both need two dimensions",
-            a.shape().ToString(), b.shape().ToString());
-    const int64_t m = a.shape()[trans_a_ ? 1 : 0], k = a.shape()[trans_a_ ? 0 : 1], n = b.shape()[trans_b_ ? 0 : 1];
-    Require(b.shape()[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b.shape()[trans_b_ ? 1 : 0]);
+    const TileProductShape s = Sizes(a.shape(), b.shape());
     Operand bias{c, 0, 0};
     if (c != nullptr) {
       const size_t rank = c->shape().rank();
       const int64_t rows = rank == 2 ? c->shape()[0] : 1, columns = rank >= 1 ? c->shape().back() : 1;
-      Require(rank <= 2 && (rows == m || rows == 1) && (columns == n || columns == 1),
-              "C is {}; it does not broadcast to [{},{}]", c->shape().ToString(), m, n);
+      Require(rank <= 2 && (rows == s.m || rows == 1) && (columns == s.n || columns == 1),
+              "C is {}; it does not broadcast to [{},{}]", c->shape().ToString(), s.m, s.n);
       bias.row = rows == 1 ? 0 : static_cast<cl_int>(columns);
       bias.column = columns == 1 ? 0 : 1;
     }
-    Tensor& y = *context.output(0, Shape{m, n});
-    const auto mm = static_cast<cl_int>(m), kk = static_cast<cl_int>(k), nn = static_cast<cl_int>(n);
-    product_(context, m, n, k, trans_a_ ? Operand{&a, 1, mm} : Operand{&a, kk, 1},
-             trans_b_ ? Operand{&b, 1, kk} : Operand{&b, nn, 1}, bias, alpha_, beta_, Strided{}, 1, 1, y);
+    const Shape result{s.m, s.n};
+    Epilogue::Operands storage;
+    const auto operands = product_.epilogue().Collect(context, result, storage);
+    Tensor& y = *context.output(0, result);
+    product_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1, y, operands);
   }
 
  private:
-  Product product_;
+  TileProductShape Sizes(const Shape& a, const Shape& b) const {
+    Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a.ToString(), b.ToString());
+    const int64_t m = a[trans_a_ ? 1 : 0], k = a[trans_a_ ? 0 : 1], n = b[trans_b_ ? 0 : 1];
+    Require(b[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b[trans_b_ ? 1 : 0]);
+    const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);
+    return {mm, nn, kk, trans_a_ ? 1 : kk, trans_a_ ? mm : 1, trans_b_ ? 1 : nn, trans_b_ ? kk : 1, 0, 0};
+  }
+  std::optional<TileProduct::Expected> Expected(const KernelInfo& info) const {
+    const auto a = KnownShape(info.input_info(0)), b = KnownShape(info.input_info(1));
+    if (!a || !b) return std::nullopt;
+    return TileProduct::Expected{.shape = Sizes(*a, *b), .stack = {}, .stacks = 1, .elements_b = b->num_elements()};
+  }
+
   bool trans_a_, trans_b_;
   float alpha_, beta_;
+  Product product_;
 };
 
 }  // namespace

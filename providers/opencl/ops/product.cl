@@ -23,7 +23,7 @@ typedef struct {
 
 #ifdef KERNEL_multiply
 __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso,
-                       __global uchar* y_, ulong yo, Product p, Strided stack) {
+                       __global uchar* y_, ulong yo, Product p, Strided stack EPILOGUE_PARAMETERS) {
   const int first_row = get_global_id(0) * ROWS;
   if (first_row >= p.m) return;
   const int panel = p.first + get_global_id(1), image = panel / p.panels, column = panel % p.panels * COLUMNS;
@@ -68,7 +68,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     for (int j = 0; j < width; ++j) {
       TX value = values[r * COLUMNS + j];
       if (bias_ != 0) value += p.beta * GET_X(bias_ + biaso, at_bias + (long)(first_row + r) * p.row_bias + (long)(column + j) * p.col_bias);
-      PUT_X(y_ + yo, at_y + (long)r * p.n + j, value);
+      PUT_X(y_ + yo, at_y + (long)r * p.n + j, EPILOGUE(value, at_y + (long)r * p.n + j));
     }
   }
 }
@@ -85,7 +85,7 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulon
 }
 #endif
 
-// Up to three spatial dimensions; the same struct stands in convolution.cpp.
+// Up to three spatial dimensions; the same struct stands in window.h.
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 #ifdef KERNEL_pack_image
@@ -120,7 +120,7 @@ __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong
 // One filter a channel, two spatial dimensions: an item computes COLUMNS positions of a row. Rows in the second dimension,
 // channels of all images in the third.
 __kernel void depthwise(__global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso, __global uchar* y_,
-                        ulong yo, Geometry g) {
+                        ulong yo, Geometry g EPILOGUE_PARAMETERS) {
   const int o2 = get_global_id(0) * COLUMNS, o1 = get_global_id(1), count = min(COLUMNS, g.out[2] - o2);
   const int filter = get_global_id(2) % g.filters;
   const long plane = get_global_id(2) / g.filters * g.channels + filter / g.group_out;
@@ -145,6 +145,6 @@ __kernel void depthwise(__global uchar* x_, ulong xo, __global uchar* w_, ulong 
     }
   }
   const long at_y = ((long)get_global_id(2) * g.out[1] + o1) * g.out[2] + o2;
-  for (int j = 0; j < count; ++j) PUT_X(y_ + yo, at_y + j, sum[j]);
+  for (int j = 0; j < count; ++j) PUT_X(y_ + yo, at_y + j, EPILOGUE(sum[j], at_y + j));
 }
 #endif

@@ -1,0 +1,317 @@
+#include "fusion.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "ops/elementwise.h"
+#include "sources.h"
+
+namespace tessera::opencl {
+namespace {
+
+bool IsAnchor(const Node& node) {
+  return node.domain.empty() && (node.op_type == "Conv" || node.op_type == "MatMul" || node.op_type == "Gemm");
+}
+
+/// Equal whatever the inputs are.
+bool SameShape(const TypeInfo& a, const TypeInfo& b) {
+  if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) return false;
+  for (size_t i = 0; i < a.shape->size(); ++i) {
+    const Dimension &x = (*a.shape)[i], &y = (*b.shape)[i];
+    if (x.known() || y.known() ? x.value != y.value : x.symbol.empty() || x.symbol != y.symbol) return false;
+  }
+  return true;
+}
+
+/// A finite number as a literal of TA, or nothing.
+std::string Literal(const Tensor& tensor, size_t rank) {
+  if (tensor.num_elements() != 1 || tensor.shape().rank() > rank) return {};
+  double value = 0;
+  if (tensor.is(ElementType::kFloat)) {
+    value = tensor.data<float>()[0];
+  } else if (tensor.is(ElementType::kDouble)) {
+    value = tensor.data<double>()[0];
+  } else {
+    return {};
+  }
+  if (!std::isfinite(value)) return {};
+  return fmt::format("((TA){:a}{})", value, tensor.is(ElementType::kDouble) ? "" : "f");
+}
+
+/// Follows the results of an anchor through the elementwise operators that read nothing else of its kind.
+class Chain {
+ public:
+  Chain(const GraphViewer& graph, const Node& anchor) : graph_(graph), anchor_(anchor), value_(anchor.outputs[0]) {}
+
+  /// Takes the node in if it can follow.
+  bool Append(const Node& node) {
+    if (node.outputs.size() != 1 || node.outputs[0] == kNone) return false;
+    const TypeInfo &from = graph_.value(value_).type, &to = graph_.value(node.outputs[0]).type;
+    if (from.element != to.element || !SameShape(from, to)) return false;
+    const std::string function = fmt::format("follow_{}", nodes_.size());
+    if (!AppendUnary(node, function) && !AppendClip(node, function) && !AppendBias(node) && !AppendBinary(node, function)) return false;
+    nodes_.push_back(node.index);
+    value_ = node.outputs[0];
+    return true;
+  }
+
+  /// The one node that reads the results so far; null where there are several, or the graph gives them out.
+  const Node* Reader() const {
+    const GraphValue& value = graph_.value(value_);
+    if (value.is_output || value.consumers.empty()) return nullptr;
+    const NodeIndex reader = value.consumers.front();
+    if (std::ranges::any_of(value.consumers, [&](NodeIndex other) { return other != reader; })) return nullptr;
+    const Node& node = graph_.node(reader);
+    return std::ranges::count(node.inputs, value_) == 1 && node.implicit_inputs.empty() ? &node : nullptr;
+  }
+
+  std::span<const NodeIndex> nodes() const { return nodes_; }
+  ValueIndex bias() const { return bias_; }
+  std::span<const ValueIndex> operands() const { return operands_; }
+
+  Epilogue Finish() const {
+    const ElementType type = graph_.value(value_).type.element;
+    Epilogue epilogue;
+    epilogue.inputs = operands_.size();
+    std::string parameters, names, passed;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      parameters += fmt::format(", __global uchar* e{0}_, ulong e{0}o", i);
+      passed += fmt::format(", e{0}_, e{0}o", i);
+    }
+    epilogue.defines = fmt::format(
+        "{}{}{}#define EPILOGUE_PARAMETERS {}\ninline TA follow(TA v, long i{}) {{\n{}  return v;\n}}\n"
+        "#define EPILOGUE(value, index) follow((value), (index){})\n",
+        Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed);
+    return epilogue;
+  }
+
+ private:
+  void AddFunction(const std::string& name, std::string_view expression, float alpha = 0, float beta = 0) {
+    functions_ += fmt::format("inline TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name, alpha, beta, expression);
+  }
+  void AddStep(const std::string& function, std::string_view a, std::string_view b) {
+    steps_ += fmt::format("  v = {}({}, {});\n", function, a, b);
+  }
+
+  bool AppendUnary(const Node& node, const std::string& function) {
+    const auto unary = UnaryExpressionOf(node);
+    if (!unary || !std::isfinite(unary->alpha) || !std::isfinite(unary->beta)) return false;
+    AddFunction(function, unary->text, unary->alpha, unary->beta);
+    AddStep(function, "v", "v");
+    return true;
+  }
+
+  /// Keeps NaN.
+  bool AppendClip(const Node& node, const std::string& function) {
+    if (node.op_type != "Clip" || !node.domain.empty() || node.since_version < 11 || node.inputs[0] != value_) return false;
+    std::string steps;
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNone) continue;
+      const Tensor* bound = graph_.constant(node.inputs[i]);
+      const std::string literal = bound == nullptr ? "" : Literal(*bound, bound->shape().rank());
+      if (literal.empty()) return false;
+      steps += fmt::format("  v = {}({}, v);\n", function + (i == 1 ? "_low" : "_high"), literal);
+    }
+    AddFunction(function + "_low", "b < a ? a : b");
+    AddFunction(function + "_high", "b > a ? a : b");
+    steps_ += steps;
+    return true;
+  }
+
+  /// MatMul and a vector with an element for each column.
+  bool AppendBias(const Node& node) {
+    if (anchor_.op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" || !node.domain.empty()) return false;
+    const ValueIndex other = node.inputs[node.inputs[0] == value_ ? 1 : 0];
+    const Tensor* bias = graph_.constant(other);
+    const TypeInfo& result = graph_.value(value_).type;
+    if (bias == nullptr || bias->shape().rank() != 1 || !result.shape || result.shape->empty()) return false;
+    const TypeInfo& b = graph_.value(anchor_.inputs[1]).type;
+    if (!b.shape || b.shape->size() < 2 || !b.shape->back().known() || b.shape->back().value != bias->shape()[0]) return false;
+    if (result.shape->back() != b.shape->back() || bias->type() != result.element) return false;
+    bias_ = other;
+    return true;
+  }
+
+  bool AppendBinary(const Node& node, const std::string& function) {
+    const std::string_view expression = ArithmeticExpressionOf(node);
+    if (expression.empty() || node.inputs.size() != 2) return false;
+    const bool first = node.inputs[0] == value_;
+    const ValueIndex other = node.inputs[first ? 1 : 0];
+    if (other == kNone) return false;
+    const TypeInfo& result = graph_.value(value_).type;
+    std::string operand;
+    if (const Tensor* constant = graph_.constant(other); constant != nullptr) {
+      operand = Literal(*constant, result.shape->size());
+      if (operand.empty()) return false;
+    } else {
+      const TypeInfo& type = graph_.value(other).type;
+      if (operands_.size() == Epilogue::kMostInputs || type.element != result.element || !SameShape(type, result)) return false;
+      operand = fmt::format("GET_A(e{0}_ + e{0}o, i)", operands_.size());
+      operands_.push_back(other);
+    }
+    AddFunction(function, expression);
+    AddStep(function, first ? "v" : operand, first ? operand : "v");
+    return true;
+  }
+
+  const GraphViewer& graph_;
+  const Node& anchor_;
+  ValueIndex value_;  // the results so far
+  std::vector<NodeIndex> nodes_;
+  ValueIndex bias_ = kNone;
+  std::vector<ValueIndex> operands_;
+  std::string functions_, steps_;
+};
+
+/// KernelInfo of the anchor of a fused subgraph.
+class AnchorInfo final : public KernelInfo, public HasEpilogue {
+ public:
+  AnchorInfo(const GraphViewer& graph, const Node& node, const FusionServices& services, Epilogue epilogue)
+      : HasEpilogue(std::move(epilogue)), graph_(graph), node_(node), services_(services) {}
+  const Node& node() const noexcept override { return node_; }
+  const GraphViewer& graph() const noexcept override { return graph_; }
+  const ExecutionProvider& provider() const noexcept override { return services_.provider; }
+  ThreadPool& threads() const noexcept override { return services_.threads; }
+  SubgraphRunner& subgraph(std::string_view attribute) const override {
+    Fail(ErrorCode::kInvalidGraph, "{} has no nested graph '{}'", node_.op_type, attribute);
+  }
+  std::shared_ptr<const void> SharedPrepack(const Tensor&, std::string_view, const std::function<std::shared_ptr<const void>()>& make) const override {
+    return make();
+  }
+  void ReleaseConstant(size_t) const override {}
+  void AcceptUnaligned(size_t) const override {}
+
+ private:
+  const GraphViewer& graph_;
+  const Node& node_;
+  const FusionServices& services_;
+};
+
+/// The run of a fused node as its anchor sees it.
+class AnchorContext final : public KernelContext {
+ public:
+  AnchorContext(KernelContext& outer, std::span<const Value* const> inputs) : outer_(outer) {
+    inputs_ = inputs;
+    num_outputs_ = 1;
+  }
+  bool has_output(size_t i) const noexcept override { return i == 0; }
+  Tensor* output(size_t i, const Shape& shape) override { return outer_.output(i, shape); }
+  Tensor* output(size_t i, ElementType type, const Shape& shape) override { return outer_.output(i, type, shape); }
+  void set_output(size_t i, Value value) override { outer_.set_output(i, std::move(value)); }
+  ThreadPool& threads() const noexcept override { return outer_.threads(); }
+  Stream* stream() const noexcept override { return outer_.stream(); }
+  Allocator& allocator() const noexcept override { return outer_.allocator(); }
+  bool cancelled() const noexcept override { return outer_.cancelled(); }
+
+ protected:
+  void* ScratchBytes(size_t count, size_t element_size) override {
+    size_t bytes = 0;
+    Require(!__builtin_mul_overflow(count, element_size, &bytes), "{} elements of {} bytes are too many", count, element_size);
+    return outer_.scratch<std::byte>(bytes).data();
+  }
+
+ private:
+  KernelContext& outer_;
+};
+
+class FusedKernel final : public Kernel {
+ public:
+  /// Where an input of the anchor comes from: an input of the fused node, a constant of this kernel, or nowhere.
+  struct Source {
+    int input = -1, constant = -1;
+  };
+
+  void Compute(KernelContext& context) override {
+    const auto inputs = context.scratch<const Value*>(sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const Source& source = sources[i];
+      inputs[i] = source.input >= 0      ? context.input_value(static_cast<size_t>(source.input))
+                  : source.constant >= 0 ? &constants[static_cast<size_t>(source.constant)]
+                                         : nullptr;
+    }
+    AnchorContext inner(context, std::span<const Value* const>(inputs));
+    anchor->Compute(inner);
+  }
+
+  std::vector<Source> sources;
+  std::vector<Value> constants;  // on the device
+  std::unique_ptr<Kernel> anchor;
+};
+
+Value Upload(const Tensor& constant, const FusionServices& services) {
+  Tensor device(constant.type(), constant.shape(), services.constants);
+  if (constant.byte_size() > 0) {
+    const BufferRange target = DeviceAllocator::Find(device.raw());
+    Check(clEnqueueWriteBuffer(services.queue, target.buffer, CL_TRUE, target.offset, constant.byte_size(), constant.unaligned_raw(), 0,
+                               nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  }
+  return Value(std::move(device));
+}
+
+}  // namespace
+
+std::vector<ComputeCapability> FuseEpilogues(const GraphViewer& graph, std::vector<ComputeCapability> claims) {
+  std::vector<int> claim_of;  // by node, -1: not single or not claimed
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (claims[i].fuse || claims[i].nodes.size() != 1) continue;
+    const auto node = static_cast<size_t>(claims[i].nodes[0]);
+    if (claim_of.size() <= node) claim_of.resize(node + 1, -1);
+    claim_of[node] = static_cast<int>(i);
+  }
+  for (ComputeCapability& claim : claims) {
+    if (claim.fuse || claim.nodes.size() != 1 || !IsAnchor(graph.node(claim.nodes[0]))) continue;
+    const Node& anchor = graph.node(claim.nodes[0]);
+    const ElementType type = graph.value(anchor.outputs[0]).type.element;
+    if (type != ElementType::kFloat && type != ElementType::kDouble) continue;
+    Chain chain(graph, anchor);
+    claim.name = anchor.op_type;
+    for (const Node* next = chain.Reader(); next != nullptr; next = chain.Reader()) {
+      const auto index = static_cast<size_t>(next->index);
+      if (index >= claim_of.size() || claim_of[index] < 0 || !chain.Append(*next)) break;
+      claim.name += "+" + next->op_type;
+    }
+    if (chain.nodes().empty()) continue;
+    claim.fuse = true;
+    claim.nodes.insert(claim.nodes.end(), chain.nodes().begin(), chain.nodes().end());
+    for (const NodeIndex taken : chain.nodes()) claims[static_cast<size_t>(claim_of[static_cast<size_t>(taken)])].nodes.clear();
+  }
+  std::erase_if(claims, [](const ComputeCapability& claim) { return claim.nodes.empty(); });
+  return claims;
+}
+
+std::unique_ptr<Kernel> CompileEpilogue(const GraphViewer& subgraph, const FusionServices& services) {
+  Require(!subgraph.nodes().empty() && subgraph.outputs().size() == 1, "the subgraph has {} outputs; one is expected", subgraph.outputs().size());
+  const Node& anchor = subgraph.node(subgraph.nodes().front());
+  Chain chain(subgraph, anchor);
+  for (const NodeIndex index : subgraph.nodes().subspan(1)) {
+    Require(chain.Append(subgraph.node(index)), "{} cannot follow {}", subgraph.node(index).op_type, anchor.op_type);
+  }
+  std::string why;
+  const KernelDef* def = services.provider.kernels().Find(subgraph, anchor, &why);
+  if (def == nullptr) Fail(ErrorCode::kNotImplemented, "{}: {}", anchor.op_type, why);
+  auto kernel = std::make_unique<FusedKernel>();
+  std::vector<ValueIndex> operands(anchor.inputs.begin(), anchor.inputs.end());
+  operands.resize(Epilogue::kFirstInput, kNone);
+  if (chain.bias() != kNone) operands[Epilogue::kFirstInput - 1] = chain.bias();
+  operands.insert(operands.end(), chain.operands().begin(), chain.operands().end());
+  for (const ValueIndex operand : operands) {
+    FusedKernel::Source source;
+    if (operand == kNone) {
+    } else if (const Tensor* constant = subgraph.constant(operand); constant != nullptr) {
+      source.constant = static_cast<int>(kernel->constants.size());
+      kernel->constants.push_back(Upload(*constant, services));
+    } else {
+      const auto found = std::ranges::find(subgraph.inputs(), operand);
+      Require(found != subgraph.inputs().end(), "an operand of {} is not an input of the subgraph", anchor.op_type);
+      source.input = static_cast<int>(found - subgraph.inputs().begin());
+    }
+    kernel->sources.push_back(source);
+  }
+  const AnchorInfo info(subgraph, anchor, services, chain.Finish());
+  kernel->anchor = def->factory()(info);
+  return kernel;
+}
+
+}  // namespace tessera::opencl

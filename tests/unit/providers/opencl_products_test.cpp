@@ -1,0 +1,232 @@
+// Products and convolutions of the OpenCL provider, by panels and by tiles, with what is fused into them, against the CPU
+// provider; skipped where there is no device.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "model_builder.h"
+#include "tessera/providers/opencl.h"
+#include "tessera/session.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+constexpr char kOpencl[] = "OpenCLExecutionProvider";
+
+std::vector<float> Random(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& v : values) v = value(random);
+  return values;
+}
+
+void Int(onnx::NodeProto& node, const char* name, int64_t value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+void Ints(onnx::NodeProto& node, const char* name, const std::vector<int64_t>& values) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute->add_ints(value);
+}
+
+SessionOptions On(const char* provider, ProviderOptions options = {}) {
+  SessionOptions session;
+  session.providers = {{provider, std::move(options)}};
+  session.error_on_failure = true;
+  return session;
+}
+
+class OpenclProductsTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
+    model.Node("Relu", {"x"}, {"y"});
+    try {
+      model.Session(On(kOpencl));
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("there is no OpenCL device") == std::string::npos) throw;
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) {
+    std::vector<Value> results(session.outputs().size());
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  }
+
+  /// Both providers get the same inputs; the session on the device is given back.
+  std::unique_ptr<Session> ExpectSame(ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions options = {}) {
+    options.emplace("kernels", GetParam());
+    auto device = std::make_unique<Session>(model.Session(On(kOpencl, std::move(options))));
+    const Session cpu = model.Session(On("cpu"));
+    for (const auto& node : device->placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
+    const std::vector<float> actual = Run(*device, inputs), expected = Run(cpu, inputs);
+    EXPECT_EQ(actual.size(), expected.size());
+    size_t wrong = 0;
+    for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
+      if (!(std::abs(actual[i] - expected[i]) <= 1e-4f * (1 + std::abs(expected[i]))) && wrong++ < 3) {
+        ADD_FAILURE() << "element " << i << " is " << actual[i] << ", not " << expected[i];
+      }
+    }
+    EXPECT_EQ(wrong, 0u);
+    return device;
+  }
+
+  static std::set<std::string> Fused(const Session& session) {
+    std::set<std::string> names;
+    for (const auto& node : session.placement().nodes) names.insert(node.fused_into.substr(0, node.fused_into.find('_')));
+    return names;
+  }
+};
+
+TEST_P(OpenclProductsTest, EdgesOfTiles) {
+  const int64_t sizes[][3] = {{1, 1, 1}, {5, 1, 3}, {4, 130, 33}, {17, 16, 16}, {64, 64, 64}, {65, 63, 17}, {129, 127, 9}, {130, 260, 40}, {7, 300, 129}};
+  for (const auto& [m, n, k] : sizes) {
+    for (int transposed = 0; transposed < 4; ++transposed) {
+      SCOPED_TRACE(fmt::format("{} x {} x {}, transposed {}", m, n, k, transposed));
+      const bool a = transposed & 1, b = transposed & 2;
+      ModelBuilder model;
+      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k}, bs = b ? std::vector{n, k} : std::vector{k, n};
+      model.Input("a", ElementType::kFloat, as).Input("b", ElementType::kFloat, bs).Input("c", ElementType::kFloat, {n});
+      model.Output("y", ElementType::kFloat, {m, n});
+      auto& gemm = model.Node("Gemm", {"a", "b", "c"}, {"y"});
+      Int(gemm, "transA", a);
+      Int(gemm, "transB", b);
+      ExpectSame(model, {Floats(as, Random(m * k, 1)), Floats(bs, Random(k * n, 2)), Floats({n}, Random(n, 3))});
+    }
+  }
+}
+
+TEST_P(OpenclProductsTest, StacksBroadcast) {
+  const std::vector<int64_t> shapes[][2] = {{{3, 20, 24}, {24, 33}}, {{2, 3, 9, 16}, {2, 3, 16, 20}}, {{2, 1, 9, 16}, {3, 16, 20}},
+                                            {{24}, {3, 24, 5}},      {{3, 5, 24}, {24}},              {{20, 24}, {3, 24, 40}}};
+  for (const auto& [a, b] : shapes) {
+    const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
+    SCOPED_TRACE(sa.ToString() + sb.ToString());
+    ModelBuilder model;
+    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).Output("y", ElementType::kFloat, {});
+    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Node("MatMul", {"a", "b"}, {"y"});
+    ExpectSame(model, {Floats(a, Random(sa.num_elements(), 1)), Floats(b, Random(sb.num_elements(), 2))});
+  }
+}
+
+TEST_P(OpenclProductsTest, Convolutions) {
+  struct Case {
+    std::vector<int64_t> x, w, pads, strides, dilations;
+    int64_t group;
+  };
+  const Case cases[] = {
+      {{2, 3, 17, 15}, {24, 3, 3, 3}, {1, 1, 1, 1}, {2, 1}, {1, 1}, 1},
+      {{1, 16, 14, 14}, {70, 16, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
+      {{3, 16, 9, 9}, {20, 16, 1, 1}, {0, 0, 0, 0}, {2, 2}, {1, 1}, 1},
+      {{1, 8, 20, 20}, {16, 4, 5, 3}, {2, 0, 1, 3}, {1, 2}, {2, 1}, 2},
+      {{2, 12, 9, 9}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
+      {{2, 12, 9, 9}, {24, 1, 3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 12},
+      {{1, 9, 31}, {33, 9, 5}, {2, 2}, {1}, {1}, 1},
+      {{1, 4, 6, 7, 8}, {10, 4, 3, 3, 3}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1},
+      {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
+  };
+  for (const Case& one : cases) {
+    const Shape sx{std::span<const int64_t>(one.x)}, sw{std::span<const int64_t>(one.w)};
+    SCOPED_TRACE(sx.ToString() + sw.ToString());
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, one.x).Output("y", ElementType::kFloat, {});
+    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Constant("w", one.w, Random(sw.num_elements(), 5)).Constant("b", {one.w[0]}, Random(one.w[0], 6));
+    auto& conv = model.Node("Conv", {"x", "w", "b"}, {"y"});
+    Ints(conv, "pads", one.pads);
+    Ints(conv, "strides", one.strides);
+    Ints(conv, "dilations", one.dilations);
+    Int(conv, "group", one.group);
+    ExpectSame(model, {Floats(one.x, Random(sx.num_elements(), 7))});
+  }
+}
+
+TEST_P(OpenclProductsTest, ResidualAndActivationGoIntoTheConvolution) {
+  for (const int64_t group : {1, 16}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 16, 12, 12}).Output("y", ElementType::kFloat, {1, 16, 12, 12});
+    model.Constant("w", {16, 16 / group, 3, 3}, Random(16 * 16 / group * 9, 1)).Constant("half", {}, std::vector<float>{0.5f});
+    auto& conv = model.Node("Conv", {"x", "w"}, {"c"});
+    Ints(conv, "pads", {1, 1, 1, 1});
+    Int(conv, "group", group);
+    model.Node("Sub", {"x", "c"}, {"s"});
+    model.Node("Mul", {"s", "half"}, {"m"});
+    model.Node("Relu", {"m"}, {"y"});
+    const auto session = ExpectSame(model, {Floats({1, 16, 12, 12}, Random(16 * 144, 2))});
+    EXPECT_THAT(Fused(*session), ::testing::ElementsAre("Conv+Sub+Mul+Relu")) << group;
+  }
+}
+
+TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
+  ModelBuilder model(20);
+  model.Input("x", ElementType::kFloat, {2, 9, 24}).Output("y", ElementType::kFloat, {2, 9, 40});
+  model.Constant("w", {24, 40}, Random(960, 1)).Constant("b", {40}, Random(40, 2));
+  model.Node("MatMul", {"x", "w"}, {"p"});
+  model.Node("Add", {"b", "p"}, {"s"});
+  model.Node("Gelu", {"s"}, {"y"});
+  const auto session = ExpectSame(model, {Floats({2, 9, 24}, Random(432, 3))});
+  EXPECT_THAT(Fused(*session), ::testing::ElementsAre("MatMul+Add+Gelu"));
+}
+
+TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 8, 6, 6}).Output("y", ElementType::kFloat, {1, 8, 6, 6}).Output("c", ElementType::kFloat, {1, 8, 6, 6});
+  model.Constant("w", {8, 8, 1, 1}, Random(64, 1));
+  model.Node("Conv", {"x", "w"}, {"c"});
+  model.Node("Relu", {"c"}, {"y"});
+  EXPECT_THAT(Fused(*ExpectSame(model, {Floats({1, 8, 6, 6}, Random(288, 2))})), ::testing::ElementsAre(""));
+}
+
+TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("tessera_tuning.{}.{}", getpid(), GetParam());
+  fs::remove_all(folder);
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 8, 10, 10}).Output("y", ElementType::kFloat, {1, 20, 10, 10});
+  model.Constant("w", {20, 8, 3, 3}, Random(1440, 1));
+  Ints(model.Node("Conv", {"x", "w"}, {"y"}), "pads", {1, 1, 1, 1});
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
+  const std::vector<Value> inputs = {Floats({1, 8, 10, 10}, Random(800, 2))};
+  ExpectSame(model, inputs, {{"tuning", "1"}, {"program_cache_path", folder.string()}});
+  const auto first = files();
+  EXPECT_GT(first, 0);
+  ExpectSame(model, inputs, {{"tuning", "1"}, {"program_cache_path", folder.string() + "/."}});  // as another process
+  EXPECT_EQ(files(), first);
+  fs::remove_all(folder);
+}
+
+TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {9, 24}).Output("y", ElementType::kFloat, {9, 40});
+  model.Constant("w", {24, 40}, Random(960, 1));
+  model.Node("MatMul", {"x", "w"}, {"y"});
+  const Session half = model.Session(On(kOpencl, {{"enable_fp16", "1"}, {"kernels", GetParam()}})), cpu = model.Session(On("cpu"));
+  const std::vector<Value> inputs = {Floats({9, 24}, Random(216, 3))};
+  const std::vector<float> actual = Run(half, inputs), expected = Run(cpu, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-2f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, OpenclProductsTest, ::testing::Values("panels", "tiles"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace tessera
