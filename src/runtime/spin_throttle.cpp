@@ -17,7 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kInterval = std::chrono::milliseconds(20);  // between looks at the counters of a thread
-constexpr auto kCalm = std::chrono::seconds(2);            // without interruptions, until threads spin again
 // Involuntary switches in a second of CPU time. An idle machine makes a few; a core shared with one busy thread, 50 to
 // 300, by the length of the kernel's time slices.
 constexpr double kBusyRate = 25;
@@ -28,7 +27,7 @@ class SleepingTeam {
   /// The machine was busy just now.
   void Keep() noexcept {
     const std::lock_guard lock(mutex_);
-    until_ = Clock::now() + kCalm;
+    until_ = Clock::now() + SpinThrottle::kCalm;
     if (running_) return;
     try {
       std::thread([this] { Sleep(); }).detach();
@@ -75,7 +74,7 @@ double Seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + 
 
 }  // namespace
 
-void SpinThrottle::RunEnded() noexcept {
+bool SpinThrottle::Interrupted() noexcept {
   struct Seen {
     Clock::time_point at;
     double cpu = 0;
@@ -83,14 +82,19 @@ void SpinThrottle::RunEnded() noexcept {
   };
   thread_local Seen last;
   const auto now = Clock::now();
-  if (now - last.at < kInterval) return;
+  if (now - last.at < kInterval) return false;
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   const Seen seen{now, Seconds(usage.ru_utime) + Seconds(usage.ru_stime), usage.ru_nivcsw};
   const double cpu = seen.cpu - last.cpu;
   const bool first = last.at == Clock::time_point();
-  if (!first && static_cast<double>(seen.switches - last.switches) > std::max(1.0, kBusyRate * cpu)) TheSleepingTeam().Keep();
+  const bool often = !first && static_cast<double>(seen.switches - last.switches) > std::max(1.0, kBusyRate * cpu);
   last = seen;
+  return often;
+}
+
+void SpinThrottle::RunEnded() noexcept {
+  if (Interrupted()) TheSleepingTeam().Keep();
 }
 
 bool SpinThrottle::engaged() noexcept { return TheSleepingTeam().running(); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 namespace tessera {
 
 /// Shortens libgomp's spinning while other processes want the cores.
@@ -10,6 +12,11 @@ namespace tessera {
 /// for as long as runs are interrupted often.
 class SpinThrottle {
  public:
+  /// A machine that was busy counts as such for this long.
+  static constexpr auto kCalm = std::chrono::seconds(2);
+
+  /// Whether the kernel has often taken the core away from this thread since it last asked, some time ago.
+  static bool Interrupted() noexcept;
   /// Called after each run on a thread that had a team: looks at how often the kernel took the core away from it.
   static void RunEnded() noexcept;
   /// True while the sleeping team is kept.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/region.h"
+#include "runtime/spin_throttle.h"
 
 namespace tessera {
 namespace {
@@ -15,9 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Threads look for work this long before they sleep: while a run is under way its next region is likely near, and
-/// afterwards only a caller in a loop comes back.
+/// afterwards only a caller in a loop comes back. Where others want the cores, a thread that spins uses up the time slice
+/// that it needs when the work comes, while one that slept is put first.
 constexpr auto kSpinInRun = std::chrono::microseconds(1000);
 constexpr auto kSpinAfterRun = std::chrono::microseconds(100);
+constexpr auto kSpinWhenBusy = std::chrono::microseconds(10);
 
 inline void Pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -49,7 +52,10 @@ class WorkerPool final : public SessionThreadPool {
 
   int num_threads() const noexcept override { return threads_; }
   void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
-  void EndRun() noexcept override { runs_.fetch_sub(1, std::memory_order_relaxed); }
+  void EndRun() noexcept override {
+    runs_.fetch_sub(1, std::memory_order_relaxed);
+    if (SpinThrottle::Interrupted()) busy_until_.store(Clock::now() + SpinThrottle::kCalm, std::memory_order_relaxed);
+  }
 
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
@@ -68,13 +74,7 @@ class WorkerPool final : public SessionThreadPool {
     if (const int asleep = sleepers_.load(); asleep > 0) Wake(epoch_, std::min(asleep, helpers));
     job->queue.Work(body);
     job->open.store(false);
-    for (int spins = 0; job->inside.load() != 0; ++spins) {
-      if (spins < kSpinsBeforeYield) {
-        Pause();
-      } else {
-        std::this_thread::yield();
-      }
-    }
+    WaitForWorkers(*job);
     // The slot is free again before the error leaves.
     struct Release {
       Job* job;
@@ -84,15 +84,14 @@ class WorkerPool final : public SessionThreadPool {
   }
 
  private:
-  static constexpr int kSpinsBeforeYield = 2000;
-
   /// A region that workers may join. Slots live as long as the pool, so that a late look at one is harmless.
   struct alignas(64) Job {
     std::atomic<bool> claimed{false};
     alignas(64) std::atomic<bool> open{false};
     std::atomic<int> seats{0};  // how many more workers may join
     const FunctionRef<void(int64_t, int64_t)>* body = nullptr;
-    alignas(64) std::atomic<int> inside{0};
+    alignas(64) std::atomic<uint32_t> inside{0};
+    std::atomic<bool> awaited{false};  // the caller may sleep until nobody is inside
     ChunkQueue queue;
   };
 
@@ -112,7 +111,7 @@ class WorkerPool final : public SessionThreadPool {
       job.queue.Work(*job.body);
       worked = true;
     }
-    job.inside.fetch_sub(1);
+    if (job.inside.fetch_sub(1) == 1 && job.awaited.load()) Wake(job.inside, 1);
     return worked;
   }
 
@@ -126,16 +125,35 @@ class WorkerPool final : public SessionThreadPool {
     }
   }
 
-  void WaitForChange(uint32_t seen) noexcept {
+  /// Spins until `done` or for about `limit()`; the last value of `done`.
+  template <class Done, class Limit>
+  static bool SpinUntil(const Done& done, const Limit& limit) noexcept {
     const Clock::time_point start = Clock::now();
-    while (spin_) {
+    do {
       for (int i = 0; i < 64; ++i) {
-        if (epoch_.load(std::memory_order_relaxed) != seen) return;
+        if (done()) return true;
         Pause();
       }
-      const auto limit = runs_.load(std::memory_order_relaxed) > 0 ? kSpinInRun : kSpinAfterRun;
-      if (Clock::now() - start > limit) break;
-    }
+    } while (Clock::now() - start <= limit());
+    return done();
+  }
+
+  bool busy() const noexcept { return Clock::now() < busy_until_.load(std::memory_order_relaxed); }
+
+  void WaitForWorkers(Job& job) noexcept {
+    const auto limit = [&]() -> Clock::duration { return busy() ? kSpinWhenBusy : kSpinInRun; };
+    if (SpinUntil([&] { return job.inside.load() == 0; }, limit)) return;
+    job.awaited.store(true);
+    for (uint32_t inside = job.inside.load(); inside != 0; inside = job.inside.load()) Sleep(job.inside, inside);
+    job.awaited.store(false);
+  }
+
+  void WaitForChange(uint32_t seen) noexcept {
+    const auto limit = [&]() -> Clock::duration {
+      if (busy()) return kSpinWhenBusy;
+      return runs_.load(std::memory_order_relaxed) > 0 ? kSpinInRun : kSpinAfterRun;
+    };
+    if (spin_ && SpinUntil([&] { return epoch_.load(std::memory_order_relaxed) != seen; }, limit)) return;
     sleepers_.fetch_add(1);
     if (epoch_.load() == seen) Sleep(epoch_, seen);
     sleepers_.fetch_sub(1);
@@ -147,6 +165,7 @@ class WorkerPool final : public SessionThreadPool {
   alignas(64) std::atomic<uint32_t> epoch_{0};
   std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<int> runs_{0};
+  std::atomic<Clock::time_point> busy_until_{Clock::time_point()};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

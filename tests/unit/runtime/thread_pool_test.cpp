@@ -123,6 +123,30 @@ TEST_P(ThreadPoolTest, LongLoopsAreCancelled) {
   }
 }
 
+TEST_P(ThreadPoolTest, CoversEveryItemOnABusyMachine) {
+  const auto pool = GetParam().make(4);
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 2 * UsableCores(); ++i) {
+    others.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (std::chrono::steady_clock::now() < end) {
+    const RunScope run(*pool);
+    for (const int64_t total : {5, 64, 1000}) {
+      std::atomic<int64_t> sum{0};
+      pool->ParallelFor(total, 20'000, [&](int64_t first, int64_t last) {
+        for (; first < last; ++first) sum += first;
+      });
+      ASSERT_EQ(sum, total * (total - 1) / 2);
+    }
+  }
+  stop = true;
+}
+
 TEST_P(ThreadPoolTest, IdlePoolsBurnNothing) {
   const auto pool = GetParam().make(4);
   pool->ParallelFor(16, 1e6, [](int64_t, int64_t) {});
