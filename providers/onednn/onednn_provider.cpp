@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "builder.h"
+#include "claims.h"
 #include "lowering.h"
 #include "region.h"
 #include "runtime/thread_pools.h"
@@ -114,6 +115,8 @@ class RegionKernel final : public Kernel {
 
 // float16 came with oneDNN 3.
 const OptionSchema kOptions[] = {
+    {"claims", OptionType::kEnum, "faster",
+     "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can", {"faster", "all"}},
 #if DNNL_VERSION_MAJOR >= 3
     {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16", "fp16"}},
 #else
@@ -137,7 +140,7 @@ dnnl::fpmath_mode FpmathMode(const ProviderOptions& options) {
 
 class OnednnProvider final : public ExecutionProvider {
  public:
-  explicit OnednnProvider(dnnl::fpmath_mode fpmath) : fpmath_(fpmath) {}
+  OnednnProvider(dnnl::fpmath_mode fpmath, Claims claims) : fpmath_(fpmath), claims_(claims) {}
 
   std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
@@ -150,11 +153,12 @@ class OnednnProvider final : public ExecutionProvider {
       if (takes.size() <= static_cast<size_t>(index)) takes.resize(static_cast<size_t>(index) + 1);
       if (!node.provider.empty()) continue;
       std::string reason = RefusalReason(graph, node);
+      if (reason.empty()) reason = WhyLeave(graph, node, claims_);
       takes[static_cast<size_t>(index)] = reason.empty();
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
     }
     std::vector<ComputeCapability> claims;
-    for (auto& region : FindRegions(graph, takes)) {
+    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(node, claims_); })) {
       for (NodeIndex index : region) takes[static_cast<size_t>(index)] = false;
       const Node& first = graph.node(region.front());
       std::string name = fmt::format("dnnl_{}_{}", first.op_type, first.index);
@@ -162,7 +166,7 @@ class OnednnProvider final : public ExecutionProvider {
     }
     for (NodeIndex index : graph.nodes()) {
       if (takes[static_cast<size_t>(index)]) {
-        refusals.Refuse(index, "no convolution, product or pooling stands beside it: alone it gains nothing here");
+        refusals.Refuse(index, "no convolution, product or pooling of this provider stands beside it: alone it gains nothing here");
       }
     }
     return claims;
@@ -180,7 +184,13 @@ class OnednnProvider final : public ExecutionProvider {
  private:
   KernelRegistry kernels_;
   const dnnl::fpmath_mode fpmath_;
+  const Claims claims_;
 };
+
+Claims ClaimsOf(const ProviderOptions& options) {
+  const auto option = options.find("claims");
+  return option != options.end() && option->second == "all" ? Claims::kAll : Claims::kFaster;
+}
 
 }  // namespace
 }  // namespace onednn
@@ -192,7 +202,7 @@ const ProviderFactory& OnednnProviderFactory() {
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         onednn::CpuEngine();
-        return std::make_unique<onednn::OnednnProvider>(onednn::FpmathMode(options));
+        return std::make_unique<onednn::OnednnProvider>(onednn::FpmathMode(options), onednn::ClaimsOf(options));
       },
       .uses_openmp = true,
   };

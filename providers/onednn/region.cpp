@@ -1,18 +1,11 @@
 #include "region.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "lowering.h"
 
 namespace tessera::onednn {
-
-bool IsAnchor(const Node& node) {
-  static constexpr std::array<std::string_view, 8> anchors = {
-      "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
-  return std::find(anchors.begin(), anchors.end(), node.op_type) != anchors.end();
-}
 
 std::string RefusalReason(const GraphViewer& graph, const Node& node) {
   const Lowering* lowering = FindLowering(node);
@@ -58,7 +51,8 @@ bool DependsOn(const std::set<int>& from, int target, const std::vector<std::set
 
 }  // namespace
 
-std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
+                                                const std::function<bool(const Node&)>& is_anchor) {
   std::vector<std::vector<NodeIndex>> regions;
   std::vector<bool> anchored;
   std::vector<std::set<int>> region_depends;
@@ -95,7 +89,7 @@ std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const 
         region_depends.emplace_back();
       }
       regions[static_cast<size_t>(region)].push_back(index);
-      anchored[static_cast<size_t>(region)] = anchored[static_cast<size_t>(region)] || IsAnchor(node);
+      anchored[static_cast<size_t>(region)] = anchored[static_cast<size_t>(region)] || is_anchor(node);
       for (ValueIndex input : inputs) {
         const auto at = static_cast<size_t>(input);
         if (region_of[at] != region)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,9 @@ namespace tessera::onednn {
 /// Why the provider cannot lower a node; empty when it can.
 std::string RefusalReason(const GraphViewer& graph, const Node& node);
 
-/// True for operators that make a region worth compiling: convolutions, products, pooling.
-bool IsAnchor(const Node& node);
-
 /// Groups the nodes that `takes` accepts into convex regions: no path leaves a region and comes back. Regions without an
 /// anchor are left out. In topological order.
-std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes);
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
+                                                const std::function<bool(const Node&)>& is_anchor);
 
 }  // namespace tessera::onednn

@@ -1,6 +1,6 @@
 // block_channels: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block is one
-// vector; the sum with a shortcut and the activations after a convolution go into it. Only in sessions of the CPU provider alone,
-// which has the operators (ai.tessera), and after all other passes, which do not know them.
+// vector; the sum with a shortcut and the activations after a convolution go into it. Only where all of it is left to the CPU
+// provider, which has the operators (ai.tessera), and after all other passes, which do not know them.
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 #include "optimizer/rewrites.h"
+#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -242,15 +243,18 @@ class GraphBlocking {
 class ChannelBlocking final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    const auto& providers = context.resources.providers;
-    if (context.writable || providers.size() != 1 || providers[0].provider->name() != "CPUExecutionProvider") return 0;
+    if (context.writable) return 0;
     Node conv;
     conv.domain = kBlockedDomain;
     conv.op_type = kConvName;
     conv.since_version = 1;
     if (!MayFuse(graph, conv, conv, context)) return 0;
     BlockedPlan plan = PlanBlocks(graph);
-    return plan.roles.empty() ? 0 : GraphBlocking(graph, std::move(plan)).Run();
+    if (plan.roles.empty()) return 0;
+    const std::vector<bool> left = LeftToCpu(graph, context.resources);
+    const bool all = std::all_of(plan.roles.begin(), plan.roles.end(),
+                                 [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });
+    return all ? GraphBlocking(graph, std::move(plan)).Run() : 0;
   }
 };
 

@@ -1,10 +1,11 @@
 // fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
-// registers. Only in sessions of the CPU provider alone, which reads the attributes; the others fuse for themselves.
+// registers. Only where the convolution is left to the CPU provider, which reads the attributes; the others fuse for themselves.
 
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 #include "optimizer/scalar.h"
+#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -27,10 +28,15 @@ std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
 }
 
 class ActivationFusion final : public NodeRewrite {
+ public:
+  size_t Run(Graph& graph, RewriteContext& context) override {
+    if (context.writable) return 0;
+    left_.reset();
+    return NodeRewrite::Run(graph, context);
+  }
+
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
-    const auto& providers = context.resources.providers;
-    if (context.writable || providers.size() != 1 || providers[0].provider->name() != "CPUExecutionProvider") return false;
     const Node& conv = graph.node(index);
     if (!IsOp(conv, "Conv") || !HasOneOutput(conv) || conv.FindAttribute(kFusedActivation) != nullptr) return false;
     const ValueIndex between = conv.outputs[0];
@@ -38,7 +44,7 @@ class ActivationFusion final : public NodeRewrite {
     if (after == nullptr || after->inputs[0] != between || !HasOneOutput(*after)) return false;
     if (ElementOf(graph, between) != ElementType::kFloat) return false;
     const auto activation = ActivationOf(graph, *after);
-    if (!activation) return false;
+    if (!activation || !IsLeftToCpu(graph, index, context)) return false;
     Node fused = conv;
     fused.outputs = after->outputs;
     SetAttribute(fused, kFusedActivation, activation->name);
@@ -50,6 +56,15 @@ class ActivationFusion final : public NodeRewrite {
     graph.AddNode(std::move(fused), index);
     return true;
   }
+
+ private:
+  /// As the graph was when the first node asked: what this pass makes is no reason to claim more.
+  bool IsLeftToCpu(const Graph& graph, NodeIndex index, const RewriteContext& context) {
+    if (!left_) left_ = LeftToCpu(graph, context.resources);
+    return static_cast<size_t>(index) < left_->size() && (*left_)[static_cast<size_t>(index)];
+  }
+
+  std::optional<std::vector<bool>> left_;
 };
 
 }  // namespace

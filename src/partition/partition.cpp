@@ -4,21 +4,13 @@
 #include <set>
 
 #include "base/check.h"
+#include "optimizer/edit.h"
+#include "partition/left_to_cpu.h"
 #include "partition/unit_graph.h"
 #include "runtime/step_context.h"
 
 namespace tessera {
 namespace {
-
-class RegistryLookup final : public KernelLookup {
- public:
-  RegistryLookup(const KernelRegistry& registry, const GraphViewer& graph) : registry_(registry), graph_(graph) {}
-  const KernelDef* Find(const Node& node, std::string* why) const override { return registry_.Find(graph_, node, why); }
-
- private:
-  const KernelRegistry& registry_;
-  const GraphViewer& graph_;
-};
 
 /// Operators that are worth a trip to a device by themselves.
 bool IsHeavy(const Node& node) {
@@ -82,6 +74,9 @@ class Partitioner {
 
   bool IsFree(NodeIndex node) const noexcept { return graph_.has_node(node) && owner_[static_cast<size_t>(node)] < 0; }
 
+  /// The optimizer gave the node attributes that only the CPU provider reads.
+  bool IsForCpu(NodeIndex node) const { return graph_.node(node).FindAttribute(kFusedActivation) != nullptr; }
+
   void Offer(int16_t index) {
     ExecutionProvider& asked = provider(index);
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
@@ -89,7 +84,7 @@ class Partitioner {
     const RegistryLookup lookup(asked.kernels(), viewer_);
     Sink sink(*this, asked.name());
     for (ComputeCapability& claim : asked.GetCapability(viewer_, lookup, sink)) {
-      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); });
+      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && IsForCpu(node)); });
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
         Fuse(index, claim);

@@ -180,6 +180,7 @@ void Session::State::MakePlan() {
                                              .precision = config.precision};
     partition = PartitionGraph(*model.graph, resources, partition_options, placement, log);
   }
+  ChooseThreads();
   {
     const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
     auto plan = BuildPlan(*model.graph, std::move(partition), resources, placement);
@@ -187,15 +188,41 @@ void Session::State::MakePlan() {
   }
 }
 
+/// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait for
+/// no thread that the system runs late.
+void Session::State::ChooseThreads() {
+  const auto brings_openmp = [](std::string_view provider) {
+    const ProviderFactory* factory = FindProvider(provider);
+    return factory != nullptr && factory->uses_openmp;
+  };
+  const bool used = std::any_of(placement.nodes.begin(), placement.nodes.end(),
+                                [&](const PlacementReport::NodeEntry& node) { return brings_openmp(node.provider); });
+  if (used == openmp_threads) return;
+  openmp_threads = used;
+  MakeThreads();
+  AttachProviders();
+}
+
+void Session::State::MakeThreads() {
+  if (options.use_global_threads) {
+    resources.threads = environment->GlobalThreads(openmp_threads);
+    return;
+  }
+  const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
+  resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
+}
+
+void Session::State::AttachProviders() {
+  for (ProviderEntry& entry : resources.providers) {
+    entry.provider->Attach({.threads = resources.threads.get(),
+                            .graph_optimization_level = static_cast<int>(options.optimization_level)});
+  }
+}
+
 void Session::State::StartResources() {
   std::vector<ActiveProvider> active = StartProviders(options, environment->options, config.precision, log, placement);
-  const bool openmp = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
-  if (options.use_global_threads) {
-    resources.threads = environment->GlobalThreads(openmp);
-  } else {
-    const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
-    resources.threads = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
-  }
+  openmp_threads = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
+  MakeThreads();
   resources.parallel = options.execution_mode == ExecutionMode::kParallel;
   resources.share_prepacked = !config.disable_prepacking;
   // Concurrent steps have no order in time that buffers could be reused by.
@@ -210,10 +237,7 @@ void Session::State::StartResources() {
     resources.providers.push_back({std::move(one.provider), nullptr, SessionResources::kHost});
   }
   AddMemories(factories);
-  for (ProviderEntry& entry : resources.providers) {
-    entry.provider->Attach({.threads = resources.threads.get(),
-                            .graph_optimization_level = static_cast<int>(options.optimization_level)});
-  }
+  AttachProviders();
 }
 
 void Session::State::AddMemories(std::span<const ProviderFactory* const> factories) {

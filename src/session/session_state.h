@@ -30,6 +30,7 @@ struct Session::State {
   OptimizationReport optimization;
   ContextReport context;
   PlacementReport placement;
+  bool openmp_threads = false;         // the pool is libgomp's team
   std::unique_ptr<Executor> executor;  // destroyed first
 
   std::vector<NamedType> inputs;
@@ -80,6 +81,9 @@ struct Session::State {
   void LoadAndOptimize(const std::function<Model(const LoadOptions&)>& load);
   void MakePlan();
   void StartResources();
+  void MakeThreads();
+  void AttachProviders();
+  void ChooseThreads();
   void AddHostMemory();
   void AddMemories(std::span<const ProviderFactory* const> factories);
   void Describe();

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "model_builder.h"
 #include "tessera/session.h"
 #include "toy_provider.h"
@@ -152,6 +154,42 @@ TEST(Placement, ChecksOptions) {
   EXPECT_THAT(error({{"level", "top"}}), HasSubstr("option 'level' is 'top', expected one of low, high"));
   EXPECT_THAT(error({{"gpu_mem_limit", "-1"}}), HasSubstr("expected a number of bytes from 0"));
   EXPECT_EQ(error({{"gpu_mem_limit", "2M"}, {"level", "HIGH"}, {"device", "True"}}), "no error");
+}
+
+/// Conv, Relu, Conv, Add on eight channels: passes for the CPU provider fuse the Relu where an earlier provider leaves both
+/// alone, and lay images out in blocks where it leaves all of it.
+TEST(Placement, RewritesForTheCpuProviderKeepToWhatIsLeftToIt) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 8, 4, 4}).Output("y", ElementType::kFloat, {1, 8, 4, 4});
+  std::vector<float> weights(64), numbers(128);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 7) - 3;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 5) - 2;
+  model.Floats("w", {8, 8, 1, 1}, weights);
+  model.Node("Conv", {"x", "w"}, {"a"});
+  model.Node("Relu", {"a"}, {"b"});
+  model.Node("Conv", {"b", "w"}, {"c"});
+  model.Node("Add", {"b", "c"}, {"y"});
+  const auto run = [&](const SessionOptions& options, std::multiset<std::string>& operators) {
+    const Session session = model.Session(options);
+    for (const auto& node : session.placement().nodes) operators.insert(node.domain + "/" + node.op_type);
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{1, 8, 4, 4}, std::span<const float>(numbers))}, results);
+    return ToVector(results[0]);
+  };
+  std::multiset<std::string> alone, beside_neg, beside_add, on_device;
+  SessionOptions cpu;
+  cpu.providers = {{"cpu", {}}};
+  const auto expected = run(cpu, alone);
+  SessionOptions options = Toy({{"ops", "Neg"}});
+  options.optimization_level = OptimizationLevel::kAll;
+  EXPECT_EQ(run(options, beside_neg), expected);
+  EXPECT_EQ(beside_neg, alone);
+  options.providers[0].options = {{"ops", "Add"}};
+  EXPECT_EQ(run(options, beside_add), expected);
+  EXPECT_THAT(beside_add, ElementsAre("/Add", "/Conv", "/Conv"));
+  options.providers[0].options = {{"ops", "Neg"}, {"device", "1"}};
+  EXPECT_EQ(run(options, on_device), expected);
+  EXPECT_THAT(on_device, ElementsAre("/Add", "/Conv", "/Conv", "/Relu"));
 }
 
 TEST(Placement, SkipsAProviderThatCannotStart) {

@@ -18,6 +18,8 @@ using testing::ToVector;
 SessionOptions On(const char* provider) {
   SessionOptions options;
   options.providers = {{provider, {}}};
+  // Lowerings are to be tested on every processor.
+  if (std::string_view(provider) == "dnnl") options.providers[0].options = {{"claims", "all"}};
   return options;
 }
 
@@ -134,6 +136,50 @@ TEST(Onednn, ClaimsANetworkAsOneRegion) {
     const Tensor x = RandomTensor({1, 3, 16, 16}, 1);
     ExpectNear(RunOne(session, x), RunOne(Cnn(1).Session(On("cpu")), x));
   }
+}
+
+/// Convolutions of volumes, which oneDNN computes faster everywhere, then of images, where that takes AVX-512.
+TEST(Onednn, ClaimsWhatItComputesFaster) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 8, 4, 8, 8}).Output("y", ElementType::kFloat, {1, 8, 32, 8});
+  const std::vector<int64_t> image = {1, 8, 32, 8};
+  model.Constant("image", {4}, std::span<const int64_t>(image));
+  Weights(model, "w3", {8, 8, 3, 3, 3});
+  Weights(model, "w2", {8, 8, 3, 3});
+  Integers(model.Node("Conv", {"x", "w3"}, {"a"}), "pads", {1, 1, 1, 1, 1, 1});
+  model.Node("Relu", {"a"}, {"b"});
+  model.Node("Reshape", {"b", "image"}, {"c"});
+  Integers(model.Node("Conv", {"c", "w2"}, {"d"}), "pads", {1, 1, 1, 1});
+  model.Node("Relu", {"d"}, {"y"});
+  SessionOptions options = On("dnnl");
+  options.optimization_level = OptimizationLevel::kNone;  // keeps the nodes as they are
+  options.providers[0].options.clear();
+  const Session session = model.Session(options);
+  for (const auto& node : session.placement().nodes) {
+    const bool wanted = onednn::HasAvx512() || (node.outputs[0] != "d" && node.outputs[0] != "y");
+    EXPECT_EQ(node.provider, wanted ? "DnnlExecutionProvider" : "CPUExecutionProvider") << node.outputs[0];
+    if (!wanted && node.op_type == "Conv") {
+      EXPECT_THAT(node.refusals[0].second, HasSubstr("without AVX-512"));
+    }
+  }
+  const Tensor x = RandomTensor({1, 8, 4, 8, 8}, 1);
+  const auto expected = RunOne(model.Session(On("cpu")), x);
+  ExpectNear(RunOne(session, x), expected);
+  options.optimization_level = OptimizationLevel::kAll;
+  ExpectNear(RunOne(model.Session(options), x), expected);
+}
+
+/// What it leaves is computed as in a session of the CPU provider alone: in blocks of channels, on threads of its own.
+TEST(Onednn, WhatItLeavesIsOptimizedForTheCpuProvider) {
+  if (onednn::HasAvx512()) GTEST_SKIP() << "it leaves nothing";
+  SessionOptions options = On("dnnl");
+  options.providers[0].options.clear();
+  const Session session = Cnn(1).Session(options), reference = Cnn(1).Session(On("cpu"));
+  ASSERT_EQ(session.placement().nodes.size(), reference.placement().nodes.size());
+  for (size_t i = 0; i < session.placement().nodes.size(); ++i)
+    EXPECT_EQ(session.placement().nodes[i].op_type, reference.placement().nodes[i].op_type);
+  const Tensor x = RandomTensor({1, 3, 16, 16}, 1);
+  EXPECT_EQ(RunOne(session, x), RunOne(reference, x));
 }
 
 TEST(Onednn, CompilesForEachBatchSize) {

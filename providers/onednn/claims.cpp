@@ -1,0 +1,40 @@
+#include "claims.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+constexpr std::string_view kProducts[] = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
+constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+
+/// A convolution of volumes that oneDNN has AVX2 kernels for: whole blocks of channels, or the few of a first one.
+bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
+  constexpr int64_t kBlock = 8, kMostFirstChannels = 3;
+  const Tensor* weights = node.op_type == "Conv" ? graph.constant(node.inputs[1]) : nullptr;
+  if (weights == nullptr || weights->shape().rank() != 5 || AttributeOr<int64_t>(node, "group", 1) != 1) return false;
+  const int64_t outputs = weights->shape()[0], channels = weights->shape()[1];
+  return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
+}
+
+bool TakesAll(Claims claims) { return claims == Claims::kAll || HasAvx512(); }
+
+}  // namespace
+
+std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
+  if (TakesAll(claims) || !IsOneOf(node, kProducts) || SuitsAvx2(graph, node)) return {};
+  return "without AVX-512 the CPU provider is faster; option claims=all claims it";
+}
+
+bool IsAnchor(const Node& node, Claims claims) {
+  return IsOneOf(node, kProducts) || (TakesAll(claims) && IsOneOf(node, kPooling));
+}
+
+}  // namespace tessera::onednn
