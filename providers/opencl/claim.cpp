@@ -44,6 +44,32 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
   return {};
 }
 
+/// Scales and zero points of rows and of matrices of a stack are left to the CPU provider.
+std::string IntegerProductRefusal(const GraphViewer& graph, const Node& node) {
+  std::vector<size_t> single, by_channel;
+  if (node.op_type == "MatMulInteger" || node.op_type == "ConvInteger") {
+    single = {2};
+    by_channel = {3};
+  } else if (node.op_type == "MatMulIntegerToFloat") {
+    single = {2, 4};
+    by_channel = {3, 5};
+  } else if (node.op_type == "QLinearMatMul" || node.op_type == "QLinearConv") {
+    single = {1, 2, 6, 7};
+    by_channel = {4, 5};
+  } else {
+    return {};
+  }
+  for (size_t i : single) {
+    if (HasInput(node, i) && KnownSize(graph.value(node.inputs[i]).type) != 1) return "more than one scale or zero point is left to the CPU provider";
+  }
+  for (size_t i : by_channel) {
+    if (!HasInput(node, i)) continue;
+    const TypeInfo& type = graph.value(node.inputs[i]).type;
+    if (!type.shape || (type.shape->size() > 1 && KnownSize(type) != 1)) return "scales of several axes are left to the CPU provider";
+  }
+  return {};
+}
+
 /// What kernels cannot do of an operator that they do otherwise.
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
@@ -78,6 +104,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" && !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
+  if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
+  if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;
   if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" && !kReals.contains(type(0).element)) {
     return "integers are interpolated on the CPU provider";
   }

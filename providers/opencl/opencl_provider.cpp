@@ -33,8 +33,10 @@ const KernelRegistry& Kernels() {
     RegisterFill(kernels);
     RegisterGather(kernels);
     RegisterGatherSlices(kernels);
+    RegisterIntegerProduct(kernels);
     RegisterLines(kernels);
     RegisterMatMul(kernels);
+    RegisterNBits(kernels);
     RegisterNormalization(kernels);
     RegisterPad(kernels);
     RegisterPooling(kernels);
