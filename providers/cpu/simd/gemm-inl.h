@@ -464,8 +464,14 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
   if (args.packed_b != nullptr && args.a_k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
     return TileOfCopiedRows(args, m0, m1, n0, n1);
   }
-  HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool packed = args.packed_b != nullptr;
+  if (packed && args.a_k == 1 && m1 - m0 <= kRows && args.k > 0) {
+    // Every panel is read once: in its whole depth, so that B is one stream from memory.
+    const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
+    const Rows a{args.a + m0 * args.a_row, args.a_row, 1, args.a_row};
+    return MultiplyBlock(args, a, m0, m1, n0, n1, {args.packed_b + n0 / kWidth * stride, stride, kWidth}, 0, args.k);
+  }
+  HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
   const int64_t depth = DepthStep(args.k);
   for (int64_t n = n0; n < n1; n += kColumns) {
