@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
+/// A convolution of so many multiplications for each element that it reads or writes pays for its own moves.
+constexpr double kWorthMoving = 128;
 
 bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
@@ -161,6 +163,15 @@ class Planner {
     return parent == index ? index : parent = RegionOf(parent);
   }
 
+  /// What blocks save a convolution, in elements that are moved at no loss.
+  double Gain(const Node& conv) const {
+    const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
+    const double out = Elements(graph_, conv.outputs[0]);
+    const double elements = Elements(graph_, conv.inputs[0]) + out;
+    const double products = out * static_cast<double>(weights.num_elements() / weights[0]);
+    return products < kWorthMoving * elements ? elements : (kFewestElementsPerMove + 1) * elements;
+  }
+
   /// Any of the node's blocked values.
   std::optional<ValueIndex> BlockedValueOf(const Node& node, BlockedRole role) const {
     if (GivesBlocks(role)) return node.outputs[0];
@@ -180,7 +191,7 @@ class Planner {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
       if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv) {
-        gains[region] += Elements(graph_, node.inputs[0]) + Elements(graph_, node.outputs[0]);
+        gains[region] += Gain(node);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i)) entries.emplace(region, node.inputs[i]);

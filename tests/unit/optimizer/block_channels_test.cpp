@@ -208,5 +208,13 @@ TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
   EXPECT_FALSE(Blocks(Compare(lone, {lone.Conv("x", {32, 32, 1})}, {1, 32, 12, 12})));
 }
 
+TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
+  Network network({1, 64, 12, 12});
+  Network probe({1, 3, 12, 12});  // whether this machine computes in blocks at all
+  const std::string a = probe.Conv("x", {64, 3, 3, 1, 1});
+  if (!Blocks(Compare(probe, {probe.Conv(a, {64, 64, 1})}, {1, 3, 12, 12}))) return;
+  EXPECT_TRUE(Blocks(Compare(network, {network.Conv("x", {64, 64, 3, 1, 1})}, {1, 64, 12, 12})));
+}
+
 }  // namespace
 }  // namespace tessera::testing
