@@ -182,6 +182,7 @@ class LazyLaunchable {
 inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape ? ToShape(*type.shape) : std::nullopt; }
 
 /// The lists of ops/: each file registers its operators.
+void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
@@ -199,6 +200,7 @@ void RegisterQuantization(KernelRegistry& registry);
 void RegisterRecurrent(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
 void RegisterResize(KernelRegistry& registry);
+void RegisterRotary(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);

@@ -27,6 +27,7 @@ const OptionSchema kOptions[] = {
 const KernelRegistry& Kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
+    RegisterAttention(kernels);
     RegisterBinary(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
@@ -44,6 +45,7 @@ const KernelRegistry& Kernels() {
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterResize(kernels);
+    RegisterRotary(kernels);
     RegisterScatter(kernels);
     RegisterSelect(kernels);
     RegisterShape(kernels);

@@ -1,4 +1,4 @@
-// Slices of `inner` elements whose places, first elements' offsets, the host has worked out and checked.
+// Slices of `inner` elements whose places, first elements' offsets, the host has worked out and checked; rows that follow others.
 
 #ifdef KERNEL_gather_slices
 __kernel void gather_slices(ulong total, __global uchar* x_, ulong xo, __global uchar* offsets_, ulong oo, __global uchar* y_, ulong yo,
@@ -35,5 +35,20 @@ __kernel void combine_slices(ulong total, __global uchar* updates_, ulong uo, __
     value = COMBINE;
   }
   PUT_X(y_ + yo, at, value);
+}
+#endif
+
+#ifdef KERNEL_append
+// y[batch, head, row, column]: rows of the past, then the new ones, which have strides of their own.
+__kernel void append(ulong total, __global uchar* past_, ulong po, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long heads,
+                     long before, long rows, long width, long x_batch, long x_head, long x_row) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long column = (long)i % width, row = (long)i / width % rows, plane = (long)i / width / rows;
+  if (row < before) {
+    PUT_X(y_ + yo, i, GET_X(past_ + po, (plane * before + row) * width + column));
+  } else {
+    PUT_X(y_ + yo, i, GET_X(x_ + xo, plane / heads * x_batch + plane % heads * x_head + (row - before) * x_row + column));
+  }
 }
 #endif

@@ -1,0 +1,209 @@
+// Attention (23-25). What the optimizer makes of products that broadcast is left to the CPU provider.
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "base/checked.h"
+#include "ops/slices.h"
+#include "product.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr size_t kLanes = 64;
+constexpr int kColumns = 4;
+
+/// The same struct stands in ops/attention.cl.
+struct Problem {
+  cl_long batch, q_heads, kv_heads, queries, keys, width, value_width;
+  cl_long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
+  cl_long m_batch, m_head, m_row, m_keys, offset, left, right;
+  cl_int causal, stage;
+  cl_float scale, softcap;
+};
+
+/// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
+struct Heads {
+  Heads(const Shape& shape, int64_t given_heads, const char* name) {
+    packed = shape.rank() == 3;
+    Require(packed || shape.rank() == 4, "{} is {}; 3 or 4 dimensions are expected", name, shape.ToString());
+    Require(!packed || (given_heads > 0 && shape[2] % given_heads == 0), "{} is {}, which does not divide into {} heads", name,
+            shape.ToString(), given_heads);
+    batch = shape[0];
+    heads = packed ? given_heads : shape[1];
+    rows = shape[packed ? 1 : 2];
+    width = packed ? shape[2] / given_heads : shape[3];
+  }
+  cl_long batch_step() const { return heads * rows * width; }
+  cl_long head_step() const { return packed ? width : rows * width; }
+  cl_long row_step() const { return packed ? heads * width : width; }
+
+  int64_t batch, heads, rows, width;
+  bool packed;
+};
+
+std::string Defines(const KernelInfo& info) {
+  const auto wide = [&](size_t i) { return info.input_type(i) == ElementType::kDouble; };
+  std::string text = Computed('X', wide(0) || wide(2) ? ElementType::kDouble : ElementType::kFloat);
+  text += Computed('Q', info.input_type(0)) + Computed('K', info.input_type(1)) + Computed('V', info.input_type(2));
+  text += Computed('Y', info.output_type(0)) + Computed('C', info.has_output(3) ? info.output_type(3) : ElementType::kFloat);
+  text += Computed('M', info.has_input(3) ? info.input_type(3) : ElementType::kFloat);
+  if (info.has_input(3) && info.input_type(3) == ElementType::kBool) text += "#define MASKS\n";
+  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n", kLanes, kColumns);
+}
+
+class Attention final : public Kernel {
+ public:
+  explicit Attention(const KernelInfo& info)
+      : attend_(DeviceOf(info), "attention", Defines(info), "attend"),
+        append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
+        append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
+        lengths_(info, 6),
+        q_heads_(info.attribute<int64_t>("q_num_heads", 0)),
+        kv_heads_(info.attribute<int64_t>("kv_num_heads", 0)),
+        left_(info.attribute<int64_t>("left_window_size", -1)),
+        right_(info.attribute<int64_t>("right_window_size", -1)),
+        stage_(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
+        causal_(info.attribute<int64_t>("is_causal", 0) != 0),
+        softcap_(info.attribute<float>("softcap", 0)) {
+    if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
+    Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
+    Require(left_ >= -1 && right_ >= -1, "a window size is below -1: left {}, right {}", left_, right_);
+    if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", Defines(info), "capture");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& q = context.required_input(0);
+    const Tensor& k = context.required_input(1);
+    const Tensor& v = context.required_input(2);
+    const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5);
+    const Heads qh(q.shape(), q_heads_, "Q"), kh(k.shape(), kv_heads_, "K"), vh(v.shape(), kv_heads_, "V");
+    Require(qh.batch == kh.batch && qh.batch == vh.batch && qh.width == kh.width && kh.heads == vh.heads && kh.rows == vh.rows &&
+                kh.heads > 0 && qh.heads % kh.heads == 0,
+            "Q is {}, K {}, V {}", q.shape().ToString(), k.shape().ToString(), v.shape().ToString());
+    const int64_t past = PastRows(past_key, past_value, kh, vh);
+    Problem p{.batch = qh.batch, .q_heads = qh.heads, .kv_heads = kh.heads, .queries = qh.rows, .keys = CheckedAdd(past, kh.rows),
+              .width = qh.width, .value_width = vh.width,
+              .q_batch = qh.batch_step(), .q_head = qh.head_step(), .q_row = qh.row_step()};
+    const Operand key = WithPast(context, append_key_, 1, past_key, past, k, kh), value = WithPast(context, append_value_, 2, past_value, past, v, vh);
+    std::tie(p.k_batch, p.k_head, p.k_row) = key.steps;
+    std::tie(p.v_batch, p.v_head, p.v_row) = value.steps;
+    Heads yh = qh;
+    yh.width = vh.width;
+    p.y_batch = yh.batch_step();
+    p.y_head = yh.head_step();
+    p.y_row = yh.row_step();
+    p.offset = past;
+    p.left = left_;
+    p.right = right_;
+    p.causal = causal_;
+    p.stage = static_cast<cl_int>(stage_);
+    p.scale = scale_ ? *scale_ : static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(qh.width, 1))));
+    p.softcap = softcap_;
+    FitMask(mask, p);
+    const Buffer lengths = SendLengths(context, p, past_key != nullptr);
+    const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.heads * yh.width} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
+    const std::array<size_t, 3> rows = {kLanes, static_cast<size_t>(p.queries), static_cast<size_t>(p.batch * p.q_heads)};
+    if (capture_) {
+      const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
+      if (captured.num_elements() > 0) {
+        (*capture_)(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, captured, p);
+      }
+    }
+    if (y == nullptr || y->num_elements() == 0) return;
+    attend_(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+  }
+
+ private:
+  /// Keys or values as attention reads them.
+  struct Operand {
+    BufferRange range;
+    std::tuple<cl_long, cl_long, cl_long> steps;
+    std::unique_ptr<DeviceScratch> own;
+  };
+
+  static int64_t PastRows(const Tensor* key, const Tensor* value, const Heads& k, const Heads& v) {
+    Require((key == nullptr) == (value == nullptr), "past_key and past_value must be given together");
+    if (key == nullptr) return 0;
+    const auto fits = [](const Tensor& past, const Heads& sizes) {
+      const Shape& s = past.shape();
+      return s.rank() == 4 && s[0] == sizes.batch && s[1] == sizes.heads && s[3] == sizes.width;
+    };
+    Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2], "past_key {} and past_value {} do not fit K and V",
+            key->shape().ToString(), value->shape().ToString());
+    return key->shape()[2];
+  }
+
+  /// The past and the new rows, which may also be output `i`.
+  static Operand WithPast(KernelContext& context, Launchable& append, size_t i, const Tensor* past, int64_t before, const Tensor& x, const Heads& heads) {
+    Operand operand;
+    operand.steps = {heads.batch_step(), heads.head_step(), heads.row_step()};
+    if (before == 0 && !context.has_output(i)) {
+      if (x.num_elements() > 0) operand.range = DeviceAllocator::Find(x.raw());
+      return operand;
+    }
+    const int64_t rows = before + heads.rows;
+    const Shape shape{heads.batch, heads.heads, rows, heads.width};
+    operand.steps = {heads.heads * rows * heads.width, rows * heads.width, heads.width};
+    if (shape.num_elements() == 0) {
+      context.has_output(i) ? static_cast<void>(context.output(i, shape)) : void();
+      return operand;
+    }
+    if (context.has_output(i)) {
+      operand.range = DeviceAllocator::Find(context.output(i, shape)->raw());
+    } else {
+      operand.own = std::make_unique<DeviceScratch>(context, static_cast<size_t>(ByteSize(x.type(), shape.num_elements())));
+      operand.range = operand.own->range();
+    }
+    append.Linear(context, shape.num_elements(), past, x, operand.range, cl_long{heads.heads}, cl_long{before}, cl_long{rows},
+                  cl_long{heads.width}, heads.batch_step(), heads.head_step(), heads.row_step());
+    return operand;
+  }
+
+  static void FitMask(const Tensor* mask, Problem& p) {
+    if (mask == nullptr) return;
+    const Shape& shape = mask->shape();
+    Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape.ToString());
+    std::array<int64_t, 4> dims = {1, 1, 1, 1};
+    for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
+    const std::array<int64_t, 4> wanted = {p.batch, p.q_heads, p.queries, p.keys};
+    for (size_t i = 0; i < 4; ++i) {
+      Require(dims[i] == 1 || dims[i] == wanted[i] || (i == 3 && dims[3] < wanted[3]), "attn_mask {} does not broadcast to [{},{},{},{}]",
+              shape.ToString(), wanted[0], wanted[1], wanted[2], wanted[3]);
+    }
+    p.m_keys = dims[3];
+    p.m_row = dims[2] == 1 ? 0 : dims[3];
+    p.m_head = dims[1] == 1 ? 0 : dims[2] * dims[3];
+    p.m_batch = dims[0] == 1 ? 0 : dims[1] * dims[2] * dims[3];
+  }
+
+  Buffer SendLengths(KernelContext& context, const Problem& p, bool has_past) {
+    const Tensor* lengths = context.input(6);
+    if (lengths == nullptr) return {};
+    Require(!has_past, "nonpad_kv_seqlen cannot be combined with past_key");
+    Require(lengths->is(ElementType::kInt64) && lengths->num_elements() == p.batch, "nonpad_kv_seqlen is {}, the batch is {}",
+            lengths->shape().ToString(), p.batch);
+    for (int64_t length : lengths->values<int64_t>()) Require(length >= 0 && length <= p.keys, "nonpad_kv_seqlen holds {} of {} keys", length, p.keys);
+    if (p.batch == 0) return {};
+    return lengths_.Send(context, lengths->shape(), p.batch,
+                         [&](std::span<int64_t> sent) { std::ranges::copy(lengths->values<int64_t>(), sent.begin()); });
+  }
+
+  Launchable attend_, append_key_, append_value_;
+  std::optional<Launchable> capture_;
+  SentIntegers lengths_;
+  int64_t q_heads_, kv_heads_, left_, right_, stage_;
+  bool causal_;
+  std::optional<float> scale_;
+  float softcap_;
+};
+
+}  // namespace
+
+void RegisterAttention(KernelRegistry& registry) {
+  registry.Add(Op("Attention").Versions(23).Types(0, kReals).Types(1, kReals).Types(2, kReals).Types(3, kNumbers | TypeSet{ElementType::kBool}).HostInput(6).Make<Attention>());
+}
+
+}  // namespace tessera::opencl
