@@ -205,6 +205,7 @@ void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);
+void RegisterTopK(KernelRegistry& registry);
 void RegisterUnary(KernelRegistry& registry);
 
 }  // namespace tessera::opencl

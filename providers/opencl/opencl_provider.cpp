@@ -50,6 +50,7 @@ const KernelRegistry& Kernels() {
     RegisterSelect(kernels);
     RegisterShape(kernels);
     RegisterStrided(kernels);
+    RegisterTopK(kernels);
     RegisterUnary(kernels);
     return kernels;
   }();

@@ -1,0 +1,75 @@
+// TopK (1-24). A few elements are found one after the other; for more, positions are sorted.
+
+#include <bit>
+
+#include "base/checked.h"
+#include "product.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr size_t kLanes = 64;
+constexpr int64_t kFew = 16;
+
+class TopK final : public Kernel {
+ public:
+  explicit TopK(const KernelInfo& info)
+      : defines_(Computed('X', info.input_type(0))),
+        choose_(DeviceOf(info), "top_k", defines_ + fmt::format("#define LANES {}\n", kLanes), "choose"),
+        number_(DeviceOf(info), "top_k", defines_, "number"),
+        exchange_(DeviceOf(info), "top_k", defines_, "exchange"),
+        take_(DeviceOf(info), "top_k", defines_, "take"),
+        k_(info.since_version() < 10 ? info.attribute<int64_t>("k") : -1),
+        axis_(info.attribute<int64_t>("axis", -1)),
+        largest_(info.attribute<int64_t>("largest", 1) != 0) {
+    Require(info.since_version() >= 10 || k_ >= 0, "k is {}, a non-negative number is expected", k_);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const size_t axis = Axis(axis_, x.shape().rank());
+    const int64_t n = x.shape()[axis], stride = x.shape().SizeOfRange(axis + 1, x.shape().rank());
+    int64_t k = k_;
+    if (k < 0) {
+      const Tensor& given = context.required_input(1);
+      Require(given.is(ElementType::kInt64) && given.num_elements() == 1, "K is {}, one int64 is expected", given.shape().ToString());
+      k = given.data<int64_t>()[0];
+    }
+    Require(k >= 0 && k <= n, "k is {}, a number from 0 to the axis's {} is expected", k, n);
+    Shape shape = x.shape();
+    shape[axis] = k;
+    const Tensor *values = context.output(0, shape), *indices = context.output(1, shape);
+    if (shape.num_elements() == 0) return;
+    const int64_t lines = x.num_elements() / n;
+    if (k <= kFew) {
+      return choose_(context, {kLanes, static_cast<size_t>(lines), 1}, {kLanes, 1, 1}, x, values, indices, cl_long{n}, cl_long{stride},
+                     cl_long{k}, largest_);
+    }
+    Require(n < (int64_t{1} << 30), "an axis of {} elements is too long to sort", n);
+    const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+    const int64_t positions = CheckedMul(lines, padded);
+    const DeviceScratch order(context, static_cast<size_t>(CheckedMul<int64_t>(positions, sizeof(cl_int))));
+    number_.Linear(context, positions, order.range(), cl_long{padded});
+    for (int64_t run = 2; run <= padded; run *= 2) {
+      for (int64_t apart = run / 2; apart > 0; apart /= 2) {
+        exchange_.Linear(context, positions / 2, x, order.range(), cl_long{n}, cl_long{stride}, cl_long{padded}, cl_long{run}, cl_long{apart},
+                         largest_);
+      }
+    }
+    take_.Linear(context, shape.num_elements(), x, order.range(), values, indices, cl_long{n}, cl_long{stride}, cl_long{padded}, cl_long{k});
+  }
+
+ private:
+  std::string defines_;
+  Launchable choose_, number_, exchange_, take_;
+  int64_t k_, axis_;
+  cl_int largest_;
+};
+
+}  // namespace
+
+void RegisterTopK(KernelRegistry& registry) {
+  registry.Add(Op("TopK").Versions(1).Types(0, kNumbers).HostInput(1).Make<TopK>());
+}
+
+}  // namespace tessera::opencl

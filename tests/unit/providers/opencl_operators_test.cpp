@@ -1,0 +1,211 @@
+// Operators of the OpenCL provider where conformance data is small: long lines, repeated targets, what stays where; against the
+// CPU provider. Skipped where there is no device.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "model_builder.h"
+#include "tessera/session.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::IsEmpty;
+
+constexpr char kOpencl[] = "OpenCLExecutionProvider";
+
+std::vector<float> Random(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> values(count);
+  for (float& v : values) v = value(random);
+  return values;
+}
+
+Value Integers(const Shape& shape, const std::vector<int64_t>& values) { return Value(Tensor::Of<int64_t>(shape, values)); }
+
+SessionOptions On(const char* provider) {
+  SessionOptions session;
+  session.providers = {{provider, {}}};
+  session.error_on_failure = true;
+  session.optimization_level = OptimizationLevel::kNone;
+  return session;
+}
+
+void Int(onnx::NodeProto& node, const char* name, int64_t value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+
+void Text(onnx::NodeProto& node, const char* name, const char* value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s(value);
+}
+
+std::vector<std::string> Elsewhere(const Session& session) {
+  std::vector<std::string> nodes;
+  for (const auto& node : session.placement().nodes) {
+    if (node.provider != kOpencl) nodes.push_back(node.op_type);
+  }
+  return nodes;
+}
+
+class OpenclOperatorsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
+    model.Node("Relu", {"x"}, {"y"});
+    try {
+      model.Session(On(kOpencl));
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("there is no OpenCL device") == std::string::npos) throw;
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  /// Every output as on the CPU provider, with every node on the device.
+  static void ExpectAsOnCpu(ModelBuilder& model, const std::vector<Value>& inputs, float tolerance = 1e-4f) {
+    const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
+    EXPECT_THAT(Elsewhere(session), IsEmpty());
+    std::vector<Value> actual(session.outputs().size()), expected(actual.size());
+    session.Run(inputs, actual);
+    cpu.Run(inputs, expected);
+    for (size_t o = 0; o < actual.size(); ++o) {
+      const Tensor &a = actual[o].tensor(), &e = expected[o].tensor();
+      ASSERT_EQ(a.shape().ToString(), e.shape().ToString());
+      ASSERT_EQ(a.type(), e.type());
+      for (int64_t i = 0; i < a.num_elements(); ++i) {
+        if (a.is(ElementType::kInt64)) {
+          ASSERT_EQ(a.data<int64_t>()[i], e.data<int64_t>()[i]) << "output " << o << " element " << i;
+        } else {
+          ASSERT_NEAR(a.data<float>()[i], e.data<float>()[i], tolerance) << "output " << o << " element " << i;
+        }
+      }
+    }
+  }
+};
+
+TEST_F(OpenclOperatorsTest, TopKChoosesFewAndSortsMany) {
+  for (const int64_t k : {0, 1, 5, 16, 17, 300, 1000}) {
+    for (const int64_t largest : {0, 1}) {
+      ModelBuilder model(18);
+      const std::vector<int64_t> count = {k};
+      model.Input("x", ElementType::kFloat, {2, 1000, 3}).Constant("k", {1}, count);
+      model.Output("y", ElementType::kFloat, {2, k, 3}).Output("i", ElementType::kInt64, {2, k, 3});
+      auto& node = model.Node("TopK", {"x", "k"}, {"y", "i"});
+      Int(node, "axis", 1);
+      Int(node, "largest", largest);
+      std::vector<float> x = Random(6000, 3);
+      for (float& value : x) value = std::round(value * 100);  // many equal ones
+      SCOPED_TRACE(k);
+      ExpectAsOnCpu(model, {Floats({2, 1000, 3}, x)});
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, UpdatesOfOneTargetAreAllCombined) {
+  for (const char* reduction : {"add", "mul", "max", "min"}) {
+    ModelBuilder model(18);
+    model.Input("x", ElementType::kFloat, {8, 5}).Input("i", ElementType::kInt64, {300, 1}).Input("u", ElementType::kFloat, {300, 5});
+    model.Output("y", ElementType::kFloat, {8, 5});
+    Text(model.Node("ScatterND", {"x", "i", "u"}, {"y"}), "reduction", reduction);
+    std::vector<int64_t> indices(300);
+    for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int64_t>(i * 7 % 6) - 3;  // two targets get none
+    SCOPED_TRACE(reduction);
+    ExpectAsOnCpu(model, {Floats({8, 5}, Random(40, 1)), Integers({300, 1}, indices), Floats({300, 5}, Random(1500, 2))}, 1e-3f);
+  }
+}
+
+TEST_F(OpenclOperatorsTest, ScatteredIndicesAreChecked) {
+  ModelBuilder model(18);
+  model.Input("x", ElementType::kFloat, {4}).Input("i", ElementType::kInt64, {1}).Input("u", ElementType::kFloat, {1});
+  model.Output("y", ElementType::kFloat, {4});
+  model.Node("ScatterElements", {"x", "i", "u"}, {"y"});
+  const Session session = model.Session(On(kOpencl));
+  const auto run = [&](int64_t index) {
+    const std::vector<Value> inputs = {Floats({4}, {1, 2, 3, 4}), Integers({1}, {index}), Floats({1}, {9})};
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  };
+  EXPECT_THROW(run(4), Error);
+  EXPECT_THROW(run(-5), Error);
+  EXPECT_THAT(run(-1), ::testing::ElementsAre(1, 2, 3, 9));
+}
+
+TEST_F(OpenclOperatorsTest, AttentionOverManyKeysWithGroupedHeadsAndAPast) {
+  for (const int64_t causal : {0, 1}) {
+    ModelBuilder model(23);
+    model.Input("q", ElementType::kFloat, {2, 4, 9, 80}).Input("k", ElementType::kFloat, {2, 2, 9, 80}).Input("v", ElementType::kFloat, {2, 2, 9, 300});
+    model.Input("pk", ElementType::kFloat, {2, 2, 150, 80}).Input("pv", ElementType::kFloat, {2, 2, 150, 300});
+    model.Output("y", ElementType::kFloat, {2, 4, 9, 300}).Output("nk", ElementType::kFloat, {2, 2, 159, 80});
+    model.Output("nv", ElementType::kFloat, {2, 2, 159, 300});
+    Int(model.Node("Attention", {"q", "k", "v", "", "pk", "pv"}, {"y", "nk", "nv"}), "is_causal", causal);
+    ExpectAsOnCpu(model, {Floats({2, 4, 9, 80}, Random(2 * 4 * 9 * 80, 1)), Floats({2, 2, 9, 80}, Random(2 * 2 * 9 * 80, 2)),
+                          Floats({2, 2, 9, 300}, Random(2 * 2 * 9 * 300, 3)), Floats({2, 2, 150, 80}, Random(2 * 2 * 150 * 80, 4)),
+                          Floats({2, 2, 150, 300}, Random(2 * 2 * 150 * 300, 5))});
+  }
+}
+
+TEST_F(OpenclOperatorsTest, LstmOfBothDirectionsAndLengths) {
+  ModelBuilder model(14);
+  constexpr int64_t kHidden = 37, kInput = 19, kSteps = 6, kBatch = 3;
+  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInput}).Output("y", ElementType::kFloat, {kSteps, 2, kBatch, kHidden});
+  model.Output("h", ElementType::kFloat, {2, kBatch, kHidden}).Output("c", ElementType::kFloat, {2, kBatch, kHidden});
+  model.Constant("w", {2, 4 * kHidden, kInput}, Random(2 * 4 * kHidden * kInput, 1));
+  model.Constant("r", {2, 4 * kHidden, kHidden}, Random(2 * 4 * kHidden * kHidden, 2));
+  model.Constant("b", {2, 8 * kHidden}, Random(2 * 8 * kHidden, 3));
+  model.Input("lengths", ElementType::kInt32, {kBatch});
+  auto& node = model.Node("LSTM", {"x", "w", "r", "b", "lengths"}, {"y", "h", "c"});
+  Int(node, "hidden_size", kHidden);
+  Text(node, "direction", "bidirectional");
+  ExpectAsOnCpu(model, {Floats({kSteps, kBatch, kInput}, Random(kSteps * kBatch * kInput, 4)),
+                        Value(Tensor::Of<int32_t>(Shape{kBatch}, std::vector<int32_t>{6, 0, 4}))});
+}
+
+TEST_F(OpenclOperatorsTest, TablesThatShapesCutAreCutOnTheDevice) {
+  ModelBuilder model(18);
+  model.Input("x", ElementType::kFloat, {-1, 40}).Output("y", ElementType::kFloat, {-1, 40});
+  std::vector<int64_t> table(100 * 40);
+  std::iota(table.begin(), table.end(), 0);
+  const std::vector<int64_t> zero = {0};
+  model.Constant("table", {100, 40}, table).Constant("zero", {1}, zero);
+  model.Node("Shape", {"x"}, {"shape"});
+  model.Node("Gather", {"shape", "zero"}, {"rows"});
+  model.Node("Slice", {"table", "zero", "rows"}, {"cut"});
+  Int(model.Node("Cast", {"cut"}, {"real"}), "to", 1);
+  model.Node("Add", {"x", "real"}, {"y"});
+  const Session session = model.Session(On(kOpencl));
+  EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Shape", "Gather"));
+  EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
+}
+
+TEST_F(OpenclOperatorsTest, IndicesOnTheirWayToAGatherStayOnTheHost) {
+  ModelBuilder model(18);
+  const std::vector<int64_t> flat = {-1};
+  model.Input("i", ElementType::kInt64, {2, 3}).Output("y", ElementType::kFloat, {6, 4});
+  model.Constant("flat", {1}, flat).Constant("table", {10, 4}, Random(40, 1));
+  model.Node("Reshape", {"i", "flat"}, {"line"});
+  model.Node("Gather", {"table", "line"}, {"rows"});
+  model.Constant("w", {4, 4}, Random(16, 2));
+  model.Node("MatMul", {"rows", "w"}, {"p"});
+  model.Node("Relu", {"p"}, {"r"});
+  model.Node("MatMul", {"r", "w"}, {"y"});
+  const Session session = model.Session(On(kOpencl));
+  EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Reshape"));
+  EXPECT_EQ(session.placement().copies.size(), 1u) << session.placement().ToText();
+}
+
+}  // namespace
+}  // namespace tessera
