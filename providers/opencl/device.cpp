@@ -179,6 +179,15 @@ Buffer Device::BufferOf(const void* data, size_t bytes) const {
   return buffer;
 }
 
+Buffer Device::ViewOf(const void* data, size_t bytes) const {
+  const bool shares = capabilities_.shares_host_memory && reinterpret_cast<uintptr_t>(data) % kHostAlignment == 0;
+  if (!shares) return BufferOf(data, bytes);
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, const_cast<void*>(data), &status));
+  Check(status, "clCreateBuffer");
+  return buffer;
+}
+
 ClKernel Device::CreateKernel(std::string_view source, const std::string& defines, const char* name) {
   const std::string text =
       fmt::format("{}{}#define KERNEL_{}\n{}", KernelSource("prelude"), defines, name, KernelSource(source));

@@ -84,6 +84,9 @@ class Device {
   Buffer NewBuffer(size_t bytes) const;
   /// A new buffer with a copy of `bytes` bytes at `data`, made without waiting for any queue.
   Buffer BufferOf(const void* data, size_t bytes) const;
+  /// A buffer of `bytes` bytes at `data` to read from, which must live as long: the memory itself where the device shares the
+  /// host's, else a copy, made without waiting for any queue.
+  Buffer ViewOf(const void* data, size_t bytes) const;
 
   /// Kernel `name` of ops/`source`.cl, compiled after ops/prelude.cl and `defines`, which end in KERNEL_name. Programs are kept
   /// in memory and, with a cache folder, as binaries on disk.

@@ -179,10 +179,12 @@ class AnchorInfo final : public KernelInfo, public HasEpilogue {
   std::shared_ptr<const void> SharedPrepack(const Tensor&, std::string_view, const std::function<std::shared_ptr<const void>()>& make) const override {
     return make();
   }
-  void ReleaseConstant(size_t) const override {}
+  void ReleaseConstant(size_t input) const override { released_.push_back(input); }
   void AcceptUnaligned(size_t) const override {}
+  bool releases(size_t input) const { return std::ranges::find(released_, input) != released_.end(); }
 
  private:
+  mutable std::vector<size_t> released_;
   const GraphViewer& graph_;
   const Node& node_;
   const FusionServices& services_;
@@ -272,7 +274,8 @@ std::vector<ComputeCapability> FuseEpilogues(const GraphViewer& graph, std::vect
       if (index >= claim_of.size() || claim_of[index] < 0 || !chain.Append(*next)) break;
       claim.name += "+" + next->op_type;
     }
-    if (chain.nodes().empty()) continue;
+    // Alone too: then constants that it has in a form of its own need not be on the device a second time.
+    if (chain.nodes().empty() && (anchor.inputs.size() < 2 || graph.constant(anchor.inputs[1]) == nullptr)) continue;
     claim.fuse = true;
     claim.nodes.insert(claim.nodes.end(), chain.nodes().begin(), chain.nodes().end());
     for (const NodeIndex taken : chain.nodes()) claims[static_cast<size_t>(claim_of[static_cast<size_t>(taken)])].nodes.clear();
@@ -296,12 +299,16 @@ std::unique_ptr<Kernel> CompileEpilogue(const GraphViewer& subgraph, const Fusio
   operands.resize(Epilogue::kFirstInput, kNone);
   if (chain.bias() != kNone) operands[Epilogue::kFirstInput - 1] = chain.bias();
   operands.insert(operands.end(), chain.operands().begin(), chain.operands().end());
-  for (const ValueIndex operand : operands) {
+  const AnchorInfo info(subgraph, anchor, services, chain.Finish());
+  kernel->anchor = def->factory()(info);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const ValueIndex operand = operands[i];
     FusedKernel::Source source;
     if (operand == kNone) {
     } else if (const Tensor* constant = subgraph.constant(operand); constant != nullptr) {
       source.constant = static_cast<int>(kernel->constants.size());
-      kernel->constants.push_back(Upload(*constant, services));
+      // Of a constant that the kernel has in a form of its own, it reads the shape only.
+      kernel->constants.push_back(info.releases(i) ? Value(*constant) : Upload(*constant, services));
     } else {
       const auto found = std::ranges::find(subgraph.inputs(), operand);
       Require(found != subgraph.inputs().end(), "an operand of {} is not an input of the subgraph", anchor.op_type);
@@ -309,8 +316,6 @@ std::unique_ptr<Kernel> CompileEpilogue(const GraphViewer& subgraph, const Fusio
     }
     kernel->sources.push_back(source);
   }
-  const AnchorInfo info(subgraph, anchor, services, chain.Finish());
-  kernel->anchor = def->factory()(info);
   return kernel;
 }
 

@@ -25,6 +25,8 @@ struct Settings {
 /// The device of the provider that a kernel is made for, and its settings.
 Device& DeviceOf(const KernelInfo& info);
 const Settings& SettingsOf(const KernelInfo& info);
+/// The session's queue, for work when it is made.
+cl_command_queue QueueOf(const KernelInfo& info);
 /// The memory that constants in a form of the kernel's own live in: it counts towards the session's limit.
 Allocator& ConstantsOf(const KernelInfo& info);
 

@@ -96,6 +96,7 @@ class OpenclProvider final : public ExecutionProvider {
 
   Device& device() const noexcept { return *device_; }
   const Settings& settings() const noexcept { return settings_; }
+  cl_command_queue queue() const noexcept { return queue_->get(); }
   Allocator& constants() const noexcept { return constants_; }
 
  private:
@@ -113,6 +114,7 @@ const OpenclProvider& ProviderOf(const KernelInfo& info) { return static_cast<co
 
 Device& DeviceOf(const KernelInfo& info) { return ProviderOf(info).device(); }
 const Settings& SettingsOf(const KernelInfo& info) { return ProviderOf(info).settings(); }
+cl_command_queue QueueOf(const KernelInfo& info) { return ProviderOf(info).queue(); }
 Allocator& ConstantsOf(const KernelInfo& info) { return ProviderOf(info).constants(); }
 
 }  // namespace opencl

@@ -2,6 +2,8 @@
 
 // Products on devices that are processors (pocl): see ops/product.cl.
 
+#include <memory>
+
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -33,16 +35,36 @@ class DeviceScratch {
 
 /// What an operand of a product points to.
 struct PanelOperands {
-  const Tensor& a;
+  BufferRange a;
   BufferRange b;
   const Tensor* bias;
   const Tensor& y;
   std::span<const Tensor* const> epilogue = {};
 };
 
+/// Memory for a form of a constant that a kernel makes for itself.
+class PackedConstant {
+ public:
+  PackedConstant(Allocator& allocator, size_t bytes) : allocator_(allocator), memory_(allocator.Allocate(bytes)) {}
+  ~PackedConstant() { allocator_.Free(memory_); }
+  PackedConstant(const PackedConstant&) = delete;
+  PackedConstant& operator=(const PackedConstant&) = delete;
+  BufferRange range() const { return DeviceAllocator::Find(memory_); }
+
+ private:
+  Allocator& allocator_;
+  void* memory_;
+};
+
+/// What ops/product.cl needs to know of the type of a node's first input.
+std::string PanelDefines(const KernelInfo& info);
+
 class PanelProduct {
  public:
-  explicit PanelProduct(const KernelInfo& info);
+  /// How A lies.
+  enum class Left : int8_t { kStrided, kAlongK, kPacked };
+
+  PanelProduct(const KernelInfo& info, Left left);
 
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
   void Multiply(KernelContext& context, const PanelOperands& operands, const PanelProductShape& shape, int64_t panels,
@@ -50,6 +72,12 @@ class PanelProduct {
   /// B [stacks][k, n] with these strides to packed panels.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
             int64_t stacks);
+  /// The same of a constant on the host, done on return. Null where there is nothing to pack.
+  std::unique_ptr<PackedConstant> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row, cl_int column,
+                                            int64_t stacks);
+  /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack.
+  static std::unique_ptr<PackedConstant> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
+  static int64_t PackedRows(int64_t m) { return (m + kRows - 1) / kRows * kRows; }
   /// Bytes of an element in a panel.
   size_t element_bytes() const noexcept { return element_bytes_; }
 
@@ -57,7 +85,8 @@ class PanelProduct {
 
  private:
   static constexpr int64_t kRows = 6;
-  Launchable multiply_, pack_;
+  Launchable multiply_;
+  LazyLaunchable pack_;
   size_t element_bytes_;
 };
 

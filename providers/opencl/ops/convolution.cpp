@@ -25,8 +25,8 @@ class Conv final : public Kernel {
         stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble),
         direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kPer), "convolve"),
         each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
-        depthwise_(DeviceOf(info), "product", Defines(info), "depthwise"),
-        pack_image_(DeviceOf(info), "product", Computed('X', info.input_type(0)), "pack_image") {
+        depthwise_(DeviceOf(info), "product", PanelDefines(info) + EpilogueOf(info).defines, "depthwise"),
+        pack_image_(DeviceOf(info), "product", PanelDefines(info), "pack_image") {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
@@ -44,8 +44,7 @@ class Conv final : public Kernel {
         depthwise_.Compile();
         break;
       case Way::kPanels:
-        panels_.emplace(info);
-        pack_image_.Compile();
+        MakePanels(info, *ws);
         break;
       case Way::kTiles:
         MakeProducts(info, geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
@@ -84,7 +83,8 @@ class Conv final : public Kernel {
                                     {1, 1, 1}, x, w, bias, y, g, operands);
       }
       case Way::kPanels:
-        return ByPanels(context, {w, {}, bias, y, operands}, x, window, g, xs[0], positions);
+        return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, y, operands},
+                        x, ws, window, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
         return tiles_->Multiply(context, {w, x, bias, y, operands}, now.shape, now.stack, now.stacks, &g);
@@ -120,8 +120,17 @@ class Conv final : public Kernel {
     if (tiled_) {
       tiles_.emplace(info, TileProduct::Layout{.along_k_a = true, .windows = true}, expected);
     } else {
-      panels_.emplace(info);
+      panels_.emplace(info, PanelProduct::Left::kAlongK);
     }
+  }
+  void MakePanels(const KernelInfo& info, const Shape& ws) {
+    const Tensor* weights = info.constant_input(1);
+    panels_.emplace(info, weights != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kAlongK);
+    if (weights != nullptr) {
+      packed_filters_ = PanelProduct::PackLeft(info, *weights, ws[0] / group_, ws.SizeOfRange(1, ws.rank()), group_);
+      info.ReleaseConstant(1);
+    }
+    if (ws.SizeOfRange(2, ws.rank()) > 1) pack_image_.Compile();  // others may not need it
   }
 
   /// The filters of a group times the windows of all images, as one product.
@@ -150,16 +159,15 @@ class Conv final : public Kernel {
   }
 
   /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
-  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Window& window, const Geometry& g,
-                int64_t batch, int64_t n) {
+  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Window& window,
+                const Geometry& g, int64_t batch, int64_t n) {
     constexpr int64_t kScratchBytes = 8 << 20;
-    const Shape& ws = operands.a.shape();
     const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
     const int64_t per_image = PanelProduct::Panels(n);
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = group_;
-    stack.a[0] = g.group_out * k;
+    stack.a[0] = (packed_filters_ != nullptr ? PanelProduct::PackedRows(g.group_out) : g.group_out) * k;
     stack.c[0] = g.group_out;
     PanelProductShape shape{.b_panel = 0,
                             .b_image = 0,
@@ -208,6 +216,7 @@ class Conv final : public Kernel {
   LazyLaunchable direct_, each_filter_, depthwise_, pack_image_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
+  std::unique_ptr<PackedConstant> packed_filters_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // MatMul (1-13) with stacks that broadcast, Gemm (7-13).
 
-#include <mutex>
 #include <optional>
 
 #include "base/checked.h"
@@ -20,19 +19,14 @@ struct Operand {
 class Product {
  public:
   Product(const KernelInfo& info, TileProduct::Layout layout, const std::optional<TileProduct::Expected>& expected)
-      : constants_(ConstantsOf(info)), epilogue_(EpilogueOf(info)) {
+      : epilogue_(EpilogueOf(info)) {
     if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
       tiles_.emplace(info, layout, expected);
     } else {
-      panels_.emplace(info);
-      constant_b_ = info.constant_input(1) != nullptr;
+      panels_.emplace(info, layout.along_k_a ? PanelProduct::Left::kAlongK : PanelProduct::Left::kStrided);
+      PackConstant(info, layout.along_k_b);
     }
   }
-  ~Product() {
-    if (packed_b_ != nullptr) constants_.Free(packed_b_);
-  }
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
 
   const Epilogue& epilogue() const noexcept { return epilogue_; }
 
@@ -67,27 +61,31 @@ class Product {
                                   .beta = beta};
     const auto bytes =
         static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
-    if (constant_b_) {
-      std::call_once(packed_once_, [&] {
-        packed_b_ = constants_.Allocate(std::max<size_t>(bytes, 1));
-        if (bytes > 0) panels_->Pack(context, *b.tensor, DeviceAllocator::Find(packed_b_), k, n, b.row, b.column, stacks_b);
-      });
-      return panels_->Multiply(context, {*a.tensor, DeviceAllocator::Find(packed_b_), bias.tensor, y, epilogue}, shape, panels,
-                               packed_stack, stacks);
+    const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
+    if (packed_b_ != nullptr) {
+      return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
     }
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
-    panels_->Multiply(context, {*a.tensor, scratch.range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
+    panels_->Multiply(context, {left, scratch.range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
   }
 
  private:
-  Allocator& constants_;
+  /// A constant B is needed in panels only.
+  void PackConstant(const KernelInfo& info, bool along_k) {
+    const Tensor* b = info.constant_input(1);
+    if (b == nullptr || b->shape().rank() == 0 || b->num_elements() == 0) return;
+    const Shape shape = b->shape().rank() == 1 ? Shape{b->shape()[0], 1} : b->shape();
+    const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows, n = along_k ? rows : columns;
+    const auto kk = static_cast<cl_int>(k), nn = static_cast<cl_int>(n);
+    packed_b_ = panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
+    info.ReleaseConstant(1);
+  }
+
   const Epilogue epilogue_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
-  bool constant_b_ = false;
-  std::once_flag packed_once_;
-  void* packed_b_ = nullptr;
+  std::unique_ptr<PackedConstant> packed_b_;
 };
 
 /// The sizes of numpy.matmul.

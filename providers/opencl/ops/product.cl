@@ -1,5 +1,8 @@
 // Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item keeps ROWS rows of one
-// panel of C in vector registers. GPUs have ops/matmul.cl and ops/convolution.cl.
+// panel of C in vector registers. GPUs have ops/tiles.cl.
+//
+// BYTES: of an element. PACKED_A: A stands in blocks of ROWS rows, column after column; ALONG_K_A: its neighbours along k are
+// neighbours in memory.
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -36,22 +39,32 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     at_bias += at * stack.c[d];
   }
   __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)get_global_id(1) * p.b_panel + image * p.b_image + column * p.b_column;
-  long rows[ROWS];
+#ifdef PACKED_A
+  __global const TX* a = (__global const TX*)(a_ + ao) + at_a + (long)first_row * p.k;
+#define LEFT(r) a[(long)i * ROWS + r]
+#else
+  __global const uchar* rows[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) rows[r] = a_ + ao + (at_a + (long)min(first_row + r, p.m - 1) * p.row_a) * BYTES;
+#ifdef ALONG_K_A
+#define LEFT(r) GET_X(rows[r], i)
+#else
+#define LEFT(r) GET_X(rows[r], (long)i * p.col_a)
+#endif
+#endif
   V sum[ROWS][VECTORS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    rows[r] = at_a + (long)min(first_row + r, p.m - 1) * p.row_a;
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) sum[r][v] = 0;
   }
   for (int i = 0; i < p.k; ++i, b += p.b_row) {
-    const long along = (long)i * p.col_a;
     V right[VECTORS];
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) right[v] = LOAD(v, b);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      const V left = (V)GET_X(a_ + ao, rows[r] + along);
+      const V left = (V)LEFT(r);
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];
     }
@@ -64,13 +77,38 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
   }
   const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);
   const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image + (long)first_row * p.n + column;
-  for (int r = 0; r < count; ++r) {
-    for (int j = 0; j < width; ++j) {
-      TX value = values[r * COLUMNS + j];
-      if (bias_ != 0) value += p.beta * GET_X(bias_ + biaso, at_bias + (long)(first_row + r) * p.row_bias + (long)(column + j) * p.col_bias);
-      PUT_X(y_ + yo, at_y + (long)r * p.n + j, EPILOGUE(value, at_y + (long)r * p.n + j));
+  if (bias_ != 0) {
+    for (int r = 0; r < count; ++r) {
+      const long from = at_bias + (long)(first_row + r) * p.row_bias + (long)column * p.col_bias;
+      if (p.col_bias == 0) {
+        const TX value = p.beta * GET_X(bias_ + biaso, from);
+        for (int j = 0; j < COLUMNS; ++j) values[r * COLUMNS + j] += value;
+      } else {
+        for (int j = 0; j < width; ++j) values[r * COLUMNS + j] += p.beta * GET_X(bias_ + biaso, from + (long)j * p.col_bias);
+      }
     }
   }
+  // Whole panels in loops of a constant length, which compilers turn into vectors: nothing is stored before all is loaded.
+  for (int r = 0; r < count; ++r) {
+    const long at = at_y + (long)r * p.n;
+    if (width == COLUMNS) {
+      TX results[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) results[j] = EPILOGUE(values[r * COLUMNS + j], at + j);
+      for (int j = 0; j < COLUMNS; ++j) PUT_X(y_ + yo, at + j, results[j]);
+    } else {
+      for (int j = 0; j < width; ++j) PUT_X(y_ + yo, at + j, EPILOGUE(values[r * COLUMNS + j], at + j));
+    }
+  }
+}
+#endif
+
+#ifdef KERNEL_pack_rows
+// A[m, k] to blocks of ROWS rows, column after column, a stack of them in the third dimension. An item packs one column.
+__kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong yo, int m, int k, long stack_a) {
+  const int i = get_global_id(0), first_row = get_global_id(1) * ROWS;
+  const long blocks = get_global_size(1);
+  __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * blocks + get_global_id(1)) * k + i) * ROWS;
+  for (int r = 0; r < ROWS; ++r) to[r] = first_row + r < m ? GET_X(a_ + ao, get_global_id(2) * stack_a + (long)(first_row + r) * k + i) : (TX)0;
 }
 #endif
 
@@ -106,9 +144,21 @@ __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong
     if (start + j >= positions || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
       for (; j < end; ++j) to[j] = 0;
     } else {
-      const long row = plane + ((long)i0 * g.in[1] + i1) * g.in[2];
-      int i2 = o2 * g.stride[2] + d2;
-      for (; j < end; ++j, i2 += g.stride[2]) to[j] = i2 >= 0 && i2 < g.in[2] ? GET_X(x_ + xo, row + i2) : (TX)0;
+      const __global uchar* row = x_ + xo + (plane + ((long)i0 * g.in[1] + i1) * g.in[2]) * BYTES;
+      const int start2 = o2 * g.stride[2] + d2;
+      // Positions whose tap lies in the row: from `low` to `high`.
+      const int low = min(end, j + (start2 < 0 ? (-start2 + g.stride[2] - 1) / g.stride[2] : 0));
+      const int high = max(low, min(end, j + (start2 < g.in[2] ? (g.in[2] - 1 - start2) / g.stride[2] + 1 : 0)));
+      const int first_j = j;
+      for (; j < low; ++j) to[j] = 0;
+      if (g.stride[2] == 1 && low == 0 && high == COLUMNS) {
+        for (j = 0; j < COLUMNS; ++j) to[j] = GET_X(row, start2 + j);
+      } else if (g.stride[2] == 1) {
+        for (; j < high; ++j) to[j] = GET_X(row, start2 + j - first_j);
+      } else {
+        for (; j < high; ++j) to[j] = GET_X(row, start2 + (j - first_j) * g.stride[2]);
+      }
+      for (; j < end; ++j) to[j] = 0;
     }
     o2 = 0;
     if (++o1 == g.out[1]) o1 = 0, ++o0;
