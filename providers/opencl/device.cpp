@@ -133,7 +133,7 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   const std::string type = Option(options, "device_type"), platform = Option(options, "platform");
   const std::string number = Option(options, "device_id"), cache = Option(options, "program_cache_path");
   size_t index = 0;
-  std::from_chars(number.data(), number.data() + number.size(), index);
+  std::from_chars(number.data(), number.data() + number.size(), index);  // a number, as options are checked
   auto devices = AllDevices(TypeFromName(type), platform);
   // GPUs first where any kind will do.
   std::stable_partition(devices.begin(), devices.end(),
@@ -165,9 +165,9 @@ Queue Device::CreateQueue() const {
   return queue;
 }
 
-Buffer Device::NewBuffer(size_t bytes) const {
+Buffer Device::NewBuffer(size_t bytes, bool pinned) const {
   cl_int status = CL_SUCCESS;
-  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE, bytes, nullptr, &status));
+  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0), bytes, nullptr, &status));
   Check(status, "clCreateBuffer");
   return buffer;
 }

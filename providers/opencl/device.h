@@ -42,6 +42,7 @@ class Owned {
 using Context = Owned<cl_context, clReleaseContext>;
 using Queue = Owned<cl_command_queue, clReleaseCommandQueue>;
 using Program = Owned<cl_program, clReleaseProgram>;
+using Event = Owned<cl_event, clReleaseEvent>;
 using ClKernel = Owned<cl_kernel, clReleaseKernel>;
 
 class Buffer : public Owned<cl_mem, clReleaseMemObject> {
@@ -80,8 +81,8 @@ class Device {
   cl_device_id id() const noexcept { return id_; }
   Queue CreateQueue() const;
 
-  /// A new buffer, uninitialized.
-  Buffer NewBuffer(size_t bytes) const;
+  /// A new buffer, uninitialized; `pinned`: in host memory that the device fetches from directly.
+  Buffer NewBuffer(size_t bytes, bool pinned = false) const;
   /// A new buffer with a copy of `bytes` bytes at `data`, made without waiting for any queue.
   Buffer BufferOf(const void* data, size_t bytes) const;
   /// A buffer of `bytes` bytes at `data` to read from, which must live as long: the memory itself where the device shares the

@@ -65,6 +65,7 @@ std::string Computed(char name, ElementType type) {
   }
   if (kReals.contains(type)) {
     text += fmt::format("#define REAL_{}\n", name);
+    if (type != ElementType::kDouble) text += fmt::format("#define FLOAT_{}\n", name);
     if (name == 'A' || name == 'X') text += type == ElementType::kDouble ? "#define R(x) x\n" : "#define R(x) x##f\n";
   }
   return text + fmt::format("#define W{} {}\n", name, BitWidth(type) == 64 ? "ulong" : "uint");

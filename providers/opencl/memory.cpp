@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <shared_mutex>
 
@@ -37,7 +38,9 @@ void* DeviceAllocator::Allocate(size_t bytes) {
          device_->capabilities().largest_buffer_bytes);
   }
   budget_->Take(bytes);
-  cl_mem buffer = clCreateBuffer(device_->context(), CL_MEM_READ_WRITE, bytes, nullptr, &status);
+  // Where device and host share memory, the host reaches such a buffer without a copy.
+  const cl_mem_flags shared = device_->capabilities().shares_host_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
+  cl_mem buffer = clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | shared, bytes, nullptr, &status);
   if (status != CL_SUCCESS) {
     budget_->Return(bytes);
     Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for on {} (OpenCL error {})", bytes, device_->capabilities().name, status);
@@ -82,26 +85,72 @@ bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const
   return (from_device || from.host_accessible) && (to_device || to.host_accessible) && (from_device || to_device);
 }
 
+Staging::Staging(const Device& device, cl_command_queue queue, size_t chunk_bytes) : queue_(queue), chunk_bytes_(chunk_bytes) {
+  for (Chunk& chunk : chunks_) {
+    cl_int status = CL_SUCCESS;
+    chunk.buffer = device.NewBuffer(chunk_bytes, true);
+    chunk.memory = static_cast<std::byte*>(
+        clEnqueueMapBuffer(queue, chunk.buffer.get(), CL_TRUE, CL_MAP_WRITE, 0, chunk_bytes, 0, nullptr, nullptr, &status));
+    Check(status, "clEnqueueMapBuffer");
+  }
+}
+
+Staging::~Staging() {
+  for (Chunk& chunk : chunks_) {
+    if (chunk.memory != nullptr) clEnqueueUnmapMemObject(queue_, chunk.buffer.get(), chunk.memory, 0, nullptr, nullptr);
+  }
+  clFinish(queue_);
+}
+
+void Staging::Upload(const void* from, BufferRange to, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (size_t done = 0; done < bytes;) {
+    Chunk& chunk = chunks_[next_++ % chunks_.size()];
+    const size_t here = std::min(chunk_bytes_, bytes - done);
+    if (cl_event fetched = chunk.fetched.get(); fetched != nullptr) Check(clWaitForEvents(1, &fetched), "clWaitForEvents");
+    std::memcpy(chunk.memory, static_cast<const std::byte*>(from) + done, here);
+    cl_event event = nullptr;
+    Check(clEnqueueWriteBuffer(queue_, to.buffer, CL_FALSE, to.offset + done, here, chunk.memory, 0, nullptr, &event), "clEnqueueWriteBuffer");
+    chunk.fetched = Event(event);
+    Check(clFlush(queue_), "clFlush");
+    done += here;
+  }
+}
+
+void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRange to, bool wait) {
+  constexpr size_t kChunk = size_t{1} << 22, kLeastStaged = size_t{1} << 14;
+  const size_t bytes = from.byte_size();
+  if (staged_ && bytes >= kLeastStaged && queue == queue_->get()) {
+    std::call_once(staging_once_, [&] { staging_ = std::make_unique<Staging>(*device_, queue_->get(), kChunk); });
+    staging_->Upload(from.unaligned_raw(), to, bytes);
+    return;
+  }
+  Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset, bytes, from.unaligned_raw(), 0, nullptr, nullptr),
+        "clEnqueueWriteBuffer");
+}
+
 void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
   const size_t bytes = from.byte_size();
   if (bytes == 0) return;
-  cl_command_queue queue = stream != nullptr ? static_cast<cl_command_queue>(stream->native_handle()) : queue_->get();
+  const bool wait = stream == nullptr;
+  cl_command_queue queue = wait ? queue_->get() : static_cast<cl_command_queue>(stream->native_handle());
   const bool from_device = from.memory().name == kMemoryName, to_device = to.memory().name == kMemoryName;
-  // Writes block: the host's buffer may be reused as soon as this returns.
+  // On a stream nothing waits: whoever reads the result on the host, or ends the run, synchronizes it.
   if (from_device && to_device) {
     const BufferRange source = DeviceAllocator::Find(from.raw()), target = DeviceAllocator::Find(to.raw());
     Check(clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0, nullptr, nullptr),
           "clEnqueueCopyBuffer");
-    if (stream == nullptr) Check(clFinish(queue), "clFinish");
+    if (wait) Check(clFinish(queue), "clFinish");
   } else if (to_device) {
-    const BufferRange target = DeviceAllocator::Find(to.raw());
-    Check(clEnqueueWriteBuffer(queue, target.buffer, CL_TRUE, target.offset, bytes, from.unaligned_raw(), 0, nullptr, nullptr),
-          "clEnqueueWriteBuffer");
+    Upload(queue, from, DeviceAllocator::Find(to.raw()), wait);
+    if (wait) Check(clFinish(queue), "clFinish");
   } else {
     const BufferRange source = DeviceAllocator::Find(from.raw());
-    Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset, bytes, to.mutable_raw(), 0, nullptr, nullptr),
+    Check(clEnqueueReadBuffer(queue, source.buffer, wait ? CL_TRUE : CL_FALSE, source.offset, bytes, to.mutable_raw(), 0, nullptr, nullptr),
           "clEnqueueReadBuffer");
+    if (!wait) Check(clFlush(queue), "clFlush");
   }
+  if (stream != nullptr && static_cast<const DeviceStream*>(stream)->waits()) stream->Synchronize();
 }
 
 }  // namespace tessera::opencl

@@ -2,8 +2,10 @@
 
 #include <CL/cl.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "device.h"
 #include "tessera/execution_provider.h"
@@ -53,14 +55,46 @@ class DeviceAllocator final : public Allocator {
   MemoryInfo memory_{kMemoryName, DeviceType::kGpu, 0, false};
 };
 
+/// Pinned host memory that uploads pass through where the device has memory of its own: the host fills one chunk while the
+/// device fetches the other, and the caller's memory is free on return.
+class Staging {
+ public:
+  Staging(const Device& device, cl_command_queue queue, size_t chunk_bytes);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  /// Enqueues; waits for no more than an earlier chunk.
+  void Upload(const void* from, BufferRange to, size_t bytes);
+
+ private:
+  struct Chunk {
+    Buffer buffer;
+    std::byte* memory = nullptr;
+    Event fetched;
+  };
+  cl_command_queue queue_;
+  size_t chunk_bytes_;
+  std::mutex mutex_;
+  std::array<Chunk, 2> chunks_;
+  size_t next_ = 0;
+};
+
 class DeviceTransfer final : public DataTransfer {
  public:
-  explicit DeviceTransfer(std::shared_ptr<const Queue> queue) : queue_(std::move(queue)) {}
+  /// `staged`: uploads go through pinned memory.
+  DeviceTransfer(std::shared_ptr<const Device> device, std::shared_ptr<const Queue> queue, bool staged)
+      : device_(std::move(device)), queue_(std::move(queue)), staged_(staged) {}
   bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override;
   void Copy(const Tensor& from, Tensor& to, Stream* stream) override;
 
  private:
+  void Upload(cl_command_queue queue, const Tensor& from, BufferRange to, bool wait);
+
+  std::shared_ptr<const Device> device_;
   std::shared_ptr<const Queue> queue_;
+  const bool staged_;
+  std::once_flag staging_once_;
+  std::unique_ptr<Staging> staging_;  // when it is first needed
 };
 
 /// Every stream of a session is the same in-order queue: memory that one run gives back to the arena may go to another run at

@@ -79,7 +79,9 @@ class OpenclProvider final : public ExecutionProvider {
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
-  std::unique_ptr<DataTransfer> CreateDataTransfer() override { return std::make_unique<DeviceTransfer>(queue_); }
+  std::unique_ptr<DataTransfer> CreateDataTransfer() override {
+    return std::make_unique<DeviceTransfer>(device_, queue_, !device_->capabilities().shares_host_memory);
+  }
   std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, profiling_); }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {

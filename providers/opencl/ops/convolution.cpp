@@ -201,7 +201,7 @@ class Conv final : public Kernel {
       const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
       shape.first = static_cast<cl_int>(first);
       stack.b[0] = here * k * kPanel;
-      pack_image_.Compile()(context, {static_cast<size_t>(k), static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x,
+      pack_image_.Compile()(context, {static_cast<size_t>(g.group_in), static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x,
                             scratch.range(), g, static_cast<cl_int>(per_image), shape.first);
       operands.b = scratch.range();
       panels_->Multiply(context, operands, shape, here, stack, group_);

@@ -127,41 +127,39 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulon
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 #ifdef KERNEL_pack_image
-// The windows of `COLUMNS` output positions, one tap of one channel, as a row of a panel; groups in the third dimension.
+// The windows of `COLUMNS` output positions as rows of a panel, one for each tap of one channel; groups in the third dimension.
 __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
-  const int i = get_global_id(0), panel = first + get_global_id(1), image = panel / panels;
-  const int w0 = g.window[0], w1 = g.window[1], w2 = g.window[2], taps = w0 * w1 * w2;
-  const int channel = get_global_id(2) * g.group_in + i / taps, tap = i % taps;
+  const int panel = first + get_global_id(1), image = panel / panels;
+  const int taps = g.window[0] * g.window[1] * g.window[2], channel = get_global_id(2) * g.group_in + get_global_id(0);
   const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS;
   const long plane = ((long)image * g.channels + channel) * g.in[0] * g.in[1] * g.in[2];
-  int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
-  const int d0 = tap / (w1 * w2) * g.dilation[0] - g.pad[0], d1 = tap / w2 % w1 * g.dilation[1] - g.pad[1], d2 = tap % w2 * g.dilation[2] - g.pad[2];
-  __global TX* to = (__global TX*)(y_ + yo) + (((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + i) * COLUMNS;
-  int j = 0;
-  while (j < COLUMNS) {  // one row of positions after the other
-    const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1;
-    const int end = min(COLUMNS, j + g.out[2] - o2);
-    if (start + j >= positions || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
-      for (; j < end; ++j) to[j] = 0;
-    } else {
-      const __global uchar* row = x_ + xo + (plane + ((long)i0 * g.in[1] + i1) * g.in[2]) * BYTES;
-      const int start2 = o2 * g.stride[2] + d2;
-      // Positions whose tap lies in the row: from `low` to `high`.
-      const int low = min(end, j + (start2 < 0 ? (-start2 + g.stride[2] - 1) / g.stride[2] : 0));
-      const int high = max(low, min(end, j + (start2 < g.in[2] ? (g.in[2] - 1 - start2) / g.stride[2] + 1 : 0)));
-      const int first_j = j;
-      for (; j < low; ++j) to[j] = 0;
-      if (g.stride[2] == 1 && low == 0 && high == COLUMNS) {
-        for (j = 0; j < COLUMNS; ++j) to[j] = GET_X(row, start2 + j);
-      } else if (g.stride[2] == 1) {
-        for (; j < high; ++j) to[j] = GET_X(row, start2 + j - first_j);
-      } else {
-        for (; j < high; ++j) to[j] = GET_X(row, start2 + (j - first_j) * g.stride[2]);
+  const int from0 = start / (g.out[1] * g.out[2]), from1 = start / g.out[2] % g.out[1], from2 = start % g.out[2];
+  const long k = (long)get_global_size(0) * taps;
+  __global TX* to = (__global TX*)(y_ + yo) +
+                    ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * k + (long)get_global_id(0) * taps) * COLUMNS;
+  for (int k0 = 0; k0 < g.window[0]; ++k0) {
+    for (int k1 = 0; k1 < g.window[1]; ++k1) {
+      for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS) {
+        const int d0 = k0 * g.dilation[0] - g.pad[0], d1 = k1 * g.dilation[1] - g.pad[1], d2 = k2 * g.dilation[2] - g.pad[2];
+        int o0 = from0, o1 = from1, o2 = from2, j = 0;
+        while (j < COLUMNS) {  // one row of positions after the other
+          const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1, i2 = o2 * g.stride[2] + d2;
+          const int end = min(COLUMNS, j + g.out[2] - o2);
+          if (start + j >= positions || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
+            for (; j < end; ++j) to[j] = 0;
+          } else {
+            const __global uchar* row = x_ + xo + (plane + ((long)i0 * g.in[1] + i1) * g.in[2]) * BYTES;
+            if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
+              for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
+            } else {
+              for (int at = i2; j < end; ++j, at += g.stride[2]) to[j] = at >= 0 && at < g.in[2] ? GET_X(row, at) : (TX)0;
+            }
+          }
+          o2 = 0;
+          if (++o1 == g.out[1]) o1 = 0, ++o0;
+        }
       }
-      for (; j < end; ++j) to[j] = 0;
     }
-    o2 = 0;
-    if (++o1 == g.out[1]) o1 = 0, ++o0;
   }
 }
 #endif
