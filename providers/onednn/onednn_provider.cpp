@@ -7,6 +7,7 @@
 #include "claims.h"
 #include "lowering.h"
 #include "region.h"
+#include "runtime/packed_store.h"
 #include "runtime/thread_pools.h"
 #include "tessera/providers/onednn.h"
 
@@ -32,16 +33,29 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come, and the last few are kept.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, int threads, dnnl::fpmath_mode fpmath) : region_(region), threads_(threads), fpmath_(fpmath) {
+  RegionKernel(const GraphViewer& region, int threads, dnnl::fpmath_mode fpmath, bool has_context)
+      : region_(region), threads_(threads), fpmath_(fpmath) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
+    bool known = true;
     for (ValueIndex input : region_.inputs()) {
       const auto& type = region_.value(input).type;
-      const auto shape = type.shape ? ToShape(*type.shape) : std::nullopt;
-      if (!shape) return;
-      shapes.push_back(*shape);
+      if (!type.shape) return;
+      Shape shape;
+      for (const Dimension& dim : *type.shape) shape.Append(dim.known() ? dim.value : 1);
+      known = known && ToShape(*type.shape).has_value();
+      shapes.push_back(shape);
     }
-    Find(shapes);
+    if (known) {
+      Find(shapes);
+    } else if (has_context) {
+      // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch, often 1.
+      try {
+        Find(shapes);
+      } catch (const Error&) {
+        // The region does not work with ones.
+      }
+    }
   }
 
   void Compute(KernelContext& context) override {
@@ -176,7 +190,7 @@ class OnednnProvider final : public ExecutionProvider {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
       const int threads = services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads();
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, fpmath_));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, fpmath_, PackedStore::Current() != nullptr));
     }
     return kernels;
   }

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/mapped_file.h"
+#include "base/weight_memory.h"
 #include "program.h"
+#include "runtime/packed_store.h"
 
 namespace tessera::onednn {
 namespace {
@@ -25,8 +28,33 @@ Weights Keep(dnnl::memory memory, Owner owner) {
   return Weights(holder, &holder->memory);
 }
 
-std::span<float> Floats(dnnl::memory& memory) {
+std::span<float> Floats(const dnnl::memory& memory) {
   return {static_cast<float*>(memory.get_data_handle()), memory.get_desc().get_size() / sizeof(float)};
+}
+
+Shape BytesOf(const Desc& desc) { return Shape{static_cast<int64_t>(desc.get_size())}; }
+
+/// A memory over a tensor of bytes, which lives as long.
+Weights Over(const Desc& desc, std::shared_ptr<const Tensor> bytes) {
+  dnnl::memory memory(desc, CpuEngine(), const_cast<void*>(bytes->raw()));
+  return Keep(std::move(memory), std::move(bytes));
+}
+
+/// The memory that `make` writes: from the context, or anew and then for the context. `source` is a constant as the model has it,
+/// else the context knows nothing of it.
+template <class Make>
+Weights FromContext(const Weights& source, const std::string& what, const Desc& desc, const Make& make) {
+  const auto constant = Tensor::ShareUnaligned(ElementType::kUInt8, BytesOf(source->get_desc()), source->get_data_handle(), source);
+  PackedStore* store = PackedStore::Current();
+  if (store != nullptr) {
+    if (auto held = store->Find(constant, what, ElementType::kUInt8, BytesOf(desc))) return Over(desc, std::move(held));
+  }
+  auto bytes = std::make_shared<Tensor>(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  dnnl::memory target(desc, CpuEngine(), bytes->mutable_raw());
+  make(target);
+  ForgetPages(source->get_data_handle(), source->get_desc().get_size());
+  if (store != nullptr) store->Add(constant, what, bytes);
+  return Over(desc, std::move(bytes));
 }
 
 /// What `make` writes from `source`, made once per key while it lives.
@@ -38,10 +66,8 @@ Weights MadeOnce(const Weights& source, const std::string& what, const Desc& des
   const auto key = std::pair<const void*, std::string>(source->get_data_handle(), what);
   const std::lock_guard lock(mutex);
   if (auto held = cache[key].lock()) return held;
-  dnnl::memory target(desc, CpuEngine());
-  make(target);
-  ForgetPages(source->get_data_handle(), source->get_desc().get_size());
-  Weights made = Keep(std::move(target), source);
+  const Weights content = FromContext(source, what, desc, make);
+  Weights made = Keep(*content, std::pair(source, content));
   cache[key] = made;
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   return made;
@@ -100,10 +126,11 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
   static std::map<std::string, std::weak_ptr<const dnnl::memory>> cache;
   const std::lock_guard lock(mutex);
   if (auto held = cache[key].lock()) return held;
-  dnnl::memory memory(desc, CpuEngine());
+  auto bytes = std::make_shared<Tensor>(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  const dnnl::memory memory(desc, CpuEngine(), bytes->mutable_raw());
   make(Floats(memory));
   for (const Tensor& source : sources) ForgetPages(source.unaligned_raw(), source.byte_size());
-  Weights made = Keep(std::move(memory), std::move(sources));
+  Weights made = Keep(memory, std::pair(std::move(sources), std::move(bytes)));
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   cache[key] = made;
   return made;

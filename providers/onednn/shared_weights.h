@@ -17,7 +17,8 @@ namespace tessera::onednn {
 std::string LayoutKey(const Desc& desc);
 
 /// Constants as oneDNN memories. A weight in one layout exists once in the process, however many sessions and programs use
-/// it, and goes with the last of them.
+/// it, and goes with the last of them. What is made from a model's constants while a session loads comes from its context, or
+/// is added to it.
 class SharedWeights {
  public:
   /// Looks at the tensor's own bytes, which need not be aligned, and keeps them alive.

@@ -90,6 +90,9 @@ void* Arena::TakeFrom(Chunk* chunk, size_t bytes) {
 }
 
 Arena::Chunk* Arena::Extend(size_t bytes) {
+  // Regions that lie idle are too small for this: what grows out of them, as a first run's buffers into a planned block, would
+  // hold their memory for nothing. Handles that cannot be cut are kept for requests of their own size.
+  if (splittable_) ReleaseFreeRegions();
   size_t size = bytes;
   if (settings_.extend == ArenaExtend::kNextPowerOfTwo && splittable_) {
     size = std::max(next_region_, bytes > kLargestGrowth ? bytes : std::bit_ceil(bytes));

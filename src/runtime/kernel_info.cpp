@@ -1,5 +1,7 @@
 #include "runtime/kernel_info.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "runtime/packed_store.h"
 #include "runtime/prepack_cache.h"
@@ -19,6 +21,14 @@ std::shared_ptr<const void> NodeKernelInfo::SharedPrepack(const Tensor& constant
   if (!resources_.share_prepacked) return make();
   return PrepackCache::Process().GetOrMake(constant, key, make);
 }
+
+namespace {
+thread_local PackedStore* current_store = nullptr;
+}
+
+PackedStore* PackedStore::Current() noexcept { return current_store; }
+PackedStore::Scope::Scope(PackedStore* store) noexcept : previous_(std::exchange(current_store, store)) {}
+PackedStore::Scope::~Scope() { current_store = previous_; }
 
 std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
                                            const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make) {

@@ -36,6 +36,8 @@ constexpr std::array kKeys = {
               "keep the optimized graph and packed weights in a file, from which the next session starts"},
     ConfigKey{"ep.context_file_path", nullptr, nullptr, "that file (default: MODEL_ctx.tessera beside MODEL.onnx)",
               &SessionConfig::context_file_path},
+    ConfigKey{"ep.context_embed_mode", &SessionConfig::context_embed, nullptr,
+              "that file holds the model's constants, too, instead of naming their place in the model's files"},
     ConfigKey{kPrecision, nullptr, nullptr,
               "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
 };

@@ -18,6 +18,7 @@ struct SessionConfig {
   bool disable_cpu_fallback = false;
   bool context_enable = false;
   std::string context_file_path;
+  bool context_embed = false;
   Precision precision = Precision::kFloat32;
 };
 

@@ -119,10 +119,11 @@ std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) 
     for (const auto& [name, value] : entry.provider->options()) providers += fmt::format("{}={};", name, value);
     providers += ")";
   }
+  conditions.emplace_back("constants", config.context_embed ? "embedded" : "in the model's files");
   conditions.emplace_back("free dimensions", dimensions);
   conditions.emplace_back("configuration", entries);
   conditions.emplace_back("providers", providers);
-  return std::make_unique<ContextCache>(path, origin.file, std::move(conditions));
+  return std::make_unique<ContextCache>(path, origin.file, std::move(conditions), config.context_embed);
 }
 
 bool Session::State::LoadFromContext(ContextCache& cache) {
@@ -168,6 +169,7 @@ void Session::State::LoadAndOptimize(const std::function<Model(const LoadOptions
 }
 
 void Session::State::MakePlan() {
+  const PackedStore::Scope scope(resources.packed);
   if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
   GraphPartition partition;
   {

@@ -286,7 +286,7 @@ void ContextCache::Write(ThreadPool& threads) {
       }
       const auto place = FindInFiles(tensor.unaligned_raw(), tensor.byte_size());
       const bool wants_copy = aligned_[i] && !IsAligned(tensor.type(), tensor.unaligned_raw());
-      if (!place || wants_copy) {
+      if (embed_ || !place || wants_copy) {
         lay_out(tensor, wants_copy ? tensor.raw() : tensor.unaligned_raw());
         continue;
       }

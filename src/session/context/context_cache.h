@@ -29,9 +29,10 @@ std::string FileStamp(const std::filesystem::path& file);
 /// The context of one session: read or recorded while it loads, written once it has.
 class ContextCache final : public PackedStore {
  public:
-  /// `model`: the file it comes from, empty for bytes. `conditions` must tell what is in it.
-  ContextCache(std::filesystem::path path, std::filesystem::path model, ContextConditions conditions)
-      : path_(std::move(path)), model_(std::move(model)), conditions_(std::move(conditions)) {}
+  /// `model`: the file it comes from, empty for bytes. `conditions` must tell what is in it. `embed`: constants are written
+  /// into it even where they lie in the model's files.
+  ContextCache(std::filesystem::path path, std::filesystem::path model, ContextConditions conditions, bool embed = false)
+      : path_(std::move(path)), model_(std::move(model)), conditions_(std::move(conditions)), embed_(embed) {}
 
   /// The optimized model, its constants mapped, when the file holds it; else nothing, and report() says why.
   std::optional<Model> Read(ThreadPool& threads, OptimizationReport& optimization);
@@ -59,6 +60,7 @@ class ContextCache final : public PackedStore {
   const std::filesystem::path path_;
   const std::filesystem::path model_;
   const ContextConditions conditions_;
+  const bool embed_;
   ContextReport report_;
 
   std::mutex mutex_;

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -239,6 +242,35 @@ TEST(Onednn, SharesReorderedWeights) {
   EXPECT_EQ(SharedWeights::Derived("key", {tensor}, onednn::Plain({1}), make), one);
   EXPECT_NE(SharedWeights::Derived("other", {tensor}, onednn::Plain({1}), make), one);
   EXPECT_EQ(made, 2);
+}
+
+TEST(Onednn, ReorderedWeightsComeFromAContext) {
+  for (const int64_t batch : {int64_t{2}, int64_t{-1}}) {
+    const std::string bytes = Cnn(batch).bytes();
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("tessera_onednn_{}_{}", getpid(), batch);
+    std::filesystem::remove(file);
+    const std::vector<Value> inputs = {RandomTensor({2, 3, 16, 16}, 1)};
+    SessionOptions options = On("dnnl");
+    std::vector<std::vector<float>> results;
+    for (int start = 0; start < 3; ++start) {
+      if (start == 1) {
+        options.config["ep.context_enable"] = "1";
+        options.config["ep.context_file_path"] = file.string();
+      }
+      const Session session(std::as_bytes(std::span(bytes)), options);
+      EXPECT_EQ(session.context().used, start == 2) << session.context().detail;
+      if (start == 2) {
+        EXPECT_GE(session.context().packed, 1u);
+        EXPECT_EQ(session.context().packed_anew, 0u);
+      }
+      std::vector<Value> outputs(1);
+      session.Run(inputs, outputs);
+      results.push_back(ToVector(outputs[0]));
+    }
+    EXPECT_EQ(results[1], results[0]);
+    EXPECT_EQ(results[2], results[0]);
+    std::filesystem::remove(file);
+  }
 }
 
 TEST(Onednn, WorksBesideAnotherSessionThatEnds) {

@@ -81,6 +81,22 @@ TEST(Arena, ExtendsAsAsked) {
   EXPECT_EQ(doubling->stats().bytes_reserved, 4 << 20);
 }
 
+TEST(Arena, GivesBackWhatIsTooSmallWhenItGrows) {
+  auto arena = Arena::Make(std::make_shared<RawMemory>(), {.extend = ArenaExtend::kSameAsRequested});
+  void* a = arena->Allocate(4096);
+  void* b = arena->Allocate(8192);
+  void* held = arena->Allocate(1024);
+  arena->Free(a);
+  arena->Free(b);
+  void* c = arena->Allocate(12288);  // neither a's nor b's region has room
+  EXPECT_EQ(arena->stats().bytes_reserved, 1024 + 12288);
+  arena->Free(c);
+  EXPECT_EQ(arena->Allocate(4096), c);  // and nothing goes back while there is room
+  EXPECT_EQ(arena->stats().bytes_reserved, 1024 + 12288);
+  arena->Free(c);
+  arena->Free(held);
+}
+
 TEST(Arena, RefusesOverTheLimitAndGoesOn) {
   auto arena = Arena::Make(std::make_shared<RawMemory>(), {.limit = 1 << 20, .limit_name = "gpu_mem_limit"});
   void* a = arena->Allocate(512 << 10);

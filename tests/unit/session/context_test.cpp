@@ -209,6 +209,48 @@ TEST_F(Context, WhereItCannotBeWrittenTheSessionStillStarts) {
   EXPECT_EQ(RunAll(session), Expected());
 }
 
+TEST_F(Context, EmbeddedConstants) {
+  const std::vector<float> expected = Expected();
+  SessionOptions embedding = Options();
+  embedding.config["ep.context_embed_mode"] = "1";
+  Session(model(), Options());
+  const auto size = fs::file_size(file());
+  const Session first(model(), embedding);
+  EXPECT_FALSE(first.context().used);
+  EXPECT_THAT(first.context().detail, HasSubstr("constants"));
+  EXPECT_GE(fs::file_size(file()), size + 1000 * 16 * sizeof(float));  // the table
+  const Session second(model(), embedding);
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_EQ(RunAll(second), expected);
+  EXPECT_FALSE(Session(model(), Options()).context().used);
+  EXPECT_EQ(fs::file_size(file()), size);
+}
+
+TEST_F(Context, WeightsOfRecurrentNetworks) {
+  constexpr int64_t kSteps = 3, kInput = 5, kHidden = 7;
+  ModelBuilder builder;
+  builder.Input("x", ElementType::kFloat, {kSteps, 1, kInput}).Output("y", ElementType::kFloat, {kSteps, 1, 1, kHidden});
+  builder.Constant("w", {1, 4 * kHidden, kInput}, Numbers(4 * kHidden * kInput, 1));
+  builder.Constant("r", {1, 4 * kHidden, kHidden}, Numbers(4 * kHidden * kHidden, 2));
+  auto* hidden = builder.Node("LSTM", {"x", "w", "r"}, {"y"}).add_attribute();
+  hidden->set_name("hidden_size");
+  hidden->set_type(onnx::AttributeProto::INT);
+  hidden->set_i(kHidden);
+  Write(model(), builder.bytes());
+  const auto run = [&](const SessionOptions& options, size_t packed) {
+    const Session session(model(), options);
+    EXPECT_EQ(session.context().packed, packed) << session.context().detail;
+    EXPECT_EQ(session.context().packed_anew, 0u);
+    const std::vector<Value> inputs = {Floats({kSteps, 1, kInput}, Numbers(kSteps * kInput, 3))};
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  };
+  const std::vector<float> expected = run(Options(false), 0);
+  EXPECT_EQ(run(Options(), 0), expected);
+  EXPECT_EQ(run(Options(), 2), expected);
+}
+
 TEST_F(Context, ModelsFromMemory) {
   const std::string bytes = ModelBytes();
   SessionOptions options = Options();

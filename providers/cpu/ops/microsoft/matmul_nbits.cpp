@@ -10,6 +10,7 @@
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
+#include "runtime/packed_store.h"
 #include "simd/nbits_int8.h"
 #include "types.h"
 
@@ -67,11 +68,11 @@ class MatMulNBits final : public Kernel {
     if constexpr (!std::is_same_v<T, float>) {
       const Tensor* scales = info.constant_input(2);
       if (scales != nullptr && scales->is(ElementTypeOf<T>)) {
-        scales_ = std::static_pointer_cast<const Tensor>(info.SharedPrepack(*scales, "as_float", [&]() -> std::shared_ptr<const void> {
+        scales_ = SharedTensor(info, *scales, "as_float", ElementType::kFloat, scales->shape(), [&] {
           auto converted = std::make_shared<Tensor>(ElementType::kFloat, scales->shape(), WeightMemory());
           ConvertToFloat(info.threads(), scales->data<T>(), converted->template mutable_data<float>(), scales->num_elements());
           return converted;
-        }));
+        });
       }
     }
   }
