@@ -89,7 +89,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     const Tensor* training = graph.constant(node.inputs[2]);
     if (training == nullptr || training->num_elements() != 1 || training->data<bool>()[0]) return "training is left to the CPU provider";
   }
-  if (op == "LayerNormalization" || op == "RMSNormalization") {
+  if (op == "Einsum" && node.inputs.size() > 2) return "three operands and more are left to the CPU provider";
+  if (op == "LayerNormalization" || op == "RMSNormalization" || op == "SimplifiedLayerNormalization") {
     const auto& shape = type(0).shape;
     const int64_t axis = IntegerAttribute(node, "axis", -1), rank = shape ? static_cast<int64_t>(shape->size()) : 0;
     if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";

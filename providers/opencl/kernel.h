@@ -186,6 +186,7 @@ inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape
 /// The lists of ops/: each file registers its operators.
 void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
+void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
 void RegisterFill(KernelRegistry& registry);
@@ -206,6 +207,7 @@ void RegisterRotary(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
 void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
+void RegisterSkipNormalization(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);
 void RegisterTopK(KernelRegistry& registry);
 void RegisterUnary(KernelRegistry& registry);

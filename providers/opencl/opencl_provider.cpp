@@ -29,6 +29,7 @@ const KernelRegistry& Kernels() {
     KernelRegistry kernels;
     RegisterAttention(kernels);
     RegisterBinary(kernels);
+    RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
     RegisterFill(kernels);
@@ -49,6 +50,7 @@ const KernelRegistry& Kernels() {
     RegisterScatter(kernels);
     RegisterSelect(kernels);
     RegisterShape(kernels);
+    RegisterSkipNormalization(kernels);
     RegisterStrided(kernels);
     RegisterTopK(kernels);
     RegisterUnary(kernels);

@@ -1,4 +1,4 @@
-// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17), RMSNormalization (23), InstanceNormalization
+// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17, ONNX Runtime's 1), RMSNormalization (23), InstanceNormalization
 // (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference), LRN (1, 13).
 
 #include <algorithm>
@@ -68,13 +68,15 @@ class Standardize : public Kernel {
             mean, inverse, cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_);
   }
 
+  bool center() const noexcept { return center_ != 0; }
+
  private:
   Launchable kernel_;
   float epsilon_;
   cl_int center_;
 };
 
-/// LayerNormalization, RMSNormalization: the dimensions from an axis on are a row.
+/// LayerNormalization, RMSNormalization, ONNX Runtime's SimplifiedLayerNormalization: the dimensions from an axis on are a row.
 class TrailingNormalization final : public Standardize {
  public:
   explicit TrailingNormalization(const KernelInfo& info)
@@ -86,7 +88,7 @@ class TrailingNormalization final : public Standardize {
     Shape reduced = shape;
     std::fill(reduced.begin() + axis, reduced.end(), 1);
     const Tensor& y = *context.output(0, shape);
-    const Tensor *mean = context.output(1, reduced), *inverse = context.output(2, reduced);
+    const Tensor *mean = center() ? context.output(1, reduced) : nullptr, *inverse = context.output(center() ? 2 : 1, reduced);
     Launch(context, {shape.SizeOfRange(axis, shape.rank()), 1, 0, 1}, y, mean, inverse);
   }
 
@@ -174,7 +176,8 @@ class Lrn final : public Kernel {
 void RegisterNormalization(KernelRegistry& registry) {
   registry.Add(Op("Softmax").Versions(1).Types(0, kReals).Make<Softmax>());
   registry.Add(Op("LogSoftmax").Versions(1).Types(0, kReals).Make<Softmax>());
-  registry.Add(Op("LayerNormalization").Versions(17).Types(0, kReals).Make<TrailingNormalization>());
+  registry.Add(Op("LayerNormalization").Versions(1).Types(0, kReals).Make<TrailingNormalization>());
+  registry.Add(Op("SimplifiedLayerNormalization").Types(0, kReals).Types(1, kReals).Make<TrailingNormalization>());
   registry.Add(Op("RMSNormalization").Versions(23).Types(0, kReals).Types(1, kReals).Make<TrailingNormalization>());
   registry.Add(Op("InstanceNormalization").Versions(6).Types(0, kReals).Make<GroupNormalization>());
   registry.Add(Op("GroupNormalization").Versions(18).Types(0, kReals).Make<GroupNormalization>());

@@ -81,6 +81,15 @@ std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
   return std::make_unique<Elementwise>(info, tanh ? "tanh_gelu(a)" : "erf_gelu(a)");
 }
 
+/// com.microsoft's: with a bias, of the tanh approximation, of the logistic one.
+std::unique_ptr<Kernel> MakeBiasGelu(const KernelInfo& info) { return std::make_unique<Elementwise>(info, "erf_gelu(a + b)"); }
+std::unique_ptr<Kernel> MakeFastGelu(const KernelInfo& info) {
+  return std::make_unique<Elementwise>(info, info.has_input(1) ? "tanh_gelu(a + b)" : "tanh_gelu(a)");
+}
+std::unique_ptr<Kernel> MakeQuickGelu(const KernelInfo& info) {
+  return std::make_unique<Elementwise>(info, "a * sigmoid(alpha * a)", info.attribute<float>("alpha", 1.702f));
+}
+
 std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
   const bool negative = info.attribute<int64_t>("detect_negative", 1) != 0, positive = info.attribute<int64_t>("detect_positive", 1) != 0;
   return std::make_unique<Elementwise>(info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", negative, positive));
@@ -112,6 +121,10 @@ std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
 void RegisterUnary(KernelRegistry& registry) {
   AddTable(registry, std::make_index_sequence<std::size(kTable)>());
   registry.Add(Op("Gelu").Versions(20).Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
+  registry.Add(Op("Gelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
+  registry.Add(Op("BiasGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeBiasGelu));
+  registry.Add(Op("FastGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeFastGelu));
+  registry.Add(Op("QuickGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeQuickGelu));
   registry.Add(Op("IsInf").Versions(10).Types(0, kReals).Factory(MakeIsInf));
 }
 
