@@ -14,7 +14,7 @@ readonly PACKAGES=(
   libprotobuf-dev protobuf-compiler                  # model format
   libeigen3-dev libhwy-dev libtbb-dev                # kernels and threads
   libdnnl-dev ocl-icd-opencl-dev opencl-clhpp-headers # execution providers
-  pocl-opencl-icd clinfo                             # an OpenCL device on the CPU
+  pocl-opencl-icd clinfo oclgrind                    # an OpenCL device on the CPU, a simulated one
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpugixml-dev
   libre2-dev libutf8proc-dev                         # string operators
   libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev # ImageDecoder

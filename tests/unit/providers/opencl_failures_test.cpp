@@ -1,0 +1,134 @@
+// What the OpenCL provider does without a device, with options that fit nothing, with too little memory, and how it copies.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "model_builder.h"
+#include "opencl/memory.h"
+#include "tessera/session.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+constexpr char kOpencl[] = "OpenCLExecutionProvider", kCpu[] = "CPUExecutionProvider";
+
+/// y = max(0, x w).
+ModelBuilder Model() {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 2}).Output("y", ElementType::kFloat, {1, 2});
+  model.Constant("w", {2, 2}, std::vector<float>{1, -2, 3, -4});
+  model.Node("MatMul", {"x", "w"}, {"p"});
+  model.Node("Relu", {"p"}, {"y"});
+  return model;
+}
+
+SessionOptions On(ProviderOptions options, bool must) {
+  SessionOptions session;
+  session.providers = {{kOpencl, std::move(options)}};
+  session.error_on_failure = must;
+  session.log_level = LogLevel::kFatal;
+  return session;
+}
+
+std::vector<float> Results(const Session& session) {
+  const std::vector<Value> inputs = {Floats({1, 2}, {1, 1})};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  return ToVector(results[0]);
+}
+
+bool HasDevice() { return !opencl::DescribeDevices().empty(); }
+
+/// Exits with 0 if all is well in a process that finds no driver.
+[[noreturn]] void RunWithoutDrivers() {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("tessera_no_drivers.{}", getpid());
+  fs::create_directories(folder);
+  setenv("OCL_ICD_VENDORS", folder.c_str(), 1);
+  const Session session = Model().Session(On({}, false));
+  bool good = Results(session) == std::vector<float>{4, 0};
+  for (const auto& node : session.placement().nodes) good &= node.provider == kCpu;
+  good &= session.placement().providers.at(0).status.find("no platform is installed") != std::string::npos;
+  try {
+    Model().Session(On({}, true));
+    good = false;
+  } catch (const Error& error) {
+    good &= std::string(error.what()).find("there is no OpenCL device") != std::string::npos;
+  }
+  fs::remove_all(folder);
+  _exit(good ? 0 : 1);
+}
+
+TEST(OpenclFailuresDeathTest, WithoutDriversTheProviderIsSkipped) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not loaded any
+  EXPECT_EXIT(RunWithoutDrivers(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(OpenclFailures, DevicesThatAreNotThereAreNamed) {
+  if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
+  for (const ProviderOptions& options : {ProviderOptions{{"device_id", "1000"}}, ProviderOptions{{"platform", "no such platform"}},
+                                         ProviderOptions{{"device_type", "accelerator"}, {"device_id", "1000"}}}) {
+    try {
+      Model().Session(On(options, true));
+      ADD_FAILURE() << "a session was made";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("there is no OpenCL device"));
+      EXPECT_THAT(error.what(), HasSubstr("found: "));
+    }
+    const Session session = Model().Session(On(options, false));
+    EXPECT_THAT(Results(session), ElementsAre(4, 0));
+  }
+  EXPECT_THROW(Model().Session(On({{"device_id", "first"}}, false)), Error);
+}
+
+TEST(OpenclFailures, WhatDoesNotFitTheLimitGoesToTheNextProvider) {
+  if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
+  const Session session = Model().Session(On({{"gpu_mem_limit", "1"}, {"kernels", "panels"}}, true));
+  EXPECT_THAT(Results(session), ElementsAre(4, 0));
+  for (const auto& node : session.placement().nodes) {
+    EXPECT_EQ(node.provider, kCpu) << node.op_type;
+    ASSERT_FALSE(node.refusals.empty());
+    EXPECT_THAT(node.refusals[0].second, HasSubstr("gpu_mem_limit"));
+  }
+}
+
+TEST(OpenclFailures, AFileWhereTheCacheShouldBeIsNoError) {
+  if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
+  const fs::path file = fs::temp_directory_path() / fmt::format("tessera_not_a_folder.{}", getpid());
+  std::ofstream(file) << "a file";
+  EXPECT_THAT(Results(Model().Session(On({{"program_cache_path", file.string()}}, true))), ElementsAre(4, 0));
+  fs::remove(file);
+}
+
+TEST(OpenclFailures, UploadsThroughPinnedMemoryArriveWhole) {
+  if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
+  const auto device = opencl::Device::Open({});
+  const opencl::Queue queue = device->CreateQueue();
+  constexpr size_t kChunk = 1000;
+  opencl::Staging staging(*device, queue.get(), kChunk);
+  for (const size_t bytes : {size_t{1}, kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 5 * kChunk + 3}) {
+    std::vector<unsigned char> sent(bytes), back(bytes);
+    std::iota(sent.begin(), sent.end(), static_cast<unsigned char>(bytes));
+    const opencl::Buffer buffer = device->NewBuffer(bytes + 7);
+    std::vector<unsigned char> source = sent;
+    staging.Upload(source.data(), {buffer.get(), 7}, bytes);
+    std::fill(source.begin(), source.end(), static_cast<unsigned char>(0));  // it is the caller's again
+    opencl::Check(clEnqueueReadBuffer(queue.get(), buffer.get(), CL_TRUE, 7, bytes, back.data(), 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    EXPECT_EQ(back, sent) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace tessera
