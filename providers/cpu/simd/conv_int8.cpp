@@ -90,33 +90,66 @@ HWY_INLINE void AddPair(const T* first, const T* second, hn::Vec<D16> weights, h
 
 HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
 
-/// kTaps 0: any number.
+/// Codes of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
+template <int kTaps, class U, class T>
+HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channel, const Taps<kTaps>& taps, const T* at) {
+  auto low = hn::Set(D32(), channel.start), high = low;
+  if constexpr (kTaps > 0) {
+#pragma GCC unroll 16
+    for (int p = 0; p < (kTaps + 1) / 2; ++p) AddPair(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], PairOf(taps.weights[p]), low, high);
+  } else {
+    for (int64_t k = 0; k < channel.kernel_size; k += 2) {
+      int32_t pair;
+      std::memcpy(&pair, channel.weights + k, sizeof(pair));
+      const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
+      AddPair(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), low, high);
+    }
+  }
+  return Codes<U>(channel, low, high);
+}
+
+/// Rows shorter than half a vector that lie at equal distances are computed as one, with what lies between them.
+constexpr int64_t kShortRow = kPixels / 2;
+constexpr int64_t kMostTogether = 16 * kPixels;
+
+bool RowsAreShort(const Int8DepthwiseChannel& channel) {
+  if (channel.width > kShortRow || channel.rows < 2) return false;
+  const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0];
+  if (pitch < channel.width || pitch > kPixels || (channel.rows - 1) * pitch + channel.width > kMostTogether) return false;
+  for (int64_t r = 1; r < channel.rows; ++r) {
+    if (channel.row_offsets[r] - channel.row_offsets[r - 1] != pitch) return false;
+  }
+  return true;
+}
+
+template <int kTaps, class T, class U>
+void ShortRows(const Int8DepthwiseChannel& channel) {
+  const hn::Rebind<U, D16> code;
+  const Taps<kTaps> taps(channel);
+  const T* from = reinterpret_cast<const T*>(channel.from) + channel.row_offsets[0];
+  const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0], end = (channel.rows - 1) * pitch + channel.width;
+  HWY_ALIGN U buffer[kMostTogether + kPixels];
+  for (int64_t x = 0; x < end; x += kPixels) hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), code, buffer + x);
+  U* out = static_cast<U*>(channel.out);
+  int64_t r = 0;
+  // Half a vector each, as long as the next rows make up for what it takes too much.
+  for (; (channel.rows - r) * channel.width >= kShortRow; ++r) std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
+  for (; r < channel.rows; ++r) std::copy_n(buffer + r * pitch, channel.width, out + r * channel.width);
+}
+
 template <int kTaps, class T, class U>
 void Channel(const Int8DepthwiseChannel& channel) {
-  const D32 d32;
+  if (RowsAreShort(channel)) return ShortRows<kTaps, T, U>(channel);
   const hn::Rebind<U, D16> code;
   const T* base = reinterpret_cast<const T*>(channel.from);
   U* out = static_cast<U*>(channel.out);
-  const auto start = hn::Set(d32, channel.start);
+  const U* end = out + channel.rows * channel.width;
   const Taps<kTaps> taps(channel);
   for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
     const T* row = base + channel.row_offsets[r];
     for (int64_t x = 0; x < channel.width; x += kPixels) {
-      auto low = start, high = start;
-      const T* at = row + x;
-      if constexpr (kTaps > 0) {
-#pragma GCC unroll 16
-        for (int p = 0; p < (kTaps + 1) / 2; ++p) AddPair(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], PairOf(taps.weights[p]), low, high);
-      } else {
-        for (int64_t k = 0; k < channel.kernel_size; k += 2) {
-          int32_t pair;
-          std::memcpy(&pair, channel.weights + k, sizeof(pair));
-          const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
-          AddPair(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), low, high);
-        }
-      }
-      const auto codes = Codes<U>(channel, low, high);
-      if (x + kPixels <= channel.width) {
+      const auto codes = Pixels<kTaps, U>(channel, taps, row + x);
+      if (out + x + kPixels <= end) {  // what reaches past the row is overwritten by the next
         hn::StoreU(codes, code, out + x);
       } else {
         HWY_ALIGN U buffer[kPixels];

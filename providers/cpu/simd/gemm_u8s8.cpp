@@ -15,6 +15,7 @@
 
 #include "simd/codes-inl.h"
 #include "simd/gemm_u8s8_kernels.h"
+#include "simd/pair_corrections.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -114,7 +115,56 @@ HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
   }
 }
 
-/// R rows by N vectors of sums. kVectors: the lines are on the right, else on the left, where the records are of kRows lines.
+/// Groups that stand aside.
+template <bool kVectors, int R, int N>
+HWY_INLINE void AddExtras(const TileArgs& args, int64_t left_row, V32 (&acc)[R][N]) {
+  constexpr int64_t kLeftRecord = 4 * kRows;
+  const D8 d8;
+  for (int64_t e = 0; e < args.extra_count; ++e) {
+    const uint8_t* a = kVectors ? args.groups + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
+    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.groups + args.extra_groups[e] * kRecord;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const V8 av = Broadcast(a + r * left_row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) {
+        const V8 bv = hn::LoadU(d8, b + j * 4 * kLanes);
+        acc[r][j] = hn::Add(acc[r][j], Widen(kVectors ? MultiplyPairs(av, bv) : MultiplyPairs(bv, av), hn::Set(D16(), 1)));
+      }
+    }
+  }
+}
+
+/// R rows by N vectors of sums, each group of which widens at once.
+template <bool kVectors, int R, int N>
+void PlainTile(const TileArgs& args, int32_t* out) {
+  const D8 d8;
+  V16 one = hn::Set(D16(), 1);
+  Pin(one);
+  V32 acc[R][N];
+  StartSums(args.add, out, acc);
+  const uint8_t* left = args.left;
+  const uint8_t* right = args.right;
+  const int64_t left_row = kVectors ? args.left_row : 4;
+  for (int64_t s = 0; s < args.segments; ++s) {
+    V8 b[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const V8 a = Broadcast(left + r * left_row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a), one));
+    }
+    right += kRecord;
+    left += kVectors ? 4 : 4 * kRows;
+  }
+  AddExtras<kVectors>(args, left_row, acc);
+  StoreSums(acc, out);
+}
+
+/// The same, `D` groups of which sum in 16 bits. kVectors: the lines are on the right, else on the left, where the records are of
+/// kRows lines.
 template <bool kVectors, int D, int R, int N>
 void Tile(const TileArgs& args, int32_t* out) {
   constexpr int64_t kLeftRecord = 4 * kRows;
@@ -169,19 +219,7 @@ void Tile(const TileArgs& args, int32_t* out) {
       for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(sums[r][j], one));
     }
   }
-  for (int64_t e = 0; e < args.extra_count; ++e) {
-    const uint8_t* a = kVectors ? args.groups + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
-    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.groups + args.extra_groups[e] * kRecord;
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const V8 av = Broadcast(a + r * left_row);
-#pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) {
-        const V8 bv = hn::LoadU(d8, b + j * 4 * kLanes);
-        acc[r][j] = hn::Add(acc[r][j], Widen(kVectors ? MultiplyPairs(av, bv) : MultiplyPairs(bv, av), hn::Set(d16, 1)));
-      }
-    }
-  }
+  AddExtras<kVectors>(args, left_row, acc);
   StoreSums(acc, out);
 }
 
@@ -223,6 +261,13 @@ constexpr TileFn TileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
 }
 
 template <bool kVectors, size_t... R>
+constexpr TileFn PlainTileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
+  constexpr TileFn narrow_tiles[] = {PlainTile<kVectors, static_cast<int>(R) + 1, 1>...};
+  constexpr TileFn wide_tiles[] = {PlainTile<kVectors, static_cast<int>(R) + 1, 2>...};
+  return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
+}
+
+template <bool kVectors, size_t... R>
 constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
   constexpr TileFn narrow_tiles[] = {WideTile<kVectors, static_cast<int>(R) + 1, 1>...};
   constexpr TileFn wide_tiles[] = {WideTile<kVectors, static_cast<int>(R) + 1, 2>...};
@@ -234,6 +279,7 @@ TileFn FindTile(int64_t depth, int64_t rows, bool wide) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
   switch (depth) {
     case 0: return WideTileOf<kVectors>(std::make_index_sequence<kWideRows>{}, rows, wide);
+    case 1: return PlainTileOf<kVectors>(kSequence, rows, wide);
     case 2: return TileOf<kVectors, 2>(kSequence, rows, wide);
     case 3: return TileOf<kVectors, 3>(kSequence, rows, wide);
     default: return TileOf<kVectors, 4>(kSequence, rows, wide);
@@ -345,7 +391,7 @@ template <bool kVectors, class FindOperands>
 void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums) {
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
   const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
-  const int64_t records = lines.wide() ? 1 : lines.depth + 1;       // of the other
+  const int64_t records = lines.records();                          // of the other
   const int64_t parts = std::max<int64_t>((staying_bytes + kStayingBytes - 1) / kStayingBytes, 1);
   const int64_t step = (lines.segments + parts - 1) / parts;
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
@@ -364,20 +410,21 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   }
 }
 
-void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
-                  const Int8Store& store) {
-  HWY_ALIGN int32_t sums[kPassing * kWidth];
+void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+  static_assert(kPassing % kTurnedRows == 0);
+  HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
   for (int64_t b = b0; b < b1; ++b) {
     const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
     const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
     for (int64_t m = m0; m < m1; m += kPassing) {
       const int64_t rows = std::min(kPassing, m1 - m);
       const auto operands = [&](int64_t r) {
-        const uint8_t* from = left + (m + r) * left_row;
-        return TileArgs{from, left_row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
+        const uint8_t* from = left.data + (m + r) * left.row;
+        return TileArgs{from, left.row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
                         Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
       MultiplyStrip<true>(lines, lines.block_bytes, rows, width, operands, sums);
+      if (left.turned != nullptr) AddCorrections(lines, left.turned, m, rows, b * kWidth, kWidth, sums);
       StoreRows(store, sums, m, rows, b * kWidth, width);
     }
   }
@@ -484,9 +531,8 @@ const U8S8Kernels& KernelsU8S8() {
 
 int64_t PanelWidth() { return KernelsU8S8().width; }
 
-void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
-                  const Int8Store& store) {
-  KernelsU8S8().multiply_rows(lines, left, left_row, m0, m1, b0, b1, store);
+void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+  KernelsU8S8().multiply_rows(lines, left, m0, m1, b0, b1, store);
 }
 
 void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,

@@ -5,9 +5,11 @@
 // Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing knows
 // how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum less 128
 // times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that would go
-// beyond that are taken out and form groups of their own, which widen at once. Where that would be most of them, both operands
-// are widened to 16 bits first, and pairs of products sum in 32.
+// beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors (pair_corrections.h), and
+// groups of their own, which widen at once, where lines are broadcast. Where that would be most of them, both operands are widened to 16 bits first, and pairs
+// of products sum in 32.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,9 +20,15 @@
 
 namespace tessera::cpu {
 
+/// Two neighbouring weights of a line that stand aside: those at 2 * pair.
+struct PairCorrection {
+  int32_t pair;
+  std::array<int16_t, 2> weights;
+};
+
 /// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A block is
-/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 0: the other operand
-/// is of 16 bits too, and a segment is one record of two weights of each line.
+/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 1: a segment is one
+/// group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each line.
 struct PackedLines {
   int64_t lines = 0;
   int64_t k = 0;
@@ -32,10 +40,14 @@ struct PackedLines {
   std::vector<int64_t> extra_begin;  // by block, and the end
   std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
   Tensor extras;
+  std::vector<int64_t> correction_begin;  // by line, and the end; empty: no line needs any
+  std::vector<PairCorrection> corrections;
   std::vector<int32_t> sums;     // of each line's weights
   std::vector<int32_t> offsets;  // what the sums of products lack, by line
 
   bool wide() const { return depth == 0; }
+  /// Of a segment.
+  int64_t records() const { return depth < 2 ? 1 : depth + 1; }
   /// Records of the other operand: groups of four bytes, or pairs of 16 bits.
   int64_t groups() const { return wide() ? (k + 1) / 2 : (k + 3) / 4; }
 };
@@ -77,10 +89,15 @@ struct Int8Store {
 /// Columns of a panel.
 int64_t PanelWidth();
 
-/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Rows of `left` are left_row bytes apart, of whole groups:
-/// bytes, or 16 bits where the lines are wide.
-void MultiplyRows(const PackedLines& lines, const uint8_t* left, int64_t left_row, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
-                  const Int8Store& store);
+/// Rows of whole groups, of bytes, or of 16 bits where the lines are wide.
+struct ByteRows {
+  const uint8_t* data;
+  int64_t row;                      // bytes from row to row
+  const int16_t* turned = nullptr;  // the same in pairs (TurnPairs), where the lines have corrections
+};
+
+/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Where the lines have corrections, m0 is a multiple of kTurnedRows.
+void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store);
 
 /// out[line][pixel] of blocks [b0, b1) and `pixels` columns from `first`, whose panels (PackPixels) lie panel_bytes apart.
 void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,

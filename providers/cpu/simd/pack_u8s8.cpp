@@ -21,10 +21,17 @@ struct Pair {
   bool fits() const { return std::abs(a + b) <= kMostPair; }
 };
 
-/// Packs one block of lines. What has no place in the segments goes to `extras`.
+struct LineCorrection {
+  int64_t line;
+  PairCorrection correction;
+};
+
+/// Packs one block of lines. What has no place in the segments goes to `extras`, or one by one to `corrections` where these are
+/// given.
 class BlockPacker {
  public:
-  BlockPacker(const LineSource& source, int64_t width, int64_t depth) : source_(source), width_(width), depth_(depth) {}
+  BlockPacker(const LineSource& source, int64_t width, int64_t depth, std::vector<LineCorrection>* corrections)
+      : source_(source), width_(width), depth_(depth), corrections_(corrections) {}
 
   struct Extra {
     int64_t group;
@@ -36,8 +43,10 @@ class BlockPacker {
     const int64_t first = block * width_;
     const int64_t lines = std::min(width_, source_.lines - first);
     const int64_t groups = (source_.k + 3) / 4;
+    first_ = first;
     Gather(first, lines, 4 * groups);
     switch (depth_) {
+      case 1: PackSegments<1>(first, lines, segments, out, offsets, extras); break;
       case 2: PackSegments<2>(first, lines, segments, out, offsets, extras); break;
       case 3: PackSegments<3>(first, lines, segments, out, offsets, extras); break;
       default: PackSegments<4>(first, lines, segments, out, offsets, extras); break;
@@ -76,11 +85,15 @@ class BlockPacker {
     return {from[0], from[1]};
   }
 
+  /// Records of offsets in a segment.
+  template <int kDepth>
+  static constexpr int kOffsets = kDepth > 1 ? 1 : 0;
+
   template <int kDepth>
   void PackSegments(int64_t first, int64_t lines, int64_t segments, int8_t* out, int32_t* offsets, std::vector<Extra>& extras) {
     for (int64_t s = 0; s < segments; ++s) {
       const size_t begin = extras.size();
-      int8_t* segment = out == nullptr ? nullptr : out + s * (kDepth + 1) * 4 * width_;
+      int8_t* segment = out == nullptr ? nullptr : out + s * (kDepth + kOffsets<kDepth>) * 4 * width_;
       for (int64_t i = 0; i < lines; ++i) {
         for (int lane = 0; lane < 2; ++lane) {
           if (!PackPlain<kDepth>(first, i, lane, s, segment, offsets)) PackLane(first, i, lane, s, segment, offsets, extras, begin);
@@ -102,14 +115,16 @@ class BlockPacker {
       magnitude += pair.magnitude();
       fits &= pair.fits();
     }
-    if (!fits || magnitude > kMostMagnitude) return false;
+    if (!fits || (kDepth > 1 && magnitude > kMostMagnitude)) return false;
     if (segment == nullptr) return true;
     int8_t* to = segment + 4 * i + 2 * lane;
-    const auto offset = static_cast<int16_t>(-128 * sum);
-    std::memcpy(to, &offset, sizeof(offset));
 #pragma GCC unroll 4
-    for (int d = 0; d < kDepth; ++d) std::memcpy(to + (d + 1) * 4 * width_, from + 4 * d, 2);
-    offsets[first + i] += 128 * sum;
+    for (int d = 0; d < kDepth; ++d) std::memcpy(to + (d + kOffsets<kDepth>) * 4 * width_, from + 4 * d, 2);
+    if constexpr (kDepth > 1) {
+      const auto offset = static_cast<int16_t>(-128 * sum);
+      std::memcpy(to, &offset, sizeof(offset));
+      offsets[first + i] += 128 * sum;
+    }
     return true;
   }
 
@@ -121,12 +136,12 @@ class BlockPacker {
       if (!pairs[d].fits()) PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, i, lane, extras, begin);
       magnitude += pairs[d].magnitude();
     }
-    while (magnitude > kMostMagnitude) {
+    while (depth_ > 1 && magnitude > kMostMagnitude) {
       Pair* largest = std::max_element(pairs, pairs + depth_, [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); });
       magnitude -= largest->magnitude();
       PutAside(std::exchange(*largest, Pair{}), s * depth_ + (largest - pairs), i, lane, extras, begin);
     }
-    if (segment == nullptr) return;
+    if (segment == nullptr || depth_ == 1) return;  // of depth 1 nothing is left
     int sum = 0;
     for (int64_t d = 0; d < depth_; ++d) {
       int8_t* to = segment + (d + 1) * 4 * width_ + 4 * i + 2 * lane;
@@ -140,6 +155,11 @@ class BlockPacker {
   }
 
   void PutAside(Pair pair, int64_t group, int64_t i, int lane, std::vector<Extra>& extras, size_t begin) const {
+    if (corrections_ != nullptr) {
+      const auto at = static_cast<int32_t>(2 * group + lane);
+      corrections_->push_back({first_ + i, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
+      return;
+    }
     if (!pair.fits()) {  // halves do
       const Pair half{pair.a / 2, pair.b / 2};
       PutAside(half, group, i, lane, extras, begin);
@@ -162,26 +182,34 @@ class BlockPacker {
   const LineSource& source_;
   int64_t width_;
   int64_t depth_;
+  std::vector<LineCorrection>* corrections_;
+  int64_t first_ = 0;
   int64_t padded_ = 0;
   std::vector<int8_t> dense_;
 };
 
-/// Of products of 16 bits, for each group: two multiplications, and twice the memory.
-constexpr double kWideCost = 2.2;
+// Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair that
+// does so alone. Measured on Zen 3 whose other hardware thread was busy too.
+constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
+constexpr double kExtraCost = 1.1;
+constexpr double kCorrectionCost = 1.7;  // a line in each lane
 
-/// Multiplications for a vector of sums, found on some of the blocks.
-double CostOf(const LineSource& source, int64_t width, int64_t depth) {
+/// Found on some of the blocks.
+double CostOf(const LineSource& source, int64_t width, int64_t depth, bool sparse) {
   const int64_t blocks = (source.lines + width - 1) / width;
   const int64_t groups = (source.k + 3) / 4;
   const int64_t step = std::max<int64_t>(blocks / 4, 1);
-  const double products = static_cast<double>(groups / depth * (depth + 1));
+  const double products = static_cast<double>(groups) * kGroupCost[depth];
   int64_t looked_at = 0;
   std::vector<BlockPacker::Extra> extras;
+  std::vector<LineCorrection> corrections;
   for (int64_t b = 0; b < blocks && looked_at < 4; b += step, ++looked_at) {
-    BlockPacker(source, width, depth).Pack(b, groups / depth, nullptr, nullptr, extras);
-    if (products + 2 * static_cast<double>(extras.size()) / 4 > kWideCost * static_cast<double>(groups)) return INFINITY;
+    BlockPacker(source, width, depth, sparse ? &corrections : nullptr).Pack(b, groups / depth, nullptr, nullptr, extras);
+    if (products + kExtraCost * static_cast<double>(extras.size()) / 4 > kGroupCost[0] * static_cast<double>(groups)) return INFINITY;
   }
-  return products + 2 * static_cast<double>(extras.size()) / static_cast<double>(looked_at);
+  const double aside = kExtraCost * static_cast<double>(extras.size()) +
+                       kCorrectionCost * static_cast<double>(corrections.size()) / static_cast<double>(width);
+  return products + aside / static_cast<double>(looked_at);
 }
 
 void AddCodes(const uint8_t* codes, int64_t count, bool is_signed, int32_t* sums) {
@@ -247,6 +275,23 @@ void CollectExtras(const std::vector<std::vector<BlockPacker::Extra>>& extras, P
   }
 }
 
+/// Sorts them by lines, each line's by the pairs.
+void CollectCorrections(std::vector<std::vector<LineCorrection>>& corrections, PackedLines& packed) {
+  if (std::all_of(corrections.begin(), corrections.end(), [](const auto& block) { return block.empty(); })) return;
+  packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
+  for (auto& block : corrections) {
+    std::stable_sort(block.begin(), block.end(), [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
+    for (const LineCorrection& one : block) {
+      packed.corrections.push_back(one.correction);
+      packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
+    }
+  }
+  // Lines without any end where the one before does.
+  for (size_t i = 1; i < packed.correction_begin.size(); ++i) {
+    packed.correction_begin[i] = std::max(packed.correction_begin[i], packed.correction_begin[i - 1]);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSource& source, LineSide side) {
@@ -255,9 +300,11 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
   packed->lines = source.lines;
   packed->k = source.k;
   packed->width = side == LineSide::kVectors ? KernelsU8S8().width : KernelsU8S8().rows;
-  double least = kWideCost * static_cast<double>((source.k + 3) / 4);
+  // Corrections meet the other operand turned, which panels of pixels are not.
+  const bool sparse = side == LineSide::kVectors;
+  double least = kGroupCost[0] * static_cast<double>((source.k + 3) / 4);
   for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
-    const double cost = CostOf(source, packed->width, depth);
+    const double cost = CostOf(source, packed->width, depth, sparse);
     if (cost > least) continue;
     least = cost;
     packed->depth = depth;
@@ -269,19 +316,21 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;
-  packed->block_bytes = packed->segments * (packed->depth + 1) * 4 * packed->width;
+  packed->block_bytes = packed->segments * packed->records() * 4 * packed->width;
   const int64_t blocks = (source.lines + packed->width - 1) / packed->width;
   packed->values = Tensor(ElementType::kInt8, Shape{blocks, packed->block_bytes});
   std::fill_n(packed->values.mutable_data<int8_t>(), blocks * packed->block_bytes, int8_t{0});
   std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));
+  std::vector<std::vector<LineCorrection>> corrections(static_cast<size_t>(blocks));
   auto* values = packed->values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed->width) * 3, [&](int64_t begin, int64_t end) {
-    BlockPacker packer(source, packed->width, packed->depth);
     for (int64_t b = begin; b < end; ++b) {
+      BlockPacker packer(source, packed->width, packed->depth, sparse ? &corrections[static_cast<size_t>(b)] : nullptr);
       packer.Pack(b, packed->segments, values + b * packed->block_bytes, packed->offsets.data(), extras[static_cast<size_t>(b)]);
     }
   });
   CollectExtras(extras, *packed);
+  CollectCorrections(corrections, *packed);
   return packed;
 }
 

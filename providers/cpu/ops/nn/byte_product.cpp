@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "simd/pair_corrections.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -58,7 +59,8 @@ ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, i
   int32_t* sums = zeros_.empty() ? nullptr : context.scratch<int32_t>(static_cast<size_t>(rows)).data();
   const bool wide = lines_->wide();
   const bool copies = is_signed || wide || k % 4 != 0;
-  if (!copies && sums == nullptr) return {data, k, nullptr};
+  const bool corrected = !lines_->corrections.empty();
+  if (!copies && sums == nullptr && !corrected) return {{data, k}, nullptr};
   const int64_t row = wide ? 2 * Padded(k, 2) : copies ? Padded(k, 4) : k;
   uint8_t* to = copies ? context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows, row))).data() : nullptr;
   const uint8_t flip = is_signed ? 0x80 : 0;
@@ -79,7 +81,19 @@ ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, i
       sums[m] = sum;
     }
   });
-  return {copies ? to : data, row, sums};
+  const ByteRows bytes{copies ? to : data, row, corrected ? Turn(context, copies ? to : data, row, rows) : nullptr};
+  return {bytes, sums};
+}
+
+const int16_t* ByteProduct::Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows) const {
+  const int64_t k = shape_[0], size = TurnedSize(k), parts = (rows + kTurnedRows - 1) / kTurnedRows;
+  int16_t* turned = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(parts, size))).data();
+  context.threads().ParallelFor(parts, static_cast<double>(size) * 0.2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      TurnPairs(data + i * kTurnedRows * row, row, std::min(kTurnedRows, rows - i * kTurnedRows), k, turned + i * size);
+    }
+  });
+  return turned;
 }
 
 void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const ByteProductOutput& out) const {
@@ -116,16 +130,16 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   }
   const int64_t want = context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads();
   const int64_t block_tasks = std::min(blocks, want);
-  const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.row, 24);
+  const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.bytes.row, 24);
   const int64_t row_tasks = std::max((rows + most_rows - 1) / most_rows, std::min((want + block_tasks - 1) / block_tasks, (rows + 11) / 12));
-  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, 12);
+  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, left.bytes.turned == nullptr ? 12 : 3 * kTurnedRows);
   const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) * 0.008;
   const int64_t tasks = block_tasks * row_tasks;
   context.threads().ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t m0 = i / block_tasks * step, part = i % block_tasks;
       if (m0 >= rows) continue;
-      MultiplyRows(*lines_, left.data, left.row, m0, std::min(rows, m0 + step), blocks * part / block_tasks, blocks * (part + 1) / block_tasks, store);
+      MultiplyRows(*lines_, left.bytes, m0, std::min(rows, m0 + step), blocks * part / block_tasks, blocks * (part + 1) / block_tasks, store);
     }
   });
 }

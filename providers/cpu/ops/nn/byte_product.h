@@ -36,11 +36,11 @@ class ByteProduct {
 
  private:
   struct Rows {
-    const uint8_t* data;
-    int64_t row;
+    ByteRows bytes;
     const int32_t* sums;
   };
   Rows LayOut(KernelContext& context, const Tensor& a, int64_t rows) const;
+  const int16_t* Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows) const;
 
   Shape shape_;
   std::shared_ptr<const PackedLines> lines_;

@@ -1,0 +1,100 @@
+// Products of bytes with packed weights are exact, whatever had to stand aside.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+#include "runtime/thread_pools.h"
+#include "simd/gemm_u8s8.h"
+#include "simd/pair_corrections.h"
+
+namespace tessera::cpu {
+namespace {
+
+struct Case {
+  int64_t m, n, k;
+  int spread;  // of the weights; 0: the least and the greatest only
+  int code;    // of the other operand; -1: any
+};
+
+class ByteProducts : public testing::TestWithParam<Case> {};
+
+TEST_P(ByteProducts, AreExact) {
+  const Case& test = GetParam();
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
+  std::normal_distribution<double> normal(0.0, test.spread);
+  std::vector<uint8_t> weights(static_cast<size_t>(test.n * test.k));
+  for (uint8_t& weight : weights) {
+    const double value = test.spread == 0 ? (random() % 2 == 0 ? -128.0 : 127.0) : std::clamp(normal(random), -128.0, 127.0);
+    weight = static_cast<uint8_t>(static_cast<int8_t>(value));
+  }
+  const LineSource source{weights.data(), true, test.n, test.k, test.k, 1};
+  const auto lines = PackLines(*pool, source, LineSide::kVectors);
+  if (lines == nullptr) GTEST_SKIP() << "no such instructions here";
+
+  const int64_t row = lines->wide() ? 2 * ((test.k + 1) / 2 * 2) : (test.k + 3) / 4 * 4;
+  std::vector<uint8_t> a(static_cast<size_t>(test.m * test.k)), left(static_cast<size_t>(test.m * row));
+  for (int64_t i = 0; i < test.m * test.k; ++i) {
+    a[i] = static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code));
+    left[i / test.k * row + i % test.k * (lines->wide() ? 2 : 1)] = a[i];
+  }
+  const int64_t size = TurnedSize(test.k);
+  std::vector<int16_t> turned;
+  for (int64_t m = 0; !lines->corrections.empty() && m < test.m; m += kTurnedRows) {
+    turned.resize(turned.size() + static_cast<size_t>(size));
+    TurnPairs(left.data() + m * row, row, std::min(kTurnedRows, test.m - m), test.k, turned.data() + m / kTurnedRows * size);
+  }
+  const int64_t blocks = (test.n + lines->width - 1) / lines->width;
+  std::vector<int32_t> add(static_cast<size_t>(blocks * lines->width));
+  std::copy(lines->offsets.begin(), lines->offsets.end(), add.begin());
+  const std::vector<float> scales(add.size(), 1.0f);
+  std::vector<float> c(static_cast<size_t>(test.m * test.n));
+  const Int8Store store{Int8Store::kFloat, c.data(), test.n, add.data(), scales.data(), nullptr, 0, nullptr, nullptr};
+  MultiplyRows(*lines, {left.data(), row, turned.empty() ? nullptr : turned.data()}, 0, test.m, 0, blocks, store);
+
+  for (int64_t i = 0; i < test.m; ++i) {
+    for (int64_t j = 0; j < test.n; ++j) {
+      int32_t expected = 0;
+      for (int64_t p = 0; p < test.k; ++p) expected += a[i * test.k + p] * static_cast<int8_t>(weights[j * test.k + p]);
+      ASSERT_EQ(c[i * test.n + j], static_cast<float>(expected)) << "row " << i << ", line " << j << ", depth " << lines->depth;
+    }
+  }
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const int spread : {5, 25, 39, 60, 90, 0}) {
+    for (const int code : {-1, 255, 0}) {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {3, 17, 7}, {16, 16, 64}, {17, 40, 130}, {50, 33, 257}, {100, 48, 512}}) {
+        cases.push_back({m, n, k, spread, code});
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ByteProducts, testing::ValuesIn(Cases()));
+
+/// What the packing chooses for weights of full range, one scale a column, must not be the slow way.
+TEST(ByteProductsPacking, FullRangeStandsAsideInPairs) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal(0.0, 38.0);
+  constexpr int64_t kLines = 64, kDepth = 768;
+  std::vector<uint8_t> weights(kLines * kDepth);
+  for (uint8_t& weight : weights) weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(normal(random), -127.0, 127.0)));
+  const auto lines = PackLines(*pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
+  if (lines == nullptr) GTEST_SKIP() << "no such instructions here";
+  EXPECT_FALSE(lines->wide());
+  EXPECT_EQ(lines->correction_begin.size(), static_cast<size_t>(kLines) + 1);
+  EXPECT_EQ(lines->correction_begin.back(), static_cast<int64_t>(lines->corrections.size()));
+}
+
+}  // namespace
+}  // namespace tessera::cpu
