@@ -74,13 +74,12 @@ std::string IntegerProductRefusal(const GraphViewer& graph, const Node& node) {
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
   const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
-  const bool first_only = op == "MaxPool" || op == "BatchNormalization" || op == "Dropout";
+  const bool first_only = op == "BatchNormalization" || op == "Dropout";
   if (HasOutput(node, 1) && first_only) return "only the first output is computed on the device";
   if (op == "Conv" || op == "ConvTranspose" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
   }
-  if (op == "AveragePool" && IntegerAttribute(node, "ceil_mode", 0) != 0) return "ceil_mode of an average is left to the CPU provider";
   if (op == "BatchNormalization") {
     if (IntegerAttribute(node, "training_mode", 0) != 0) return "training is left to the CPU provider";
     if (IntegerAttribute(node, "spatial", 1) != 1) return "statistics of each element are left to the CPU provider";

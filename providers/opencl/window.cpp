@@ -60,6 +60,7 @@ Window WindowAttributes::Resolve(const Shape& input, std::span<const int64_t> ke
     w.out[i] = (ceil_ ? span + w.stride[i] - 1 : span) / w.stride[i] + 1;
     if (ceil_ && (w.out[i] - 1) * w.stride[i] >= w.in[i] + begin) --w.out[i];
     w.pad[i] = begin;
+    w.pad_end[i] = end;
   }
   return w;
 }

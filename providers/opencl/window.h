@@ -19,7 +19,7 @@ struct Geometry {
 
 /// A window over up to three spatial dimensions; missing ones come first, with size 1.
 struct Window {
-  std::array<int64_t, 3> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};
+  std::array<int64_t, 3> in{}, out{}, kernel{}, stride{}, dilation{}, pad{}, pad_end{};
   size_t rank = 0;
 
   /// Every position reads itself: one tap, one step, no padding.

@@ -1,13 +1,37 @@
-// Maximum or mean of a window. One work item computes one output element.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int mean, include_padding; } Geometry;
+// A window's maximum, mean or norm. One work item computes one output element.
+typedef struct {
+  int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
+  int reach[3];  // where the padding behind the elements ends
+  int include_padding, column_major;
+} Geometry;
 
-__kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g) {
+#if defined(MEAN)
+#define INITIAL ((TX)0)
+#define STEP value += element;
+#elif defined(NORM)
+#define INITIAL ((TX)0)
+#define STEP value += NORM == 1 ? fabs(element) : NORM == 2 ? element * element : pow(fabs(element), (TX)power);
+#else
+// The first of equal ones, and NaN, stay.
+#define INITIAL ((TX)LOWEST)
+#define STEP if (at < 0 || element > value || (element != element && value == value)) { value = element; at = here; }
+#endif
+
+// Taps of one dimension that fall on elements or padding.
+inline int taps(int o, int d, Geometry g) {
+  const int room = g.reach[d] + g.pad[d] - o * g.stride[d];
+  return clamp((room + g.dilation[d] - 1) / g.dilation[d], 0, g.window[d]);
+}
+
+__kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
+                   float power) {
   const long position = get_global_id(0), plane = get_global_id(1);
   if ((ulong)position >= total) return;
-  const long first = plane * ((long)g.in[0] * g.in[1] * g.in[2]);
-  const int o[3] = {position / (g.out[1] * g.out[2]), position / g.out[2] % g.out[1], position % g.out[2]};
-  TX value = g.mean ? (TX)0 : LOWEST;
+  const long size = (long)g.in[0] * g.in[1] * g.in[2], first = plane * size;
+  const int o[3] = {position / ((long)g.out[1] * g.out[2]), position / g.out[2] % g.out[1], position % g.out[2]};
+  TX value = INITIAL;
   int count = 0;
+  long at = -1;
   for (int k0 = 0; k0 < g.window[0]; ++k0) {
     const int i0 = o[0] * g.stride[0] + k0 * g.dilation[0] - g.pad[0];
     if (i0 < 0 || i0 >= g.in[0]) continue;
@@ -17,12 +41,24 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
       for (int k2 = 0; k2 < g.window[2]; ++k2) {
         const int i2 = o[2] * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
         if (i2 < 0 || i2 >= g.in[2]) continue;
-        const TX element = GET_X(x_ + xo, first + ((long)i0 * g.in[1] + i1) * g.in[2] + i2);
-        value = g.mean ? value + element : (element > value || element != element ? element : value);
+        const long here = ((long)i0 * g.in[1] + i1) * g.in[2] + i2;
+        const TX element = GET_X(x_ + xo, first + here);
+        STEP
         ++count;
       }
     }
   }
-  if (g.mean) value /= g.include_padding ? g.window[0] * g.window[1] * g.window[2] : max(count, 1);
-  PUT_X(y_ + yo, plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position, value);
+#if defined(MEAN)
+  value /= g.include_padding ? max(taps(o[0], 0, g) * taps(o[1], 1, g) * taps(o[2], 2, g), 1) : max(count, 1);
+#elif defined(NORM)
+  value = NORM == 1 ? value : NORM == 2 ? sqrt(value) : pow(value, (TX)(1.0f / power));
+#endif
+  const long to = plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position;
+  PUT_X(y_ + yo, to, value);
+  if (indices_ == 0) return;
+  if (at >= 0 && g.column_major) {
+    const long i2 = at % g.in[2], i1 = at / g.in[2] % g.in[1], i0 = at / g.in[2] / g.in[1];
+    at = i0 + g.in[0] * (i1 + g.in[1] * i2);
+  }
+  AT(long, indices_, io)[to] = at < 0 ? -1 : first + at;
 }

@@ -1,4 +1,4 @@
-// MaxPool (1-22, values only), AveragePool (1-22), GlobalAveragePool, GlobalMaxPool.
+// MaxPool (1-22), AveragePool (1-22), LpPool (1-22), and their forms over whole planes.
 
 #include "kernel.h"
 #include "window.h"
@@ -6,12 +6,26 @@
 namespace tessera::opencl {
 namespace {
 
+/// The same struct stands in ops/pooling.cl.
 struct Geometry {
-  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
-  cl_int mean, include_padding;
+  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3], reach[3];
+  cl_int include_padding, column_major;
 };
 
-std::string Defines(ElementType type) {
+bool IsNorm(const KernelInfo& info) { return info.node().op_type.ends_with("LpPool"); }
+
+/// p is a float in version 1 and an integer since.
+float Power(const KernelInfo& info) {
+  if (!IsNorm(info)) return 1;
+  const float p = info.since_version() == 1 ? info.attribute<float>("p", 2.0f) : static_cast<float>(info.attribute<int64_t>("p", 2));
+  Require(p > 0, "attribute 'p' is {}, which must be positive", p);
+  return p;
+}
+
+std::string Defines(const KernelInfo& info) {
+  const ElementType type = info.input_type(0);
+  if (info.node().op_type.ends_with("AveragePool")) return Computed('X', type) + "#define MEAN\n";
+  if (IsNorm(info)) return Computed('X', type) + fmt::format("#define NORM {}\n", Power(info) == 1 ? 1 : Power(info) == 2 ? 2 : 0);
   const char* lowest = type == ElementType::kInt8 ? "CHAR_MIN" : type == ElementType::kUInt8 ? "0" : "-INFINITY";
   return Computed('X', type) + fmt::format("#define LOWEST {}\n", lowest);
 }
@@ -19,24 +33,19 @@ std::string Defines(ElementType type) {
 class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pooling", Defines(info.input_type(0)), "pool"),
+      : kernel_(DeviceOf(info), "pooling", Defines(info), "pool"),
         window_(info),
         global_(info.node().op_type.starts_with("Global")),
-        mean_(info.node().op_type.ends_with("AveragePool")),
-        include_padding_(info.attribute<int64_t>("count_include_pad", 0) != 0) {
-    // With these the last windows reach past the padding, which the divisor must not count.
-    if (mean_ && include_padding_ && info.attribute<int64_t>("ceil_mode", 0) != 0) {
-      Fail(ErrorCode::kNotImplemented, "an average that counts padding and rounds sizes up is left to the CPU provider");
-    }
-    if (info.has_output(1)) Fail(ErrorCode::kNotImplemented, "indices of maxima are left to the CPU provider");
-  }
+        include_padding_(info.attribute<int64_t>("count_include_pad", 0) != 0),
+        column_major_(info.attribute<int64_t>("storage_order", 0) != 0),
+        power_(Power(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& xs = x.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5, "the input is {}; 3 to 5 dimensions are expected", xs.ToString());
     Window w;
-    if (global_) {
+    if (global_ || window_.kernel_shape().empty()) {  // LpPool 1 may leave it out
       w.rank = xs.rank() - 2;
       for (size_t i = 0; i < w.rank; ++i) {
         w.in[i] = w.kernel[i] = xs[i + 2];
@@ -47,25 +56,28 @@ class Pool final : public Kernel {
     }
     Shape ys = xs;
     for (size_t i = 2; i < xs.rank(); ++i) ys[i] = w.out[i - 2];
-    Tensor& y = *context.output(0, ys);
+    const Tensor& y = *context.output(0, ys);
+    const Tensor* indices = context.num_outputs() > 1 ? context.output(1, ys) : nullptr;
     Geometry g{};
     w.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
-    g.mean = mean_;
+    for (size_t i = 0; i < 3; ++i) g.reach[i] = g.in[i] + (i + w.rank < 3 ? 0 : static_cast<cl_int>(w.pad_end[i + w.rank - 3]));
     g.include_padding = include_padding_;
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, g);
+    g.column_major = column_major_;
+    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, power_);
   }
 
  private:
   Launchable kernel_;
   WindowAttributes window_;
-  bool global_, mean_, include_padding_;
+  bool global_, include_padding_, column_major_;
+  cl_float power_;
 };
 
 }  // namespace
 
 void RegisterPooling(KernelRegistry& registry) {
   registry.Add(Op("MaxPool").Versions(1).Types(0, kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8}).Make<Pool>());
-  for (const char* op : {"AveragePool", "GlobalAveragePool", "GlobalMaxPool"}) {
+  for (const char* op : {"AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}) {
     registry.Add(Op(op).Versions(1).Types(0, kReals).Make<Pool>());
   }
 }

@@ -312,17 +312,17 @@ TEST_F(OpenclTest, IndicesOutsideAreErrors) {
 
 TEST_F(OpenclTest, RefusalsSayWhy) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, 1, 5, 5}).Output("y", ElementType::kFloat, {1, 1, 3, 3});
-  auto& pool = model.Node("AveragePool", {"x"}, {"y"});
-  Ints(pool, "kernel_shape", {2, 2});
-  Ints(pool, "strides", {2, 2});
-  Int(pool, "ceil_mode", 1);
+  model.Input("x", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {3});
+  auto* equation = model.Node("Einsum", {"x", "x", "x"}, {"y"}).add_attribute();
+  equation->set_name("equation");
+  equation->set_type(onnx::AttributeProto::STRING);
+  equation->set_s("i,i,i->i");
   const Session session = model.Session(On(kOpencl));
   const auto& node = session.placement().nodes.at(0);
   EXPECT_EQ(node.provider, "CPUExecutionProvider");
   ASSERT_EQ(node.refusals.size(), 1u);
   EXPECT_EQ(node.refusals[0].first, kOpencl);
-  EXPECT_THAT(node.refusals[0].second, HasSubstr("ceil_mode"));
+  EXPECT_THAT(node.refusals[0].second, HasSubstr("three operands"));
 }
 
 TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
