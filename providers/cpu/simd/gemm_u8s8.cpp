@@ -386,7 +386,7 @@ constexpr int64_t kStayingBytes = 20 << 10;  // of an operand in the first cache
 constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
 
 /// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns stay in
-/// the first cache. `tile(r)` gives a tile's operands.
+/// the first cache. `operands(i)` gives those of the i-th tile.
 template <bool kVectors, class FindOperands>
 void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums) {
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
@@ -394,17 +394,18 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   const int64_t records = lines.records();                          // of the other
   const int64_t parts = std::max<int64_t>((staying_bytes + kStayingBytes - 1) / kStayingBytes, 1);
   const int64_t step = (lines.segments + parts - 1) / parts;
+  const TileFn whole_tile = FindTile<kVectors>(lines.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
     const int64_t end = std::min(lines.segments, s + step);
-    for (int64_t r = 0; r < rows; r += tile_rows) {
+    for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
       const int64_t some = std::min(tile_rows, rows - r);
-      TileArgs args = operands(r);
+      TileArgs args = operands(i);
       args.left += s * (kVectors ? 4 * per_segment : 4 * tile_rows * records);
       args.right += s * (kVectors ? records : per_segment) * kRecord;
       args.segments = end - s;
       args.add = s > 0;
       if (end < lines.segments) args.extra_count = 0;
-      FindTile<kVectors>(lines.depth, some, width > kLanes)(args, sums + r * kWidth);
+      (some == tile_rows ? whole_tile : FindTile<kVectors>(lines.depth, some, width > kLanes))(args, sums + r * kWidth);
     }
     if (step == 0) break;
   }
@@ -413,13 +414,14 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
 void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
   static_assert(kPassing % kTurnedRows == 0);
   HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
+  const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
   for (int64_t b = b0; b < b1; ++b) {
     const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
     const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
     for (int64_t m = m0; m < m1; m += kPassing) {
       const int64_t rows = std::min(kPassing, m1 - m);
-      const auto operands = [&](int64_t r) {
-        const uint8_t* from = left.data + (m + r) * left.row;
+      const auto operands = [&](int64_t i) {
+        const uint8_t* from = left.data + (m + i * tile_rows) * left.row;
         return TileArgs{from, left.row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
                         Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
@@ -435,19 +437,24 @@ void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t pan
   HWY_ALIGN int32_t sums[kPassing * kWidth];
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
   const int64_t last = std::min(lines.lines, b1 * tile_rows);
-  for (int64_t n = 0; n < pixels; n += kWidth) {
-    const int64_t width = std::min<int64_t>(kWidth, pixels - n);
+  const auto multiply = [&](int64_t n, int64_t line) {
+    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line), first_block = line / tile_rows;
     const uint8_t* panel = panels + n / kWidth * panel_bytes;
+    const auto operands = [&](int64_t i) {
+      const int64_t b = first_block + i;
+      const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+      return TileArgs{Bytes(lines.values) + b * lines.block_bytes, 4, panel, 0, false, panel, lines.extra_group.data() + extra,
+                      Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+    };
+    MultiplyStrip<false>(lines, panel_bytes, rows, width, operands, sums);
+    StoreLines(store, sums, line, rows, first + n, width);
+  };
+  // Panels that stay in the first cache fill cache lines of the output together.
+  constexpr int64_t kLineOfCodes = 64;
+  const int64_t together = std::clamp<int64_t>(kStayingBytes / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
+  for (int64_t n0 = 0; n0 < pixels; n0 += together) {
     for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
-      const int64_t rows = std::min(kPassing, last - line);
-      const auto operands = [&](int64_t r) {
-        const int64_t b = (line + r) / tile_rows;
-        const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
-        return TileArgs{Bytes(lines.values) + b * lines.block_bytes, 4, panel, 0, false, panel, lines.extra_group.data() + extra,
-                        Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
-      };
-      MultiplyStrip<false>(lines, panel_bytes, rows, width, operands, sums);
-      StoreLines(store, sums, line, rows, first + n, width);
+      for (int64_t n = n0; n < std::min(pixels, n0 + together); n += kWidth) multiply(n, line);
     }
   }
 }
