@@ -41,7 +41,19 @@ inline TX reduced(__local TX* lanes, TX mine, int maximum) {
 // The score of key k after `stage`: 0 the product, 1 the soft cap, 2 the mask.
 inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long k_at, long q_at, long m_at, int stage, Problem p) {
   TX sum = 0;
-  for (long c = 0; c < p.width; ++c) sum += (TX)GET_Q(q, q_at + c) * (TX)GET_K(k, k_at + c);
+  long c = 0;
+#ifdef KERNEL_attend_row
+  TX parts[STEP];
+  for (int j = 0; j < STEP; ++j) parts[j] = 0;
+  for (; c + STEP <= p.width; c += STEP) {
+    for (int j = 0; j < STEP; ++j) parts[j] += (TX)GET_Q(q, q_at + c + j) * (TX)GET_K(k, k_at + c + j);
+  }
+  for (int width = STEP / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) parts[j] += parts[j + width];
+  }
+  sum = parts[0];
+#endif
+  for (; c < p.width; ++c) sum += (TX)GET_Q(q, q_at + c) * (TX)GET_K(k, k_at + c);
   sum *= p.scale;
   if (stage >= 1 && p.softcap > 0) sum = p.softcap * tanh(sum / p.softcap);
   if (stage >= 2 && mask != 0) {
@@ -92,6 +104,42 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
       if (column < p.value_width) PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)0 : sums[c] / total);
     }
   }
+}
+#endif
+
+#ifdef KERNEL_attend_row
+// For processors: a work item a query row, of at most MOST_VALUES results, in loops of constant length that become vectors.
+__kernel void attend_row(ARGUMENTS) {
+  TX weights[STEP], sums[MOST_VALUES], top = -INFINITY, total = 0;
+  ROW
+  for (int c = 0; c < p.value_width; ++c) sums[c] = 0;
+  for (long k0 = begin; k0 < end; k0 += STEP) {
+    const int count = (int)min((long)STEP, end - k0);
+    TX next = top;
+    for (int k = 0; k < count; ++k) {
+      weights[k] = SCORE(k0 + k, 2);
+      next = fmax(next, weights[k]);
+    }
+    for (int k = count; k < STEP; ++k) weights[k] = -INFINITY;
+    if (next != top) {
+      const TX factor = exp(top - next);
+      total *= factor;
+      for (int c = 0; c < p.value_width; ++c) sums[c] *= factor;
+      top = next;
+    }
+    for (int k = 0; k < STEP; ++k) weights[k] = weights[k] == -INFINITY ? (TX)0 : EXP(weights[k] - top);
+    for (int k = 0; k < count; ++k) {
+      const long from = b * p.v_batch + kv * p.v_head + (k0 + k) * p.v_row;
+      total += weights[k];
+      int c = 0;
+      for (; c + STEP <= p.value_width; c += STEP) {
+        for (int j = 0; j < STEP; ++j) sums[c + j] += weights[k] * (TX)GET_V(v_ + vo, from + c + j);
+      }
+      for (; c < p.value_width; ++c) sums[c] += weights[k] * (TX)GET_V(v_ + vo, from + c);
+    }
+  }
+  const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
+  for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)0 : sums[c] / total);
 }
 #endif
 

@@ -12,6 +12,7 @@
 namespace tessera::opencl {
 namespace {
 
+constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
 constexpr size_t kLanes = 64;
 constexpr int kColumns = 4;
 
@@ -51,13 +52,16 @@ std::string Defines(const KernelInfo& info) {
   text += Computed('Y', info.output_type(0)) + Computed('C', info.has_output(3) ? info.output_type(3) : ElementType::kFloat);
   text += Computed('M', info.has_input(3) ? info.input_type(3) : ElementType::kFloat);
   if (info.has_input(3) && info.input_type(3) == ElementType::kBool) text += "#define MASKS\n";
-  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n", kLanes, kColumns);
+  text += wide(0) || wide(2) ? "#define EXP exp\n" : "#define EXP exponential\n";
+  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kLanes, kColumns, kStep, kMostValues);
 }
 
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : attend_(DeviceOf(info), "attention", Defines(info), "attend"),
+      : by_rows_(!SettingsOf(info).tiles),
+        attend_(DeviceOf(info), "attention", Defines(info), "attend"),
+        attend_row_(DeviceOf(info), "attention", Defines(info), "attend_row"),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),
@@ -71,6 +75,7 @@ class Attention final : public Kernel {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
     Require(left_ >= -1 && right_ >= -1, "a window size is below -1: left {}, right {}", left_, right_);
+    (by_rows_ ? attend_row_ : attend_).Compile();
     if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", Defines(info), "capture");
   }
 
@@ -113,7 +118,10 @@ class Attention final : public Kernel {
       }
     }
     if (y == nullptr || y->num_elements() == 0) return;
-    attend_(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+    if (by_rows_ && p.value_width <= kMostValues) {
+      return attend_row_.Compile()(context, {1, rows[1], rows[2]}, {1, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+    }
+    attend_.Compile()(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
   }
 
  private:
@@ -191,7 +199,9 @@ class Attention final : public Kernel {
                          [&](std::span<int64_t> sent) { std::ranges::copy(lengths->values<int64_t>(), sent.begin()); });
   }
 
-  Launchable attend_, append_key_, append_value_;
+  const bool by_rows_;  // a work item each: on processors
+  LazyLaunchable attend_, attend_row_;
+  Launchable append_key_, append_value_;
   std::optional<Launchable> capture_;
   SentIntegers lengths_;
   int64_t q_heads_, kv_heads_, left_, right_, stage_;

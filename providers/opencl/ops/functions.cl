@@ -8,7 +8,7 @@
 #ifdef REAL_A
 #ifdef FLOAT_A
 // The error function within a few units of the last place, without branches or calls, so that compilers make vectors of it: a
-// polynomial near 0, elsewhere 1 - exp(polynomial), whose exponential is 2^n times another polynomial.
+// polynomial near 0, elsewhere 1 - exp(polynomial).
 inline float error_function(float x) {
   const float t = fabs(x) > 4.0f ? 4.0f : fabs(x), s = t * t;
   float near = -5.96761703e-4f;
@@ -23,16 +23,7 @@ inline float error_function(float x) {
   far = far * t - 6.34846687e-1f;
   far = far * t - 1.28717512e-1f;
   far = far * t - t;
-  const float n = rint(far * 1.44269504f), f = far - n * 0.693147182f + n * 1.90465421e-9f;
-  float power = 1.98412698e-4f;
-  power = power * f + 1.38888889e-3f;
-  power = power * f + 8.33333333e-3f;
-  power = power * f + 4.16666667e-2f;
-  power = power * f + 1.66666667e-1f;
-  power = power * f + 0.5f;
-  power = power * f + 1.0f;
-  power = power * f + 1.0f;
-  far = 1.0f - power * as_float(((int)n + 127) << 23);
+  far = 1.0f - exponential(far);
   return x != x ? x : copysign(t > 0.927734375f ? far : near, x);
 }
 #else
