@@ -76,7 +76,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
   const bool first_only = op == "BatchNormalization" || op == "Dropout";
   if (HasOutput(node, 1) && first_only) return "only the first output is computed on the device";
-  if (op == "Conv" || op == "ConvTranspose" || op.ends_with("Pool")) {
+  if (op == "Conv" || op == "ConvTranspose" || op == "GridSample" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
   }

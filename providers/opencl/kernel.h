@@ -192,6 +192,7 @@ void RegisterConvolution(KernelRegistry& registry);
 void RegisterFill(KernelRegistry& registry);
 void RegisterGather(KernelRegistry& registry);
 void RegisterGatherSlices(KernelRegistry& registry);
+void RegisterGridSample(KernelRegistry& registry);
 void RegisterIntegerProduct(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);

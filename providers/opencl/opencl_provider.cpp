@@ -35,6 +35,7 @@ const KernelRegistry& Kernels() {
     RegisterFill(kernels);
     RegisterGather(kernels);
     RegisterGatherSlices(kernels);
+    RegisterGridSample(kernels);
     RegisterIntegerProduct(kernels);
     RegisterLines(kernels);
     RegisterMatMul(kernels);
