@@ -80,7 +80,7 @@ class Chain {
       passed += fmt::format(", e{0}_, e{0}o", i);
     }
     epilogue.defines = fmt::format(
-        "{}{}{}#define EPILOGUE_PARAMETERS {}\ninline TA follow(TA v, long i{}) {{\n{}  return v;\n}}\n"
+        "#define INLINE inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n{}  return v;\n}}\n"
         "#define EPILOGUE(value, index) follow((value), (index){})\n",
         Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed);
     return epilogue;
@@ -88,7 +88,7 @@ class Chain {
 
  private:
   void AddFunction(const std::string& name, std::string_view expression, float alpha = 0, float beta = 0) {
-    functions_ += fmt::format("inline TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name, alpha, beta, expression);
+    functions_ += fmt::format("INLINE TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name, alpha, beta, expression);
   }
   void AddStep(const std::string& function, std::string_view a, std::string_view b) {
     steps_ += fmt::format("  v = {}({}, {});\n", function, a, b);

@@ -43,15 +43,15 @@ inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long
   TX sum = 0;
   long c = 0;
 #ifdef KERNEL_attend_row
-  TX parts[STEP];
-  for (int j = 0; j < STEP; ++j) parts[j] = 0;
+  TX4 parts[STEP / 4];
+#pragma unroll
+  for (int j = 0; j < STEP / 4; ++j) parts[j] = 0;
   for (; c + STEP <= p.width; c += STEP) {
-    for (int j = 0; j < STEP; ++j) parts[j] += (TX)GET_Q(q, q_at + c + j) * (TX)GET_K(k, k_at + c + j);
+#pragma unroll
+    for (int j = 0; j < STEP / 4; ++j) parts[j] += TO_TX4(GET4_Q(q, q_at + c + j * 4)) * TO_TX4(GET4_K(k, k_at + c + j * 4));
   }
-  for (int width = STEP / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) parts[j] += parts[j + width];
-  }
-  sum = parts[0];
+  const TX4 together = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  sum = (together.x + together.y) + (together.z + together.w);
 #endif
   for (; c < p.width; ++c) sum += (TX)GET_Q(q, q_at + c) * (TX)GET_K(k, k_at + c);
   sum *= p.scale;

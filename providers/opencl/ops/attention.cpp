@@ -52,7 +52,8 @@ std::string Defines(const KernelInfo& info) {
   text += Computed('Y', info.output_type(0)) + Computed('C', info.has_output(3) ? info.output_type(3) : ElementType::kFloat);
   text += Computed('M', info.has_input(3) ? info.input_type(3) : ElementType::kFloat);
   if (info.has_input(3) && info.input_type(3) == ElementType::kBool) text += "#define MASKS\n";
-  text += wide(0) || wide(2) ? "#define EXP exp\n" : "#define EXP exponential\n";
+  text += wide(0) || wide(2) ? "#define EXP exp\n#define TX4 double4\n#define TO_TX4 convert_double4\n"
+                             : "#define EXP exponential\n#define TX4 float4\n#define TO_TX4 convert_float4\n";
   return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kLanes, kColumns, kStep, kMostValues);
 }
 

@@ -9,7 +9,7 @@
 #ifdef FLOAT_A
 // The error function within a few units of the last place, without branches or calls, so that compilers make vectors of it: a
 // polynomial near 0, elsewhere 1 - exp(polynomial).
-inline float error_function(float x) {
+inline __attribute__((always_inline)) float error_function(float x) {
   const float t = fabs(x) > 4.0f ? 4.0f : fabs(x), s = t * t;
   float near = -5.96761703e-4f;
   near = near * s + 4.99119423e-3f;
@@ -29,7 +29,7 @@ inline float error_function(float x) {
 #else
 #define error_function(x) erf(x)
 #endif
-inline TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + error_function(x * R(0.7071067811865476))); }
+inline __attribute__((always_inline)) TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + error_function(x * R(0.7071067811865476))); }
 inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
 inline TA sigmoid(TA x) { return R(1.0) / (R(1.0) + exp(-x)); }
 inline TA softplus(TA x) { return (x > 0 ? x : (TA)0) + log1p(exp(-fabs(x))); }

@@ -16,7 +16,7 @@ inline void store_bfloat16(__global ushort* p, long i, float value) {
 }
 
 // exp of what is not near the largest float, within two units of the last place, without calls, so that compilers for processors make vectors of it.
-inline float exponential(float x) {
+inline __attribute__((always_inline)) float exponential(float x) {
   const float n = rint(x * 1.44269504f), f = x - n * 0.693147182f + n * 1.90465421e-9f;
   float power = 1.98412698e-4f;
   power = power * f + 1.38888889e-3f;
