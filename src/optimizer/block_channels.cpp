@@ -112,11 +112,31 @@ class GraphBlocking {
       case BlockedRole::kFirstConv:
         SetAttribute(node, "plain_input", int64_t{1});
         break;
+      case BlockedRole::kConv:
+        JoinGroups(node);
+        break;
       default:
         break;
     }
     node.op_type = "Blocked" + old.op_type;
     return node;
+  }
+
+  /// Groups of less than a block become one, whose weights between them are zeros.
+  void JoinGroups(Node& conv) {
+    const Tensor weights = *ConstantInput(graph_, conv, 1);
+    const Shape& shape = weights.shape();
+    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group, row = shape.SizeOfRange(1, 4);
+    const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : GroupsInBlock(shape, group);
+    if (joined <= 1) return;
+    Tensor wide(ElementType::kFloat, Shape{shape[0], shape[1] * joined, shape[2], shape[3]});
+    float* to = wide.mutable_data<float>();
+    std::fill_n(to, wide.num_elements(), 0.0f);
+    for (int64_t m = 0; m < shape[0]; ++m, to += row * joined) {
+      std::copy_n(weights.data<float>() + m * row, row, to + m / outputs % joined * row);
+    }
+    conv.inputs[1] = graph_.AddConstant("", std::move(wide));
+    SetAttribute(conv, "group", group / joined);
   }
 
   /// (x - mean) / sqrt(var + epsilon) * scale + bias as a convolution of each channel by itself.

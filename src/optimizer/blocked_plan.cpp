@@ -8,6 +8,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
+constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
 /// A convolution of so many multiplications for each element that it reads or writes pays for its own moves.
@@ -100,8 +101,7 @@ class Planner {
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
     if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     const bool depthwise = shape[1] == 1 && shape[0] == group;
-    const bool whole = shape[1] % kChannelBlock == 0 && shape[0] / group % kChannelBlock == 0;
-    return depthwise || whole ? std::optional(BlockedRole::kConv) : std::nullopt;
+    return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(BlockedRole::kConv) : std::nullopt;
   }
 
   std::optional<BlockedRole> ConcatRole(const Node& node) const {
@@ -241,6 +241,13 @@ bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t 
     default:
       return input == 0;
   }
+}
+
+int64_t GroupsInBlock(const Shape& weights, int64_t group) {
+  for (int64_t count = 1; count <= kMostGroupsInBlock && group % count == 0; count *= 2) {
+    if (weights[1] * count % kChannelBlock == 0 && weights[0] / group * count % kChannelBlock == 0) return count;
+  }
+  return 0;
 }
 
 BlockedPlan PlanBlocks(const Graph& graph) { return Planner(graph).Run(); }

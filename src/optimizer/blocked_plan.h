@@ -28,6 +28,9 @@ struct BlockedPlan {
   std::map<NodeIndex, BlockedRole> roles;
 };
 
+/// Neighbouring groups of a convolution with `weights` [M, C/group, kH, kW] that fill whole blocks together; 0: too many.
+int64_t GroupsInBlock(const Shape& weights, int64_t group);
+
 /// Leaves out regions where the way into the layout and out of it would cost what it saves.
 BlockedPlan PlanBlocks(const Graph& graph);
 
