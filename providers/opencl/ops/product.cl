@@ -152,7 +152,13 @@ __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong
             if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
               for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
             } else {
-              for (int at = i2; j < end; ++j, at += g.stride[2]) to[j] = at >= 0 && at < g.in[2] ? GET_X(row, at) : (TX)0;
+              // Positions [low, high) read inside the row.
+              const int s2 = g.stride[2], low = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
+              const int high = i2 < g.in[2] ? min(end, j + (g.in[2] - 1 - i2) / s2 + 1) : j;
+              const __global uchar* from = row + (long)(i2 + (low - j) * s2) * BYTES;
+              for (; j < low; ++j) to[j] = 0;
+              for (int i = 0; j < high; ++j, i += s2) to[j] = GET_X(from, i);
+              for (; j < end; ++j) to[j] = 0;
             }
           }
           o2 = 0;
