@@ -70,6 +70,24 @@ std::string IntegerProductRefusal(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
+  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) || IntegerAttribute(node, "smooth_softmax", 0) == 1) {
+    return "biases, sinks and norms of heads are left to the CPU provider";
+  }
+  if (HasOutput(node, 3)) return "scores are given out by the CPU provider only";
+  for (const char* name : {"k_quant_type", "v_quant_type"}) {
+    const std::string_view type = StringAttribute(node, name, "NONE");
+    if (type != "NONE" && !type.empty()) return "quantized caches are not read on the device";
+  }
+  if (IntegerAttribute(node, "sliding_window_cache", 0) != 0) return "caches of the size of the window are not supported";
+  for (size_t i : {1, 2, 3, 4, 7, 8}) {
+    if (HasInput(node, i) && graph.value(node.inputs[i]).type.element != graph.value(node.inputs[0]).type.element) {
+      return "queries and caches of several types are left to the CPU provider";
+    }
+  }
+  return {};
+}
+
 /// What kernels cannot do of an operator that they do otherwise.
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
@@ -105,6 +123,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     return "only numbers are combined on the device";
   }
   if (op == "Attention" && IntegerAttribute(node, "tessera_broadcast", 0) != 0) return "operands that broadcast are left to the CPU provider";
+  if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
   if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;
   if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" && !kReals.contains(type(0).element)) {

@@ -193,6 +193,7 @@ void RegisterFill(KernelRegistry& registry);
 void RegisterGather(KernelRegistry& registry);
 void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
+void RegisterGroupQuery(KernelRegistry& registry);
 void RegisterIntegerProduct(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);

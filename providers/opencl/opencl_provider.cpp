@@ -36,6 +36,7 @@ const KernelRegistry& Kernels() {
     RegisterGather(kernels);
     RegisterGatherSlices(kernels);
     RegisterGridSample(kernels);
+    RegisterGroupQuery(kernels);
     RegisterIntegerProduct(kernels);
     RegisterLines(kernels);
     RegisterMatMul(kernels);

@@ -1,29 +1,46 @@
 // Attention (23-25). What the optimizer makes of products that broadcast is left to the CPU provider.
 
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <tuple>
 
 #include "base/checked.h"
+#include "ops/attention.h"
 #include "ops/slices.h"
 #include "product.h"
 
 namespace tessera::opencl {
+
+std::string AttentionDefines(const AttentionTypes& types) {
+  constexpr int kColumns = 4;  // of the values that a work item of a group sums
+  const bool wide = types.q == ElementType::kDouble || types.v == ElementType::kDouble;
+  std::string text = Computed('X', wide ? ElementType::kDouble : ElementType::kFloat);
+  text += Computed('Q', types.q) + Computed('K', types.k) + Computed('V', types.v) + Computed('Y', types.y);
+  text += Computed('C', types.captured) + Computed('M', types.mask);
+  if (types.mask == ElementType::kBool) text += "#define MASKS\n";
+  text += wide ? "#define EXP exp\n#define TX4 double4\n#define TO_TX4 convert_double4\n"
+               : "#define EXP exponential\n#define TX4 float4\n#define TO_TX4 convert_float4\n";
+  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kAttentionLanes, kColumns,
+                            ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
+}
+
+ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types)
+    : by_rows_(!SettingsOf(info).tiles),
+      attend_(DeviceOf(info), "attention", AttentionDefines(types), "attend"),
+      attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row") {
+  (by_rows_ ? attend_row_ : attend_).Compile();
+}
+
+void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
+                           const BufferRange& lengths, const Tensor& y, const AttentionProblem& p) {
+  const auto queries = static_cast<size_t>(p.queries), heads = static_cast<size_t>(p.batch * p.q_heads);
+  if (by_rows_ && p.value_width <= kMostValues) {
+    return attend_row_.Compile()(context, {1, queries, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
+  }
+  attend_.Compile()(context, {kAttentionLanes, queries, heads}, {kAttentionLanes, 1, 1}, q, k, v, mask, lengths, y, p);
+}
+
 namespace {
-
-constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
-constexpr size_t kLanes = 64;
-constexpr int kColumns = 4;
-
-/// The same struct stands in ops/attention.cl.
-struct Problem {
-  cl_long batch, q_heads, kv_heads, queries, keys, width, value_width;
-  cl_long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
-  cl_long m_batch, m_head, m_row, m_keys, offset, left, right;
-  cl_int causal, stage;
-  cl_float scale, softcap;
-};
 
 /// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
 struct Heads {
@@ -45,24 +62,17 @@ struct Heads {
   bool packed;
 };
 
-std::string Defines(const KernelInfo& info) {
-  const auto wide = [&](size_t i) { return info.input_type(i) == ElementType::kDouble; };
-  std::string text = Computed('X', wide(0) || wide(2) ? ElementType::kDouble : ElementType::kFloat);
-  text += Computed('Q', info.input_type(0)) + Computed('K', info.input_type(1)) + Computed('V', info.input_type(2));
-  text += Computed('Y', info.output_type(0)) + Computed('C', info.has_output(3) ? info.output_type(3) : ElementType::kFloat);
-  text += Computed('M', info.has_input(3) ? info.input_type(3) : ElementType::kFloat);
-  if (info.has_input(3) && info.input_type(3) == ElementType::kBool) text += "#define MASKS\n";
-  text += wide(0) || wide(2) ? "#define EXP exp\n#define TX4 double4\n#define TO_TX4 convert_double4\n"
-                             : "#define EXP exponential\n#define TX4 float4\n#define TO_TX4 convert_float4\n";
-  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kLanes, kColumns, kStep, kMostValues);
+AttentionTypes Types(const KernelInfo& info) {
+  AttentionTypes types{info.input_type(0), info.input_type(1), info.input_type(2), info.output_type(0)};
+  if (info.has_input(3)) types.mask = info.input_type(3);
+  if (info.has_output(3)) types.captured = info.output_type(3);
+  return types;
 }
 
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : by_rows_(!SettingsOf(info).tiles),
-        attend_(DeviceOf(info), "attention", Defines(info), "attend"),
-        attend_row_(DeviceOf(info), "attention", Defines(info), "attend_row"),
+      : product_(info, Types(info)),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),
@@ -76,8 +86,7 @@ class Attention final : public Kernel {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
     Require(left_ >= -1 && right_ >= -1, "a window size is below -1: left {}, right {}", left_, right_);
-    (by_rows_ ? attend_row_ : attend_).Compile();
-    if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", Defines(info), "capture");
+    if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", AttentionDefines(Types(info)), "capture");
   }
 
   void Compute(KernelContext& context) override {
@@ -90,7 +99,7 @@ class Attention final : public Kernel {
                 kh.heads > 0 && qh.heads % kh.heads == 0,
             "Q is {}, K {}, V {}", q.shape().ToString(), k.shape().ToString(), v.shape().ToString());
     const int64_t past = PastRows(past_key, past_value, kh, vh);
-    Problem p{.batch = qh.batch, .q_heads = qh.heads, .kv_heads = kh.heads, .queries = qh.rows, .keys = CheckedAdd(past, kh.rows),
+    AttentionProblem p{.batch = qh.batch, .q_heads = qh.heads, .kv_heads = kh.heads, .queries = qh.rows, .keys = CheckedAdd(past, kh.rows),
               .width = qh.width, .value_width = vh.width,
               .q_batch = qh.batch_step(), .q_head = qh.head_step(), .q_row = qh.row_step()};
     const Operand key = WithPast(context, append_key_, 1, past_key, past, k, kh), value = WithPast(context, append_value_, 2, past_value, past, v, vh);
@@ -106,23 +115,21 @@ class Attention final : public Kernel {
     p.right = right_;
     p.causal = causal_;
     p.stage = static_cast<cl_int>(stage_);
-    p.scale = scale_ ? *scale_ : static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(qh.width, 1))));
+    p.scale = scale_ ? *scale_ : DefaultAttentionScale(qh.width);
     p.softcap = softcap_;
     FitMask(mask, p);
     const Buffer lengths = SendLengths(context, p, past_key != nullptr);
     const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.heads * yh.width} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
-    const std::array<size_t, 3> rows = {kLanes, static_cast<size_t>(p.queries), static_cast<size_t>(p.batch * p.q_heads)};
+    const std::array<size_t, 3> rows = {kAttentionLanes, static_cast<size_t>(p.queries), static_cast<size_t>(p.batch * p.q_heads)};
     if (capture_) {
       const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
       if (captured.num_elements() > 0) {
-        (*capture_)(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, captured, p);
+        (*capture_)(context, rows, {kAttentionLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, captured, p);
       }
     }
     if (y == nullptr || y->num_elements() == 0) return;
-    if (by_rows_ && p.value_width <= kMostValues) {
-      return attend_row_.Compile()(context, {1, rows[1], rows[2]}, {1, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
-    }
-    attend_.Compile()(context, rows, {kLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+    const BufferRange queries = q.num_elements() == 0 ? BufferRange{} : DeviceAllocator::Find(q.raw());
+    product_.Run(context, queries, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
   }
 
  private:
@@ -171,7 +178,7 @@ class Attention final : public Kernel {
     return operand;
   }
 
-  static void FitMask(const Tensor* mask, Problem& p) {
+  static void FitMask(const Tensor* mask, AttentionProblem& p) {
     if (mask == nullptr) return;
     const Shape& shape = mask->shape();
     Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape.ToString());
@@ -188,7 +195,7 @@ class Attention final : public Kernel {
     p.m_batch = dims[0] == 1 ? 0 : dims[1] * dims[2] * dims[3];
   }
 
-  Buffer SendLengths(KernelContext& context, const Problem& p, bool has_past) {
+  Buffer SendLengths(KernelContext& context, const AttentionProblem& p, bool has_past) {
     const Tensor* lengths = context.input(6);
     if (lengths == nullptr) return {};
     Require(!has_past, "nonpad_kv_seqlen cannot be combined with past_key");
@@ -200,8 +207,7 @@ class Attention final : public Kernel {
                          [&](std::span<int64_t> sent) { std::ranges::copy(lengths->values<int64_t>(), sent.begin()); });
   }
 
-  const bool by_rows_;  // a work item each: on processors
-  LazyLaunchable attend_, attend_row_;
+  ScaledDotProduct product_;
   Launchable append_key_, append_value_;
   std::optional<Launchable> capture_;
   SentIntegers lengths_;

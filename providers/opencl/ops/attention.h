@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernel.h"
+
+namespace tessera::opencl {
+
+inline constexpr size_t kAttentionLanes = 64;
+
+/// The same struct stands in ops/attention.cl. Strides are of batch, head and row of a [batch, head, row, element] tensor.
+struct AttentionProblem {
+  cl_long batch, q_heads, kv_heads, queries, keys, width, value_width;
+  cl_long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
+  cl_long m_batch, m_head, m_row, m_keys, offset, left, right;
+  cl_int causal, stage;
+  cl_float scale, softcap;
+};
+
+struct AttentionTypes {
+  ElementType q, k, v, y;
+  ElementType mask = ElementType::kFloat, captured = ElementType::kFloat;
+};
+
+/// What ops/attention.cl wants defined.
+std::string AttentionDefines(const AttentionTypes& types);
+
+/// Attention of every query, the way that suits the device.
+class ScaledDotProduct {
+ public:
+  static constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
+
+  ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types);
+  void Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
+           const BufferRange& lengths, const Tensor& y, const AttentionProblem& problem);
+
+ private:
+  const bool by_rows_;  // a work item each: on processors
+  LazyLaunchable attend_, attend_row_;
+};
+
+inline float DefaultAttentionScale(int64_t width) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(width, 1))));
+}
+
+}  // namespace tessera::opencl
