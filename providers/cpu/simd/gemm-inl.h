@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "simd/activate-inl.h"
+#include "simd/prefetch.h"
 
 #if defined(TESSERA_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_INL_H
@@ -319,28 +320,6 @@ HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_
   }
 }
 
-/// A panel that is met later on its way into the second cache, some of its lines with each tile.
-class PanelPrefetch {
- public:
-  PanelPrefetch(int64_t elements, int64_t tiles) : bytes_(elements * static_cast<int64_t>(sizeof(T))), step_(Step(bytes_, tiles)) {}
-
-  void Begin(const T* panel) {
-    at_ = reinterpret_cast<const char*>(panel);
-    end_ = at_ + bytes_;
-  }
-  HWY_INLINE void Continue() {
-    for (const char* stop = std::min(at_ + step_, end_); at_ < stop; at_ += kLine) __builtin_prefetch(at_, 0, 2);
-  }
-
- private:
-  static constexpr int64_t kLine = 64;
-  static int64_t Step(int64_t bytes, int64_t tiles) { return ((bytes + tiles - 1) / tiles + kLine - 1) / kLine * kLine; }
-
-  int64_t bytes_, step_;
-  const char* at_ = nullptr;
-  const char* end_ = nullptr;
-};
-
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels& panels, int64_t k0, int64_t kc) {
   TileOut out;
@@ -349,7 +328,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   out.add = args.accumulate || k0 > 0;
   out.last = k0 + kc >= args.k;
   out.epilogue = &args.epilogue;
-  PanelPrefetch prefetch(kc * kWidth, (m1 - m0 + kRows - 1) / kRows);
+  BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(T)), (m1 - m0 + kRows - 1) / kRows);
   for (int64_t n = n0; n < n1; n += kWidth) {
     if (panels.from_memory) prefetch.Begin(n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth);
     const int64_t width = std::min<int64_t>(kWidth, n1 - n);

@@ -16,6 +16,7 @@
 #include "simd/codes-inl.h"
 #include "simd/gemm_u8s8_kernels.h"
 #include "simd/pair_corrections.h"
+#include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -388,7 +389,8 @@ constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
 /// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns stay in
 /// the first cache. `operands(i)` gives those of the i-th tile.
 template <bool kVectors, class FindOperands>
-void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums) {
+void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums,
+                   BlockPrefetch& prefetch) {
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
   const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
   const int64_t records = lines.records();                          // of the other
@@ -400,6 +402,7 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
     for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
       const int64_t some = std::min(tile_rows, rows - r);
       TileArgs args = operands(i);
+      prefetch.Continue();
       args.left += s * (kVectors ? 4 * per_segment : 4 * tile_rows * records);
       args.right += s * (kVectors ? records : per_segment) * kRecord;
       args.segments = end - s;
@@ -415,7 +418,9 @@ void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, in
   static_assert(kPassing % kTurnedRows == 0);
   HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
+  BlockPrefetch prefetch(lines.block_bytes, (m1 - m0 + tile_rows - 1) / tile_rows);
   for (int64_t b = b0; b < b1; ++b) {
+    if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
     const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
     const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
     for (int64_t m = m0; m < m1; m += kPassing) {
@@ -425,7 +430,7 @@ void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, in
         return TileArgs{from, left.row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
                         Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
-      MultiplyStrip<true>(lines, lines.block_bytes, rows, width, operands, sums);
+      MultiplyStrip<true>(lines, lines.block_bytes, rows, width, operands, sums, prefetch);
       if (left.turned != nullptr) AddCorrections(lines, left.turned, m, rows, b * kWidth, kWidth, sums);
       StoreRows(store, sums, m, rows, b * kWidth, width);
     }
@@ -437,6 +442,7 @@ void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t pan
   HWY_ALIGN int32_t sums[kPassing * kWidth];
   const int64_t tile_rows = lines.wide() ? kWideRows : kRows;
   const int64_t last = std::min(lines.lines, b1 * tile_rows);
+  BlockPrefetch none(0, 1);
   const auto multiply = [&](int64_t n, int64_t line) {
     const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line), first_block = line / tile_rows;
     const uint8_t* panel = panels + n / kWidth * panel_bytes;
@@ -446,7 +452,7 @@ void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t pan
       return TileArgs{Bytes(lines.values) + b * lines.block_bytes, 4, panel, 0, false, panel, lines.extra_group.data() + extra,
                       Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
     };
-    MultiplyStrip<false>(lines, panel_bytes, rows, width, operands, sums);
+    MultiplyStrip<false>(lines, panel_bytes, rows, width, operands, sums, none);
     StoreLines(store, sums, line, rows, first + n, width);
   };
   // Panels that stay in the first cache fill cache lines of the output together.

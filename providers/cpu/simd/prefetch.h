@@ -1,0 +1,31 @@
+#pragma once
+
+// Brings what is read later into the second cache, a few lines at a time.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tessera::cpu {
+
+/// Of blocks of `bytes` bytes that are each met by `tiles` tiles: those of one block ask for the next.
+class BlockPrefetch {
+ public:
+  BlockPrefetch(int64_t bytes, int64_t tiles) : bytes_(bytes), step_((bytes / std::max<int64_t>(tiles, 1) + kLine) / kLine * kLine) {}
+
+  void Begin(const void* block) {
+    at_ = static_cast<const char*>(block);
+    end_ = at_ + bytes_;
+  }
+  void Continue() {
+    for (const char* stop = end_ - at_ < step_ ? end_ : at_ + step_; at_ < stop; at_ += kLine) __builtin_prefetch(at_, 0, 2);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+
+  int64_t bytes_, step_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+}  // namespace tessera::cpu
