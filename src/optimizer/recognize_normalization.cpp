@@ -111,6 +111,29 @@ std::optional<Pattern> MatchDivision(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
+template <class T>
+Tensor Ones(const Shape& shape) {
+  Tensor ones(ElementTypeOf<T>, shape);
+  std::fill_n(ones.mutable_data<T>(), ones.num_elements(), T{1.0f});
+  return ones;
+}
+
+/// The scale of a normalization that has none.
+std::optional<Tensor> Ones(const Shape& shape, ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return Ones<float>(shape);
+    case ElementType::kDouble:
+      return Ones<double>(shape);
+    case ElementType::kFloat16:
+      return Ones<Float16>(shape);
+    case ElementType::kBFloat16:
+      return Ones<BFloat16>(shape);
+    default:
+      return std::nullopt;
+  }
+}
+
 class NormalizationRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
@@ -119,23 +142,25 @@ class NormalizationRecognition final : public NodeRewrite {
     const auto normalized = NormalizedShape(graph, *pattern);
     const ElementType type = ElementOf(graph, pattern->x);
     if (!normalized || type == ElementType::kUndefined) return false;
-    // The scale comes after the division, the bias after the scale.
+    // The scale comes after the division, the bias after the scale. A scale of ones may have been left out.
     NodeIndex last = index;
     const ValueIndex scale = Parameter(graph, last, "Mul", *normalized, type);
-    if (scale == kNone) return false;
-    pattern->nodes.push_back(last);
+    auto ones = scale == kNone ? Ones(*normalized, type) : std::nullopt;
+    if (scale != kNone) pattern->nodes.push_back(last);
+    if (scale == kNone && !ones) return false;
     const ValueIndex bias = pattern->centers ? Parameter(graph, last, "Add", *normalized, type) : kNone;
     if (bias != kNone) pattern->nodes.push_back(last);
     Node fused;
     fused.op_type = pattern->centers ? "LayerNormalization" : "RMSNormalization";
     fused.since_version = pattern->centers ? 17 : 23;
     fused.name = graph.node(last).name;
-    fused.inputs = {pattern->x, scale};
+    fused.inputs = {pattern->x, ones ? pattern->x : scale};
     if (bias != kNone) fused.inputs.push_back(bias);
     fused.outputs = {graph.node(last).outputs[0]};
     SetAttribute(fused, "axis", pattern->axis);
     SetAttribute(fused, "epsilon", pattern->epsilon);
     if (!MayFuse(graph, graph.node(index), fused, context)) return false;
+    if (ones) fused.inputs[1] = graph.AddConstant("", std::move(*ones));
     for (const NodeIndex gone : pattern->nodes) graph.RemoveNode(gone);
     graph.AddNode(std::move(fused), last);
     return true;

@@ -441,6 +441,31 @@ TEST(RecognizeNormalization, LayerAndRms) {
   }
 }
 
+TEST(RecognizeNormalization, WithoutAScaleOrABias) {
+  for (const bool bias : {true, false}) {
+    for (const ElementType type : {ElementType::kFloat, ElementType::kFloat16}) {
+      ModelBuilder model;
+      model.Input("x", type, {4, 3, 8}).Output("y", type, {4, 3, 8});
+      model.Ints("axes", {-1}).Floats("twos", {}, {2}).Floats("epsilon", {}, {1e-3f}).Floats("offset", {8}, Numbers(8, 0.1f));
+      for (const auto& [from, to] : {std::pair("twos", "two"), std::pair("epsilon", "eps"), std::pair("offset", "b")}) {
+        Int(model.Node("Cast", {from}, {to}), "to", static_cast<int64_t>(type));
+      }
+      model.Node("ReduceMean", {"x", "axes"}, {"mean"});
+      model.Node("Sub", {"x", "mean"}, {"d"});
+      model.Node("Pow", {"d", "two"}, {"p"});
+      model.Node("ReduceMean", {"p", "axes"}, {"v"});
+      model.Node("Add", {"v", "eps"}, {"ve"});
+      model.Node("Sqrt", {"ve"}, {"s"});
+      model.Node("Div", {"d", "s"}, {bias ? "n" : "y"});
+      if (bias) model.Node("Add", {"n", "b"}, {"y"});
+      const Rewriting rewriting(model, {"fold_constants", "recognize_normalization"});
+      EXPECT_EQ(rewriting.after(), "LayerNormalization");
+      if (type != ElementType::kFloat) continue;  // a half's steps round, the fused operator does not
+      EXPECT_EQ(rewriting.Difference(1, 4, true), "");
+    }
+  }
+}
+
 TEST(RecognizeNormalization, OtherAxesStay) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 8, 8}).Output("y", ElementType::kFloat, {2, 8, 8});
