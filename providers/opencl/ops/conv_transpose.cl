@@ -1,5 +1,5 @@
-// Transposed convolution of up to three spatial dimensions: one work item gathers one output element from the input positions
-// whose windows reach it.
+// Transposed convolution of up to three spatial dimensions: one work item gathers PER channels of one output position from
+// the input positions whose windows reach it, so that each input element it reads is used PER times.
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 // The input position whose tap k falls on output position o; -1 where there is none.
@@ -15,11 +15,17 @@ __kernel void transposed(ulong total, __global uchar* x_, ulong xo, __global uch
   const long position = get_global_id(0);
   if ((ulong)position >= total) return;
   const long in_size = (long)g.in[0] * g.in[1] * g.in[2], taps = (long)g.window[0] * g.window[1] * g.window[2];
-  const long filter = get_global_id(1), batch = get_global_id(2), group = filter / g.group_out;
+  const int blocks = (g.group_out + PER - 1) / PER, group = get_global_id(1) / blocks, first = get_global_id(1) % blocks * PER;
+  const long batch = get_global_id(2);
   const long o2 = position % g.out[2], o1 = position / g.out[2] % g.out[1], o0 = position / g.out[2] / g.out[1];
   const long first_channel = group * g.group_in, image = (batch * g.channels + first_channel) * in_size;
-  const long weights = (first_channel * g.group_out + filter % g.group_out) * taps;
-  TX sum = bias_ != 0 ? GET_X(bias_ + biaso, filter) : (TX)0;
+  const long weights = first_channel * g.group_out * taps;
+  TX sum[PER];
+  long filter[PER];  // of the group; the last one again past it
+  for (int p = 0; p < PER; ++p) {
+    filter[p] = min(first + p, g.group_out - 1);
+    sum[p] = bias_ != 0 ? GET_X(bias_ + biaso, (long)group * g.group_out + filter[p]) : (TX)0;
+  }
   for (int k0 = 0; k0 < g.window[0]; ++k0) {
     const long i0 = source(o0, k0, 0, g);
     if (i0 < 0) continue;
@@ -30,9 +36,14 @@ __kernel void transposed(ulong total, __global uchar* x_, ulong xo, __global uch
         const long i2 = source(o2, k2, 2, g);
         if (i2 < 0) continue;
         const long from = image + (i0 * g.in[1] + i1) * g.in[2] + i2, tap = weights + ((long)k0 * g.window[1] + k1) * g.window[2] + k2;
-        for (long c = 0; c < g.group_in; ++c) sum += GET_X(x_ + xo, from + c * in_size) * GET_X(w_ + wo, tap + c * g.group_out * taps);
+        for (long c = 0; c < g.group_in; ++c) {
+          const TX value = GET_X(x_ + xo, from + c * in_size);
+          for (int p = 0; p < PER; ++p) sum[p] += value * GET_X(w_ + wo, tap + (c * g.group_out + filter[p]) * taps);
+        }
       }
     }
   }
-  PUT_X(y_ + yo, (batch * g.filters + filter) * g.out[0] * g.out[1] * g.out[2] + position, sum);
+  for (int p = 0; p < PER && first + p < g.group_out; ++p) {
+    PUT_X(y_ + yo, (batch * g.filters + (long)group * g.group_out + first + p) * g.out[0] * g.out[1] * g.out[2] + position, sum[p]);
+  }
 }

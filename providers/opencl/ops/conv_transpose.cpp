@@ -9,6 +9,8 @@
 namespace tessera::opencl {
 namespace {
 
+constexpr int64_t kPer = 8;  // output channels that one work item computes
+
 /// The same struct stands in ops/conv_transpose.cl.
 struct Geometry {
   cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
@@ -18,7 +20,7 @@ struct Geometry {
 class ConvTranspose final : public Kernel {
  public:
   explicit ConvTranspose(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "conv_transpose", Computed('X', info.input_type(0)), "transposed"),
+      : kernel_(DeviceOf(info), "conv_transpose", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kPer), "transposed"),
         strides_(info.attribute<std::vector<int64_t>>("strides", {})),
         dilations_(info.attribute<std::vector<int64_t>>("dilations", {})),
         pads_(info.attribute<std::vector<int64_t>>("pads", {})),
@@ -50,7 +52,7 @@ class ConvTranspose final : public Kernel {
     g.filters = static_cast<cl_int>(filters);
     g.group_in = static_cast<cl_int>(xs[1] / group_);
     g.group_out = static_cast<cl_int>(ws[1]);
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), filters, xs[0], x, w, bias, y, g);
+    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * ((ws[1] + kPer - 1) / kPer), xs[0], x, w, bias, y, g);
   }
 
  private:
