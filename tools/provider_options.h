@@ -27,4 +27,11 @@ inline ProviderOptions ParseProviderOptions(const std::vector<std::string>& word
   return options;
 }
 
+/// `-i` after `-e`.
+inline void SetFirstProvidersOptions(SessionOptions& options, const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (options.providers.empty()) throw CLI::ValidationError("-i", "say with -e whose options they are");
+  options.providers[0].options = ParseProviderOptions(words);
+}
+
 }  // namespace tessera

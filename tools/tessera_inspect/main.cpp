@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "provider_options.h"
 #include "tessera/session.h"
 
 namespace tessera::inspect {
@@ -128,13 +129,14 @@ void PrintOperators() {
 int Main(int argc, char** argv) {
   CLI::App app{"Shows a model, its placement on providers, and what this build offers"};
   std::string model;
-  std::vector<std::string> providers;
+  std::vector<std::string> providers, first_options;
   bool placement = false, optimization_report = false, json = false, dot = false;
   bool list_providers = false, operators = false, provider_options = false;
   int optimization = 99;
   std::string precision;
   app.add_option("model", model, "The .onnx file");
   app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
+  app.add_option("-i", first_options, kProviderOptionsHelp);
   app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
   app.add_option("--precision", precision, "What products may be computed in (session.precision)")
       ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
@@ -157,11 +159,11 @@ int Main(int argc, char** argv) {
     }
     SessionOptions options;
     options.optimization_level = static_cast<OptimizationLevel>(optimization);
+    for (const std::string& name : providers) options.providers.push_back({name, {}});
+    SetFirstProvidersOptions(options, first_options);
+    options.error_on_failure = !providers.empty();
     if (providers.empty()) {
       for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
-    } else {
-      for (const std::string& name : providers) options.providers.push_back({name, {}});
-      options.error_on_failure = true;
     }
     if (!precision.empty()) options.config["session.precision"] = precision;
     const Session session(std::filesystem::path(model), options);

@@ -83,11 +83,7 @@ std::pair<std::string, std::string> SplitPair(const std::string& text, const cha
 SessionOptions MakeSessionOptions(const Arguments& arguments) {
   SessionOptions options;
   for (const std::string& provider : arguments.providers) options.providers.push_back({provider, {}});
-  if (!options.providers.empty()) {
-    options.providers[0].options = ParseProviderOptions(arguments.provider_options);
-  } else if (!arguments.provider_options.empty()) {
-    throw CLI::ValidationError("-i", "say with -e whose options they are");
-  }
+  SetFirstProvidersOptions(options, arguments.provider_options);
   options.error_on_failure = true;
   options.intra_op_threads = arguments.threads;
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
