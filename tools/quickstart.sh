@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 readonly JOBS=${JOBS:-$(nproc)}
 step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
 
-tools/build.sh
+tools/build.sh onnx_test_runner tessera_inspect tessera_perf
 
 readonly MODEL=build/conformance/light/test_resnet50/model.onnx
 step "ResNet-50: which provider runs what"

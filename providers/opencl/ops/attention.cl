@@ -8,18 +8,7 @@ typedef struct {
   float scale, softcap;
 } Problem;
 
-inline TX reduced(__local TX* lanes, TX mine, int maximum) {
-  const int lane = get_local_id(0);
-  lanes[lane] = mine;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int width = LANES / 2; width > 0; width /= 2) {
-    if (lane < width) lanes[lane] = maximum ? fmax(lanes[lane], lanes[lane + width]) : lanes[lane] + lanes[lane + width];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  const TX result = lanes[0];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return result;
-}
+GROUP_FOLD(TX)
 
 // Keys [begin, end) are seen by query i of batch b.
 #define ROW                                                                                                       \
@@ -83,10 +72,10 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
     for (long k0 = begin; k0 < end; k0 += LANES) {
       const int count = (int)min((long)LANES, end - k0);
       const TX mine = lane < count ? SCORE(k0 + lane, 2) : -INFINITY;
-      const TX next = fmax(top, reduced(lanes, mine, 1)), factor = next == top ? (TX)1 : exp(top - next);
+      const TX next = fmax(top, group_fold(lanes, mine, 1)), factor = next == top ? (TX)1 : exp(top - next);
       const TX weight = mine == -INFINITY ? (TX)0 : exp(mine - next);
       weights[lane] = weight;
-      total = total * factor + reduced(lanes, weight, 0);
+      total = total * factor + group_fold(lanes, weight, 0);
       top = next;
       for (int c = 0; c < COLUMNS; ++c) {
         const long column = first + lane + c * LANES;
@@ -153,9 +142,9 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void capture(ARGUMEN
   TX top = -INFINITY, total = 0;
   if (p.stage == 3) {
     for (long k = begin + lane; k < end; k += LANES) top = fmax(top, SCORE(k, 2));
-    top = reduced(lanes, top, 1);
+    top = group_fold(lanes, top, 1);
     for (long k = begin + lane; k < end; k += LANES) total += top == -INFINITY ? (TX)0 : exp(SCORE(k, 2) - top);
-    total = reduced(lanes, total, 0);
+    total = group_fold(lanes, total, 0);
   }
   for (long k = lane; k < p.keys; k += LANES) {
     const int seen = k >= begin && k < end;

@@ -1,18 +1,7 @@
 // Softmax and standardization: a group of LANES work items a row. Others: a work item an element.
 
 #ifdef LANES
-inline TX reduce(__local TX* lanes, TX mine, int maximum) {
-  const int lane = get_local_id(0);
-  lanes[lane] = mine;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int width = LANES / 2; width > 0; width /= 2) {
-    if (lane < width) lanes[lane] = maximum ? fmax(lanes[lane], lanes[lane + width]) : lanes[lane] + lanes[lane + width];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  const TX result = lanes[0];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return result;
-}
+GROUP_FOLD(TX)
 #endif
 
 #ifdef KERNEL_softmax
@@ -23,10 +12,10 @@ void softmax(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n,
   const long row = get_group_id(1), start = row / stride * n * stride + row % stride;
   TX top = -INFINITY;
   for (long i = get_local_id(0); i < n; i += LANES) top = fmax(top, GET_X(x_ + xo, start + i * stride));
-  top = reduce(lanes, top, 1);
+  top = group_fold(lanes, top, 1);
   TX sum = 0;
   for (long i = get_local_id(0); i < n; i += LANES) sum += exp(GET_X(x_ + xo, start + i * stride) - top);
-  sum = reduce(lanes, sum, 0);
+  sum = group_fold(lanes, sum, 0);
   const TX shift = logarithm ? log(sum) : 1 / sum;
   for (long i = get_local_id(0); i < n; i += LANES) {
     const TX shifted = GET_X(x_ + xo, start + i * stride) - top;
@@ -47,14 +36,14 @@ void standardize(__global uchar* x_, ulong xo, __global uchar* scale_, ulong so,
   TX mean = 0;
   if (center) {
     for (long i = get_local_id(0); i < n; i += LANES) mean += GET_X(x_ + xo, start + i);
-    mean = reduce(lanes, mean, 0) / n;
+    mean = group_fold(lanes, mean, 0) / n;
   }
   TX squares = 0;
   for (long i = get_local_id(0); i < n; i += LANES) {
     const TX x = GET_X(x_ + xo, start + i) - mean;
     squares += x * x;
   }
-  const TX inverse = 1 / sqrt(reduce(lanes, squares, 0) / n + epsilon);
+  const TX inverse = 1 / sqrt(group_fold(lanes, squares, 0) / n + epsilon);
   for (long i = get_local_id(0); i < n; i += LANES) {
     const long p = row % period * step + i / inner;
     TX value = (GET_X(x_ + xo, start + i) - mean) * inverse * GET_S(scale_ + so, p);

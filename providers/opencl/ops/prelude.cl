@@ -28,3 +28,18 @@ inline __attribute__((always_inline)) float exponential(float x) {
   power = power * f + 1.0f;
   return x < -87.0f ? 0.0f : x > 88.0f ? INFINITY : power * as_float(((int)n + 127) << 23);
 }
+
+// Defines group_fold: the sum, or the maximum, of what the LANES work items of a group bring.
+#define GROUP_FOLD(T)                                                                                                        \
+  inline T group_fold(__local T* lanes, T mine, int maximum) {                                                               \
+    const int lane = get_local_id(0);                                                                                        \
+    lanes[lane] = mine;                                                                                                      \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                            \
+    for (int width = LANES / 2; width > 0; width /= 2) {                                                                     \
+      if (lane < width) lanes[lane] = maximum ? fmax(lanes[lane], lanes[lane + width]) : lanes[lane] + lanes[lane + width];  \
+      barrier(CLK_LOCAL_MEM_FENCE);                                                                                          \
+    }                                                                                                                        \
+    const T result = lanes[0];                                                                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                            \
+    return result;                                                                                                           \
+  }

@@ -63,20 +63,14 @@ __kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global
 #endif
 
 #ifdef LANES
+GROUP_FOLD(TX)
+
 // The group's product of a row of R and a state.
 inline TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
   const int lane = get_local_id(0);
   TX sum = 0;
   for (long i = lane; i < hidden; i += LANES) sum += GET_X(r, row * hidden + i) * state[i];
-  lanes[lane] = sum;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int width = LANES / 2; width > 0; width /= 2) {
-    if (lane < width) lanes[lane] += lanes[lane + width];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  sum = lanes[0];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return sum;
+  return group_fold(lanes, sum, 0);
 }
 
 // Where a group works: element j of entry b of direction d, at a step of its own.

@@ -1,16 +1,5 @@
 // LayerNormalization or RMSNormalization of the sum of the input, a residual and a bias: a group of LANES work items a row.
-inline TX summed(__local TX* lanes, TX mine) {
-  const int lane = get_local_id(0);
-  lanes[lane] = mine;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int width = LANES / 2; width > 0; width /= 2) {
-    if (lane < width) lanes[lane] += lanes[lane + width];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  const TX result = lanes[0];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return result;
-}
+GROUP_FOLD(TX)
 
 #define TOTAL(i) (GET_X(x_ + xo, start + (i)) + GET_X(skip_ + so, residual + (i)) + (bias_ != 0 ? GET_X(bias_ + bo, i) : (TX)0))
 
@@ -23,13 +12,13 @@ void skip_normalize(__global uchar* x_, ulong xo, __global uchar* skip_, ulong s
   TX mean = 0, squares = 0;
   if (center) {
     for (long i = get_local_id(0); i < n; i += LANES) mean += TOTAL(i);
-    mean = summed(lanes, mean) / n;
+    mean = group_fold(lanes, mean, 0) / n;
   }
   for (long i = get_local_id(0); i < n; i += LANES) {
     const TX off = TOTAL(i) - mean;
     squares += off * off;
   }
-  const TX inverse = 1 / sqrt(summed(lanes, squares) / n + epsilon);
+  const TX inverse = 1 / sqrt(group_fold(lanes, squares, 0) / n + epsilon);
   for (long i = get_local_id(0); i < n; i += LANES) {
     const TX total = TOTAL(i);
     TX value = (total - mean) * inverse * GET_X(gamma_ + go, i);

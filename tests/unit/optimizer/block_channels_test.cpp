@@ -1,7 +1,7 @@
 #include <cmath>
 #include <set>
 
-#include "optimizer/attributes.h"
+#include "attributes.h"
 #include "optimizer/rewriting.h"
 
 namespace tessera::testing {

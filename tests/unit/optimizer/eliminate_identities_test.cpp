@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "optimizer/attributes.h"
+#include "attributes.h"
 #include "optimizer/rewriting.h"
 
 namespace tessera::testing {

@@ -1,4 +1,4 @@
-#include "optimizer/attributes.h"
+#include "attributes.h"
 #include "optimizer/rewriting.h"
 
 namespace tessera::testing {

@@ -5,52 +5,29 @@
 
 #include <cmath>
 #include <numeric>
-#include <random>
 
+#include "attributes.h"
 #include "model_builder.h"
+#include "providers/opencl_device.h"
 #include "tessera/session.h"
 
 namespace tessera {
 namespace {
 
 using testing::Floats;
+using testing::Int;
+using testing::kOpencl;
 using testing::ModelBuilder;
+using testing::NeedDevice;
+using testing::PlainOn;
+using testing::Random;
+using testing::Text;
 using testing::ToVector;
 using ::testing::IsEmpty;
 
-constexpr char kOpencl[] = "OpenCLExecutionProvider";
-
-std::vector<float> Random(size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> value(-1, 1);
-  std::vector<float> values(count);
-  for (float& v : values) v = value(random);
-  return values;
-}
 
 Value Integers(const Shape& shape, const std::vector<int64_t>& values) { return Value(Tensor::Of<int64_t>(shape, values)); }
 
-SessionOptions On(const char* provider) {
-  SessionOptions session;
-  session.providers = {{provider, {}}};
-  session.error_on_failure = true;
-  session.optimization_level = OptimizationLevel::kNone;
-  return session;
-}
-
-void Int(onnx::NodeProto& node, const char* name, int64_t value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INT);
-  attribute->set_i(value);
-}
-
-void Text(onnx::NodeProto& node, const char* name, const char* value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::STRING);
-  attribute->set_s(value);
-}
 
 std::vector<std::string> Elsewhere(const Session& session) {
   std::vector<std::string> nodes;
@@ -62,21 +39,11 @@ std::vector<std::string> Elsewhere(const Session& session) {
 
 class OpenclOperatorsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
-    model.Node("Relu", {"x"}, {"y"});
-    try {
-      model.Session(On(kOpencl));
-    } catch (const Error& error) {
-      if (std::string(error.what()).find("there is no OpenCL device") == std::string::npos) throw;
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { NeedDevice(); }
 
   /// Every output as on the CPU provider, with every node on the device.
   static void ExpectAsOnCpu(ModelBuilder& model, const std::vector<Value>& inputs, float tolerance = 1e-4f) {
-    const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
+    const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     std::vector<Value> actual(session.outputs().size()), expected(actual.size());
     session.Run(inputs, actual);
@@ -132,7 +99,7 @@ TEST_F(OpenclOperatorsTest, ScatteredIndicesAreChecked) {
   model.Input("x", ElementType::kFloat, {4}).Input("i", ElementType::kInt64, {1}).Input("u", ElementType::kFloat, {1});
   model.Output("y", ElementType::kFloat, {4});
   model.Node("ScatterElements", {"x", "i", "u"}, {"y"});
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   const auto run = [&](int64_t index) {
     const std::vector<Value> inputs = {Floats({4}, {1, 2, 3, 4}), Integers({1}, {index}), Floats({1}, {9})};
     std::vector<Value> results(1);
@@ -186,7 +153,7 @@ TEST_F(OpenclOperatorsTest, TablesThatShapesCutAreCutOnTheDevice) {
   model.Node("Slice", {"table", "zero", "rows"}, {"cut"});
   Int(model.Node("Cast", {"cut"}, {"real"}), "to", 1);
   model.Node("Add", {"x", "real"}, {"y"});
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Shape", "Gather"));
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
 }
@@ -202,7 +169,7 @@ TEST_F(OpenclOperatorsTest, IndicesOnTheirWayToAGatherStayOnTheHost) {
   model.Node("MatMul", {"rows", "w"}, {"p"});
   model.Node("Relu", {"p"}, {"r"});
   model.Node("MatMul", {"r", "w"}, {"y"});
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Reshape"));
   EXPECT_EQ(session.placement().copies.size(), 1u) << session.placement().ToText();
 }

@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <random>
 #include <set>
 
+#include "attributes.h"
 #include "model_builder.h"
+#include "providers/opencl_device.h"
 #include "tessera/providers/opencl.h"
 #include "tessera/session.h"
 
@@ -17,54 +18,21 @@ namespace tessera {
 namespace {
 
 using testing::Floats;
+using testing::Int;
+using testing::Ints;
+using testing::kOpencl;
 using testing::ModelBuilder;
+using testing::NeedDevice;
+using testing::On;
+using testing::Random;
 using testing::ToVector;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
-constexpr char kOpencl[] = "OpenCLExecutionProvider";
-
-std::vector<float> Random(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> value(-1, 1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& v : values) v = value(random);
-  return values;
-}
-
-void Int(onnx::NodeProto& node, const char* name, int64_t value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INT);
-  attribute->set_i(value);
-}
-void Ints(onnx::NodeProto& node, const char* name, const std::vector<int64_t>& values) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INTS);
-  for (const int64_t value : values) attribute->add_ints(value);
-}
-
-SessionOptions On(const char* provider, ProviderOptions options = {}) {
-  SessionOptions session;
-  session.providers = {{provider, std::move(options)}};
-  session.error_on_failure = true;
-  return session;
-}
 
 class OpenclProductsTest : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
-    model.Node("Relu", {"x"}, {"y"});
-    try {
-      model.Session(On(kOpencl));
-    } catch (const Error& error) {
-      if (std::string(error.what()).find("there is no OpenCL device") == std::string::npos) throw;
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { NeedDevice(); }
 
   static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) {
     std::vector<Value> results(session.outputs().size());

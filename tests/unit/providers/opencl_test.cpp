@@ -9,7 +9,9 @@
 #include <random>
 #include <thread>
 
+#include "attributes.h"
 #include "model_builder.h"
+#include "providers/opencl_device.h"
 #include "tessera/providers/opencl.h"
 #include "tessera/session.h"
 
@@ -17,43 +19,24 @@ namespace tessera {
 namespace {
 
 using testing::Floats;
+using testing::Int;
+using testing::Ints;
+using testing::kOpencl;
 using testing::ModelBuilder;
+using testing::NeedDevice;
+using testing::PlainOn;
+using testing::Random;
 using testing::ToVector;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
-constexpr char kOpencl[] = "OpenCLExecutionProvider";
 const MemoryInfo kDevice{"OpenCL", DeviceType::kGpu, 0, false};
-
-std::vector<float> Random(size_t count, unsigned seed, float low = -1, float high = 1) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> value(low, high);
-  std::vector<float> values(count);
-  for (float& v : values) v = value(random);
-  return values;
-}
-
-SessionOptions On(const char* provider, ProviderOptions options = {}) {
-  SessionOptions session;
-  session.providers = {{provider, std::move(options)}};
-  session.error_on_failure = true;
-  session.optimization_level = OptimizationLevel::kNone;
-  return session;
-}
 
 class OpenclTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const std::string bytes = Cnn().bytes();
-    try {
-      Session(std::as_bytes(std::span(bytes)), On(kOpencl));
-    } catch (const Error& error) {
-      if (std::string(error.what()).find("there is no OpenCL device") == std::string::npos) throw;
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { NeedDevice(); }
 
   /// Convolutions with bias, groups, strides and a residual sum; pooling, normalization, a classifier.
   static ModelBuilder Cnn() {
@@ -130,19 +113,6 @@ class OpenclTest : public ::testing::Test {
     return model;
   }
 
-  static void Int(onnx::NodeProto& node, const char* name, int64_t value) {
-    auto* attribute = node.add_attribute();
-    attribute->set_name(name);
-    attribute->set_type(onnx::AttributeProto::INT);
-    attribute->set_i(value);
-  }
-  static void Ints(onnx::NodeProto& node, const char* name, const std::vector<int64_t>& values) {
-    auto* attribute = node.add_attribute();
-    attribute->set_name(name);
-    attribute->set_type(onnx::AttributeProto::INTS);
-    for (const int64_t value : values) attribute->add_ints(value);
-  }
-
   static std::vector<Value> Run(const Session& session, const std::vector<Value>& inputs) {
     std::vector<Value> results(session.outputs().size());
     session.Run(inputs, results);
@@ -173,7 +143,7 @@ class OpenclTest : public ::testing::Test {
 };
 
 TEST_F(OpenclTest, CopiesBetweenHostAndDevice) {
-  const Session session = Cnn().Session(On(kOpencl));
+  const Session session = Cnn().Session(PlainOn(kOpencl));
   Allocator& allocator = session.allocator(kDevice);
   for (const int64_t count : {1, 7, 1000, 100000}) {
     const std::vector<float> values = Random(static_cast<size_t>(count), 1);
@@ -189,15 +159,15 @@ TEST_F(OpenclTest, CopiesBetweenHostAndDevice) {
 }
 
 TEST_F(OpenclTest, MemoryLimitIsAnErrorAfterWhichTheSessionWorks) {
-  const Session session = Cnn().Session(On(kOpencl, {{"gpu_mem_limit", "4M"}}));
+  const Session session = Cnn().Session(PlainOn(kOpencl, {{"gpu_mem_limit", "4M"}}));
   EXPECT_THROW(Tensor(ElementType::kFloat, Shape{1 << 22}, session.allocator(kDevice)), Error);
-  const Session cpu = Cnn().Session(On("cpu"));
+  const Session cpu = Cnn().Session(PlainOn("cpu"));
   const std::vector<Value> inputs = {Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, 3))};
   ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
 }
 
 TEST_F(OpenclTest, CnnRunsWholeWithOneCopyEachWay) {
-  const Session session = Cnn().Session(On(kOpencl)), cpu = Cnn().Session(On("cpu"));
+  const Session session = Cnn().Session(PlainOn(kOpencl)), cpu = Cnn().Session(PlainOn("cpu"));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
   for (unsigned seed = 0; seed < 3; ++seed) {
@@ -207,7 +177,7 @@ TEST_F(OpenclTest, CnnRunsWholeWithOneCopyEachWay) {
 }
 
 TEST_F(OpenclTest, TransformerKeepsShapeArithmeticOnTheHost) {
-  const Session session = Transformer().Session(On(kOpencl)), cpu = Transformer().Session(On("cpu"));
+  const Session session = Transformer().Session(PlainOn(kOpencl)), cpu = Transformer().Session(PlainOn("cpu"));
   EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Shape", "Gather", "Concat", "Concat"));
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
   for (const int64_t batch : {1, 3}) {
@@ -218,7 +188,7 @@ TEST_F(OpenclTest, TransformerKeepsShapeArithmeticOnTheHost) {
 }
 
 TEST_F(OpenclTest, ConcurrentRunsDoNotDisturbEachOther) {
-  const Session session = Transformer().Session(On(kOpencl)), cpu = Transformer().Session(On("cpu"));
+  const Session session = Transformer().Session(PlainOn(kOpencl)), cpu = Transformer().Session(PlainOn("cpu"));
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -242,7 +212,7 @@ TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
       model.Output("y", ElementType::kFloat, {});
       model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
       model.Node(op, {"a", "b"}, {"y"});
-      const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
+      const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
       EXPECT_THAT(Elsewhere(session), IsEmpty());
       const Shape a(one.a), b(one.b);
       const std::vector<Value> inputs = {
@@ -259,7 +229,7 @@ TEST_F(OpenclTest, ComparisonsDoNotOverwriteAnInputOfTheSameSize) {
   model.Input("x", ElementType::kInt64, {2, 1}).Input("z", ElementType::kInt64, {1, 8}).Output("y", ElementType::kBool, {2, 8});
   model.Node("Add", {"x", "x"}, {"a"});
   model.Node("Less", {"a", "z"}, {"y"});
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
   const Value y = Run(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
                                 Value(Tensor::Of<int64_t>(Shape{1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}))})[0];
@@ -273,7 +243,7 @@ TEST_F(OpenclTest, ActivationsKeepNan) {
     ModelBuilder model(22);
     model.Input("x", ElementType::kFloat, {10}).Output("y", ElementType::kFloat, {10});
     model.Node(op, {"x"}, {"y"});
-    const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
+    const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     const std::vector<Value> inputs = {Floats({10}, values)};
     SCOPED_TRACE(op);
@@ -287,7 +257,7 @@ TEST_F(OpenclTest, LongRowsAreReducedByManyWorkItems) {
     const std::vector<int64_t> axes = {1};
     model.Input("x", ElementType::kFloat, {3, 1000, 2}).Output("y", ElementType::kFloat, {3, 1, 2}).Constant("axes", {1}, axes);
     model.Node(op, {"x", "axes"}, {"y"});
-    const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
+    const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     const std::vector<Value> inputs = {Floats({3, 1000, 2}, Random(6000, 9))};
     SCOPED_TRACE(op);
@@ -299,7 +269,7 @@ TEST_F(OpenclTest, IndicesOutsideAreErrors) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {4}).Input("i", ElementType::kInt64, {2}).Output("y", ElementType::kFloat, {2});
   model.Node("Gather", {"x", "i"}, {"y"});
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
   const auto run = [&](std::vector<int64_t> indices) {
     return ToVector(Run(session, {Floats({4}, {1, 2, 3, 4}), Value(Tensor::Of<int64_t>(Shape{2}, indices))})[0]);
@@ -317,7 +287,7 @@ TEST_F(OpenclTest, RefusalsSayWhy) {
   equation->set_name("equation");
   equation->set_type(onnx::AttributeProto::STRING);
   equation->set_s("i,i,i->i");
-  const Session session = model.Session(On(kOpencl));
+  const Session session = model.Session(PlainOn(kOpencl));
   const auto& node = session.placement().nodes.at(0);
   EXPECT_EQ(node.provider, "CPUExecutionProvider");
   ASSERT_EQ(node.refusals.size(), 1u);
@@ -334,7 +304,7 @@ TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
   // Devices are kept for each path as it is written: another spelling of the folder is another process's view of it.
   std::string spelling = folder.string();
   const auto run = [&] {
-    const Session session = model.Session(On(kOpencl, {{"program_cache_path", spelling += "/."}}));
+    const Session session = model.Session(PlainOn(kOpencl, {{"program_cache_path", spelling += "/."}}));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     EXPECT_THAT(ToVector(Run(session, {Floats({4}, {-1, 2, -3, 4})})[0]), ::testing::ElementsAre(0, 2, 0, 4));
   };
@@ -369,7 +339,7 @@ TEST(Opencl, IsSkippedWithAReasonWhereNothingFits) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
   model.Node("Relu", {"x"}, {"y"});
-  SessionOptions options = On(kOpencl, {{"platform", "no such platform"}});
+  SessionOptions options = PlainOn(kOpencl, {{"platform", "no such platform"}});
   EXPECT_THROW(model.Session(options), Error);
   options.error_on_failure = false;
   options.log_level = LogLevel::kFatal;

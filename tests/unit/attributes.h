@@ -23,6 +23,14 @@ inline onnx::NodeProto& Ints(onnx::NodeProto& node, const std::string& name, con
   return node;
 }
 
+inline onnx::NodeProto& Text(onnx::NodeProto& node, const std::string& name, const std::string& value) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s(value);
+  return node;
+}
+
 inline onnx::NodeProto& Float(onnx::NodeProto& node, const std::string& name, float value) {
   auto* attribute = node.add_attribute();
   attribute->set_name(name);
