@@ -282,6 +282,7 @@ void CollectCorrections(std::vector<std::vector<LineCorrection>>& corrections, P
   for (auto& block : corrections) {
     std::stable_sort(block.begin(), block.end(), [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
     for (const LineCorrection& one : block) {
+      if (2 * int64_t{one.correction.pair} >= packed.k) continue;  // the padding's: there are no such bytes
       packed.corrections.push_back(one.correction);
       packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
     }
