@@ -155,6 +155,7 @@ class BlockPacker {
   }
 
   void PutAside(Pair pair, int64_t group, int64_t i, int lane, std::vector<Extra>& extras, size_t begin) const {
+    if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
     if (corrections_ != nullptr) {
       const auto at = static_cast<int32_t>(2 * group + lane);
       corrections_->push_back({first_ + i, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
@@ -165,7 +166,6 @@ class BlockPacker {
       PutAside(half, group, i, lane, extras, begin);
       pair = {pair.a - half.a, pair.b - half.b};
     }
-    if (pair.a == 0 && pair.b == 0) return;
     const size_t place = static_cast<size_t>(4 * i + 2 * lane);
     for (size_t e = begin; e < extras.size(); ++e) {
       int8_t* to = extras[e].record.data() + place;
@@ -282,7 +282,6 @@ void CollectCorrections(std::vector<std::vector<LineCorrection>>& corrections, P
   for (auto& block : corrections) {
     std::stable_sort(block.begin(), block.end(), [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
     for (const LineCorrection& one : block) {
-      if (2 * int64_t{one.correction.pair} >= packed.k) continue;  // the padding's: there are no such bytes
       packed.corrections.push_back(one.correction);
       packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
     }
