@@ -31,8 +31,9 @@ struct Clamp {
   explicit Clamp(const BlockedEpilogue& epilogue)
       : active(epilogue.activation == BlockedActivation::kClip), low(epilogue.alpha), high(epilogue.beta) {}
 
-  HWY_INLINE BlockVector operator()(BlockVector v) const {
-    const BlockTag d;
+  template <class V>
+  HWY_INLINE V operator()(V v) const {
+    const hn::DFromV<V> d;
     return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), v));  // in this order NaN stays NaN
   }
 
@@ -64,7 +65,7 @@ HWY_INLINE BlockVector Silu(BlockVector v) {
 }
 
 /// Activations other than kClip, over whole blocks.
-HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, float* values, int64_t count) {
+[[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, float* values, int64_t count) {
   const BlockTag d;
   const auto alpha = hn::Set(d, epilogue.alpha), beta = hn::Set(d, epilogue.beta);
   const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);

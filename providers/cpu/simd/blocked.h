@@ -9,7 +9,7 @@ namespace tessera::cpu {
 
 constexpr int64_t kChannelBlock = 8;
 
-/// Whether this machine's widest vectors hold one block.
+/// Whether this machine's vectors hold one block.
 bool SuitsChannelBlocks();
 
 enum class BlockedActivation : uint8_t { kNone, kClip, kLeakyRelu, kHardSigmoid, kHardSwish, kSigmoid, kSilu };

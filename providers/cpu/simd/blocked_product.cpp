@@ -21,7 +21,46 @@ namespace {
 constexpr int64_t kMostDepth = 320;              // k under way: two blocks' weights fill half of L1
 constexpr int64_t kInputBytes = 160 << 10;       // read for one depth before the next: part of L2
 constexpr int64_t kTilesTogether = 32;           // before they are activated: still in L1
-constexpr int kMostPixels[] = {0, 6, 6, 4};      // of a tile, by its blocks
+// Of a tile, by its blocks: what 16 or 32 registers hold.
+constexpr int kMostPixels[] = {0, HWY_LANES(float) < 16 ? 6 : 12, HWY_LANES(float) < 16 ? 6 : 12, HWY_LANES(float) < 16 ? 4 : 8};
+
+/// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and blocks come in pairs.
+template <int B>
+constexpr int kGroupLanes = B % 2 == 0 && HWY_LANES(float) >= 2 * kChannelBlock ? 2 * kChannelBlock : kBlockLanes;
+template <int B>
+using GroupTag = hn::CappedTag<float, kGroupLanes<B>>;
+template <int B>
+using GroupVector = hn::Vec<GroupTag<B>>;
+template <int B>
+constexpr int kGroupVectors = B * kChannelBlock / kGroupLanes<B>;
+
+/// Where vector `v` of B blocks begins that lie `block` elements apart.
+template <int B>
+HWY_INLINE int64_t GroupOffset(int v, int64_t block) {
+  const int lane = v * kGroupLanes<B>;
+  return lane / kChannelBlock * block + lane % kChannelBlock;
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadGroup(D d, const float* from, int64_t block) {
+  if constexpr (hn::MaxLanes(D()) > kChannelBlock) {
+    const hn::Half<D> one;
+    return hn::Combine(d, hn::LoadU(one, from + block), hn::LoadU(one, from));
+  } else {
+    return hn::LoadU(d, from);
+  }
+}
+
+template <class D>
+HWY_INLINE void StoreGroup(hn::Vec<D> v, D d, float* to, int64_t block) {
+  if constexpr (hn::MaxLanes(D()) > kChannelBlock) {
+    const hn::Half<D> one;
+    hn::StoreU(hn::LowerHalf(one, v), one, to);
+    hn::StoreU(hn::UpperHalf(one, v), one, to + block);
+  } else {
+    hn::StoreU(v, d, to);
+  }
+}
 
 /// Some steps of a group of blocks, for tiles of neighbouring pixels.
 struct TileRun {
@@ -39,21 +78,21 @@ struct TileRun {
 };
 
 template <int B, int P>
-HWY_INLINE void StoreTile(BlockVector (&acc)[P][B * kBlockVectors], const TileRun& run, int64_t pixel) {
-  const BlockTag d;
+HWY_INLINE void StoreTile(GroupVector<B> (&acc)[P][kGroupVectors<B>], const TileRun& run, int64_t pixel) {
+  const GroupTag<B> d;
   const Clamp clamp(*run.epilogue);
   float* out = run.out + pixel * kChannelBlock;
   const float* residual = run.last && run.residual != nullptr ? run.residual + pixel * kChannelBlock : nullptr;
   const bool clamps = run.last && clamp.active;
 #pragma GCC unroll 6
-  for (int v = 0; v < B * kBlockVectors; ++v) {
-    const int64_t at = v / kBlockVectors * run.block + v % kBlockVectors * kBlockLanes;
-#pragma GCC unroll 8
+  for (int v = 0; v < kGroupVectors<B>; ++v) {
+    const int64_t at = GroupOffset<B>(v, run.block);
+#pragma GCC unroll 12
     for (int p = 0; p < P; ++p) {
-      BlockVector value = acc[p][v];
-      if (residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + at + p * kChannelBlock));
+      GroupVector<B> value = acc[p][v];
+      if (residual != nullptr) value = hn::Add(value, LoadGroup(d, residual + at + p * kChannelBlock, run.block));
       if (clamps) value = clamp(value);
-      hn::StoreU(value, d, out + at + p * kChannelBlock);
+      StoreGroup(value, d, out + at + p * kChannelBlock, run.block);
     }
   }
 }
@@ -61,31 +100,31 @@ HWY_INLINE void StoreTile(BlockVector (&acc)[P][B * kBlockVectors], const TileRu
 /// Tiles of P pixels and B blocks, with steps of S inputs. kInOrder: there are no pixel offsets.
 template <int B, int P, int S, bool kInOrder>
 void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
-  constexpr int kVectors = B * kBlockVectors;
-  const BlockTag d;
+  constexpr int kVectors = kGroupVectors<B>;
+  const GroupTag<B> d;
   for (const int64_t end = pixel + tiles * P; pixel < end; pixel += P) {
-    BlockVector acc[P][kVectors];
+    GroupVector<B> acc[P][kVectors];
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = v / kBlockVectors * run.block + v % kBlockVectors * kBlockLanes + pixel * kChannelBlock;
-      const BlockVector start = run.bias != nullptr ? hn::LoadU(d, run.bias + v * kBlockLanes) : hn::Zero(d);
-#pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[p][v] = run.first ? start : hn::LoadU(d, run.out + at + p * kChannelBlock);
+      const float* out = run.out + GroupOffset<B>(v, run.block) + pixel * kChannelBlock;
+      const auto start = run.bias != nullptr ? hn::LoadU(d, run.bias + v * kGroupLanes<B>) : hn::Zero(d);
+#pragma GCC unroll 12
+      for (int p = 0; p < P; ++p) acc[p][v] = run.first ? start : LoadGroup(d, out + p * kChannelBlock, run.block);
     }
     const float* in[P];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int p = 0; p < P; ++p) in[p] = run.input + (kInOrder ? (pixel + p) * kChannelBlock : run.pixel_offsets[pixel + p]);
     for (const BlockedStep *step = run.steps, *last = step + run.num_steps; step != last; ++step) {
       const int64_t offset = step->input;
       const float* weights = run.weights + step->weights * (B * kChannelBlock);
 #pragma GCC unroll 8
       for (int c = 0; c < S; ++c) {
-        BlockVector w[kVectors];
+        GroupVector<B> w[kVectors];
 #pragma GCC unroll 6
-        for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + c * B * kChannelBlock + v * kBlockLanes);
-#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + c * B * kChannelBlock + v * kGroupLanes<B>);
+#pragma GCC unroll 12
         for (int p = 0; p < P; ++p) {
-          const BlockVector x = hn::Set(d, (kInOrder ? in[0] + p * kChannelBlock : in[p])[offset + c]);
+          const auto x = hn::Set(d, (kInOrder ? in[0] + p * kChannelBlock : in[p])[offset + c]);
 #pragma GCC unroll 6
           for (int v = 0; v < kVectors; ++v) acc[p][v] = hn::MulAdd(x, w[v], acc[p][v]);
         }
@@ -197,7 +236,7 @@ void MultiplyInBlocks(const BlockedProduct& product, const BlockedPixels& pixels
   Multiply(product, pixels, group_begin, group_end);
 }
 
-bool HoldsOneBlock() { return HWY_LANES(float) == kChannelBlock; }
+bool HoldsOneBlock() { return HWY_LANES(float) >= kChannelBlock; }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
