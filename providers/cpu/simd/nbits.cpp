@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/nbits.cpp"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -32,29 +33,41 @@ inline constexpr int kPlanes = 16 / kBits;
 template <int kBits>
 inline constexpr int64_t kVectorWeights = kVectorBytes * 8 / kBits;
 
+/// Of an arranged row: what stands beside a vector of codes, each lane's share of the zero points before it.
+template <int kBits>
+inline constexpr int64_t kStep = kLanes + kVectorWeights<kBits>;
+
+/// What has no zero points of its own has 2^(bits - 1) everywhere: A's arrangement allows for that.
+bool IsCentered(const NBitsWeights& w) { return w.zeros == nullptr && w.float_zeros == nullptr; }
+
 /// Floats of an arranged row: whole vectors of codes.
 int64_t ArrangedSize(const NBitsWeights& w) {
-  const int64_t bytes = w.blocks * w.block_bytes();
-  return (bytes + kVectorBytes - 1) / kVectorBytes * kVectorBytes * 8 / w.bits;
+  const int64_t vectors = (w.blocks * w.block_bytes() + kVectorBytes - 1) / kVectorBytes;
+  return vectors * (kLanes + kVectorBytes * 8 / w.bits);
 }
 
 template <int kBits>
 void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
   constexpr int64_t kLaneWeights = 32 / kBits;
-  const int64_t padded = ArrangedSize(w);
-  for (int64_t k0 = 0; k0 < padded; k0 += kVectorWeights<kBits>, arranged += kVectorWeights<kBits>) {
-    for (int64_t e = 0; e < kLaneWeights; ++e) {
-      const float factor = 1.0f / static_cast<float>(1 << (e % kPlanes<kBits> * kBits));
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        const int64_t k = k0 + lane * kLaneWeights + e;
-        arranged[e * kLanes + lane] = k < w.k ? a[k] * factor : 0.0f;
+  const float zero = IsCentered(w) ? static_cast<float>(1 << (kBits - 1)) : 0.0f;
+  const float* end = arranged + ArrangedSize(w);
+  for (int64_t k0 = 0; arranged < end; k0 += kVectorWeights<kBits>, arranged += kStep<kBits>) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const float* from = a + k0 + lane * kLaneWeights;
+      const int64_t count = std::clamp<int64_t>(w.k - k0 - lane * kLaneWeights, 0, kLaneWeights);
+      float sum = 0;
+      for (int64_t e = 0; e < kLaneWeights; ++e) {
+        const float value = e < count ? from[e] : 0.0f;
+        sum += value;
+        arranged[(e + 1) * kLanes + lane] = value * (1.0f / static_cast<float>(1 << (e % kPlanes<kBits> * kBits)));
       }
+      arranged[lane] = -zero * sum;
     }
   }
   for (int64_t b = 0; b < w.blocks; ++b) {
-    const int64_t begin = b * w.block_size, end = std::min(w.k, begin + w.block_size);
+    const int64_t begin = b * w.block_size, stop = std::min(w.k, begin + w.block_size);
     float partial[4] = {};
-    for (int64_t k = begin; k < end; ++k) partial[k % 4] += a[k];
+    for (int64_t k = begin; k < stop; ++k) partial[k % 4] += a[k];
     sums[b] = (partial[0] + partial[1]) + (partial[2] + partial[3]);
   }
 }
@@ -64,15 +77,17 @@ template <int kBits, int kRows, int kSums>
 HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row, V (&sums)[kRows][kSums]) {
   const D d;
   const hn::RebindToSigned<D> di;
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) sums[r][0] = hn::Add(sums[r][0], hn::LoadU(d, a + r * a_row));
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPlanes<kBits>; ++p) {
       const V weight = hn::ConvertTo(d, hn::And(codes, hn::Set(di, ((1 << kBits) - 1) << (p * kBits))));
-      const float* with = a + (half * kPlanes<kBits> + p) * kLanes;
+      const float* with = a + (1 + half * kPlanes<kBits> + p) * kLanes;
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        V& sum = sums[r][p % kSums];
+        V& sum = sums[r][(p + 1) % kSums];
         sum = hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
       }
     }
@@ -80,59 +95,74 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY
   }
 }
 
-/// Products of one row of weights with kRows rows of A; zero points are left to the caller.
-template <int kBits, int kRows>
-HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, float* out) {
+/// The scales of a row of weights, which lanes of a vector may share.
+struct RowScales {
+  const float* scales;
+  int64_t readable;  // without leaving the tensor
+  int64_t blocks;
+  int shift;  // from bytes to blocks
+
+  template <class Spread>
+  HWY_INLINE V Of(int64_t byte, Spread spread) const {
+    const D d;
+    const int64_t block = byte >> shift;
+    if (HWY_LIKELY(block + kLanes <= readable)) return hn::TableLookupLanes(hn::LoadU(d, scales + block), spread);
+    HWY_ALIGN float last[kLanes] = {};
+    for (int64_t i = 0; i < blocks - block && i < kLanes; ++i) last[i] = scales[block + i];
+    return hn::TableLookupLanes(hn::Load(d, last), spread);
+  }
+};
+
+/// Products of one row of weights with kRows rows of A, to be summed over the lanes; zero points of the weights are left to the
+/// caller. `kShared`: several blocks lie in a vector of codes.
+template <int kBits, int kRows, bool kShared>
+HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, V (&total)[kRows]) {
   const D d;
   const hn::RebindToSigned<D> di;
   const hn::Repartition<uint8_t, D> d8;
   // One row of A alone would wait for its additions.
   constexpr int kSums = kRows == 1 ? 2 : 1;
+  // Bytes ahead: the processor's own prefetching ends with the page.
+  constexpr int64_t kAhead = 4096;
   const int64_t a_row = ArrangedSize(w), row_bytes = w.blocks * w.block_bytes();
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
-  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
-  // Scales that can be read a vector at a time without leaving the tensor.
-  const int64_t readable = (w.n - row) * w.blocks;
-  const bool shared = w.block_bytes() < kVectorBytes;
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes()));
+  const RowScales scales{w.scales + row * w.blocks, (w.n - row) * w.blocks, w.blocks, shift};
   HWY_ALIGN int32_t block_of_lane[kLanes];
-  for (int64_t lane = 0; lane < kLanes; ++lane) block_of_lane[lane] = static_cast<int32_t>(shared ? (4 * lane) >> shift : 0);
+  for (int64_t lane = 0; lane < kLanes; ++lane) block_of_lane[lane] = static_cast<int32_t>(kShared ? (4 * lane) >> shift : 0);
   const auto spread = hn::SetTableIndices(d, block_of_lane);
-  V total[kRows], sums[kRows][kSums];
-  for (int r = 0; r < kRows; ++r) {
-    total[r] = hn::Zero(d);
-    for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
-  }
+  V sums[kRows][kSums];
+  const auto begin = [&] {
+    for (int r = 0; r < kRows; ++r) {
+      for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
+    }
+  };
   const auto finish = [&](V scale) HWY_ATTR {
     for (int r = 0; r < kRows; ++r) {
       V sum = sums[r][0];
       if constexpr (kSums == 2) sum = hn::Add(sum, sums[r][1]);
       total[r] = hn::MulAdd(scale, sum, total[r]);
-      for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
     }
+    begin();
   };
-  const auto scales_from = [&](int64_t block) HWY_ATTR {
-    if (HWY_LIKELY(block + kLanes <= readable)) return hn::TableLookupLanes(hn::LoadU(d, scales + block), spread);
-    HWY_ALIGN float last[kLanes] = {};
-    for (int64_t i = 0; i < w.blocks - block && i < kLanes; ++i) last[i] = scales[block + i];
-    return hn::TableLookupLanes(hn::Load(d, last), spread);
-  };
+  for (int r = 0; r < kRows; ++r) total[r] = hn::Zero(d);
+  begin();
   int64_t byte = 0;
-  for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes) {
-    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a + byte * (8 / kBits), a_row, sums);
-    if (shared) {
-      finish(scales_from(byte >> shift));
+  for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes, a += kStep<kBits>) {
+    hwy::Prefetch(codes + byte + kAhead);
+    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
+    if constexpr (kShared) {
+      finish(scales.Of(byte, spread));
     } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
-      finish(hn::Set(d, scales[byte >> shift]));
+      finish(hn::Set(d, scales.scales[byte >> shift]));
     }
   }
   if (byte < row_bytes) {
     HWY_ALIGN uint8_t last[kVectorBytes] = {};
     std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
-    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::Load(d8, last)), a + byte * (8 / kBits), a_row, sums);
-    finish(scales_from(byte >> shift));
+    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
+    finish(scales.Of(byte, spread));
   }
-  for (int r = 0; r < kRows; ++r) out[r] = hn::GetLane(hn::SumOfLanes(d, total[r]));
 }
 
 /// Sum over the blocks of scale times zero point times `sums`.
@@ -140,7 +170,7 @@ template <int kRows>
 void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float* out) {
   const D d;
   const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
-  const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
+  const bool centered = IsCentered(w);
   V total[kRows];
   for (int r = 0; r < kRows; ++r) total[r] = hn::Zero(d);
   int64_t b = 0;
@@ -162,27 +192,29 @@ void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT 
   for (int r = 0; r < kRows; ++r) out[r] *= static_cast<float>(1 << (w.bits - 1));
 }
 
-template <int kBits, int kRows>
+template <int kBits, int kRows, bool kShared>
 void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias, float* c,
                   int64_t c_row) {
+  const D d;
   for (int64_t row = begin; row < end; ++row) {
-    float products[kRows], zeros[kRows];
-    MultiplyCodes<kBits, kRows>(w, a, row, products);
-    ZeroProducts<kRows>(w, row, sums, zeros);
+    V total[kRows];
+    MultiplyCodes<kBits, kRows, kShared>(w, a, row, total);
+    float zeros[kRows] = {};
+    if (!IsCentered(w)) ZeroProducts<kRows>(w, row, sums, zeros);
     for (int r = 0; r < kRows; ++r) {
-      const float value = products[r] - zeros[r];
+      const float value = hn::GetLane(hn::SumOfLanes(d, total[r])) - zeros[r];
       c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
     }
   }
 }
 
-template <int kBits>
+template <int kBits, bool kShared>
 void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
               float* c, int64_t c_row) {
-  const auto multiply = rows == 1   ? MultiplyRows<kBits, 1>
-                        : rows == 2 ? MultiplyRows<kBits, 2>
-                        : rows == 3 ? MultiplyRows<kBits, 3>
-                                    : MultiplyRows<kBits, 4>;
+  const auto multiply = rows == 1   ? MultiplyRows<kBits, 1, kShared>
+                        : rows == 2 ? MultiplyRows<kBits, 2, kShared>
+                        : rows == 3 ? MultiplyRows<kBits, 3, kShared>
+                                    : MultiplyRows<kBits, 4, kShared>;
   multiply(w, a, sums, begin, end, bias, c, c_row);
 }
 
@@ -191,7 +223,11 @@ void ArrangeAll(const NBitsWeights& w, const float* a, float* arranged, float* s
 }
 void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
                  float* c, int64_t c_row) {
-  (w.bits == 2 ? Multiply<2> : w.bits == 4 ? Multiply<4> : Multiply<8>)(w, rows, a, sums, begin, end, bias, c, c_row);
+  const bool shared = w.block_bytes() < kVectorBytes;
+  const auto multiply = w.bits == 2   ? (shared ? Multiply<2, true> : Multiply<2, false>)
+                        : w.bits == 4 ? (shared ? Multiply<4, true> : Multiply<4, false>)
+                                      : (shared ? Multiply<8, true> : Multiply<8, false>);
+  multiply(w, rows, a, sums, begin, end, bias, c, c_row);
 }
 
 void ZeroProductsOfRows(const NBitsWeights& w, int64_t row, int64_t rows, const float* sums, float* out) {
