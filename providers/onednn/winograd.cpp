@@ -180,7 +180,7 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
 
 }  // namespace
 
-bool SuitsWinograd(const ConvolutionShape& shape) {
+bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
   const Window& w = shape.window;
   if (shape.in.size() != 4 || shape.group != 1) return false;
   for (size_t i = 0; i < 2; ++i) {
@@ -188,6 +188,7 @@ bool SuitsWinograd(const ConvolutionShape& shape) {
       return false;
   }
   if (shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
+  if (algorithm != Algorithm::kAny) return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
   constexpr double kTileNs = 6;  // to transform a channel's tile on one core
   return cpu::WinogradPays(shape.in[0], shape.in[1], shape.out[1], shape.out[2], shape.out[3], kTileNs);
 }

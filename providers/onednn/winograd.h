@@ -4,6 +4,7 @@
 // has the transform for AVX-512 only, and not among what it chooses by itself.
 
 #include "builder.h"
+#include "graph/algorithm.h"
 
 namespace tessera::onednn {
 
@@ -15,7 +16,7 @@ struct ConvolutionShape {
 };
 
 /// Whether the transform computes this convolution faster than oneDNN does.
-bool SuitsWinograd(const ConvolutionShape& shape);
+bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm);
 
 /// `bias` may be null. Takes up what the transform can apply to its results of the operators after `value`.
 void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, ValueIndex value, MemoryIndex source,

@@ -38,6 +38,8 @@ constexpr std::array kKeys = {
               &SessionConfig::context_file_path},
     ConfigKey{"ep.context_embed_mode", &SessionConfig::context_embed, nullptr,
               "that file holds the model's constants, too, instead of naming their place in the model's files"},
+    ConfigKey{kTuningKey, &SessionConfig::tuning, nullptr,
+              "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"},
     ConfigKey{kPrecision, nullptr, nullptr,
               "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
 };

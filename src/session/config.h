@@ -1,12 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/precision.h"
 #include "tessera/session.h"
 
 namespace tessera {
+
+inline constexpr std::string_view kTuningKey = "session.tuning";
 
 /// Session configuration entries, parsed.
 struct SessionConfig {
@@ -19,6 +22,7 @@ struct SessionConfig {
   bool context_enable = false;
   std::string context_file_path;
   bool context_embed = false;
+  bool tuning = false;
   Precision precision = Precision::kFloat32;
 };
 

@@ -13,6 +13,7 @@
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
+#include "session/tuning.h"
 
 namespace tessera {
 namespace {
@@ -55,8 +56,10 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
 
 }  // namespace
 
-Session::State::State(const SessionOptions& session_options, const Environment& session_environment)
-    : environment(session_environment.state()), options(session_options), config(ParseConfig(session_options)) {
+Session::State::~State() = default;
+
+Session::State::State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment)
+    : environment(std::move(session_environment)), options(session_options), config(ParseConfig(session_options)) {
   const EnvironmentOptions& defaults = environment->options;
   log = Logger(options.log_id.empty() ? defaults.log_id : options.log_id, options.log_level.value_or(defaults.log_level));
   Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
@@ -67,15 +70,18 @@ Session::State::State(const SessionOptions& session_options, const Environment& 
   config.precision = UsablePrecision(config.precision, log);
 }
 
-void Session::State::Load(const Origin& origin, const std::function<Model(const LoadOptions&)>& load) {
+void Session::State::Load(const Origin& origin, const LoadFunction& load) {
   {
     const ProfileScope scope(profiler.get(), "start providers", "Load");
     StartResources();
   }
   const std::unique_ptr<ContextCache> cache = MakeContext(origin);
   if (cache == nullptr || !LoadFromContext(*cache)) {
+    const Tuning tuning = ChooseTuning(origin, load);
+    LeaveOut(tuning.left_out);
     LoadAndOptimize(load);
-    if (cache != nullptr) cache->Record(model, optimization);
+    SetAlgorithms(*model.graph, trial != nullptr ? trial->AlgorithmsFor(*model.graph) : tuning.algorithms);
+    if (cache != nullptr) cache->Record(model, optimization, tuning.left_out);
     resources.packed = cache.get();
     MakePlan();
     if (cache != nullptr) {
@@ -128,12 +134,14 @@ std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) 
 
 bool Session::State::LoadFromContext(ContextCache& cache) {
   const PlacementReport before = placement;
+  const size_t providers = resources.providers.size();
   try {
     {
       const ProfileScope scope(profiler.get(), "read context", "Load");
       auto held = cache.Read(*resources.threads, optimization);
       if (!held) return false;
-      model = std::move(*held);
+      model = std::move(held->model);
+      LeaveOut(held->left_out);
     }
     resources.packed = &cache;
     MakePlan();
@@ -145,11 +153,33 @@ bool Session::State::LoadFromContext(ContextCache& cache) {
     model = {};
     optimization = {};
     placement = before;
+    if (resources.providers.size() < providers) {  // what the context leaves out takes part again
+      placement = {};
+      resources.providers.clear();
+      resources.memories.clear();
+      StartResources();
+    }
     return false;
   }
 }
 
-void Session::State::LoadAndOptimize(const std::function<Model(const LoadOptions&)>& load) {
+Tuning Session::State::ChooseTuning(const Origin& origin, const LoadFunction& load) const {
+  if (trial != nullptr) return {.left_out = trial->left_out(), .algorithms = {}};
+  if (!config.tuning) return {};
+  const ProfileScope scope(profiler.get(), "tune", "Load");
+  return Tune(*this, origin, load);
+}
+
+void Session::State::LeaveOut(const LeftOutProviders& names) {
+  for (const auto& [name, why] : names) {
+    std::erase_if(resources.providers, [&](const ProviderEntry& entry) { return entry.provider->name() == name; });
+    for (PlacementReport::ProviderEntry& entry : placement.providers) {
+      if (entry.name == name) entry.status = why;
+    }
+  }
+}
+
+void Session::State::LoadAndOptimize(const LoadFunction& load) {
   {
     const ProfileScope scope(profiler.get(), "load model", "Load");
     LoadOptions load_options;
@@ -185,7 +215,9 @@ void Session::State::MakePlan() {
   ChooseThreads();
   {
     const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
+    if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
     auto plan = BuildPlan(*model.graph, std::move(partition), resources, placement);
+    if (trial != nullptr) trial->Watch(*plan);
     executor = std::make_unique<Executor>(std::move(plan), resources, false);
   }
 }

@@ -8,15 +8,15 @@
 namespace tessera {
 
 Session::Session(const std::filesystem::path& model, const SessionOptions& options, const Environment& environment)
-    : state_(std::make_shared<State>(options, environment)) {
+    : state_(std::make_shared<State>(options, environment.state())) {
   state_->Load({.file = model}, [&](const LoadOptions& load) { return LoadModel(model, load); });
 }
 
 Session::Session(std::span<const std::byte> model, const SessionOptions& options, const Environment& environment,
                  std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder)
-    : state_(std::make_shared<State>(options, environment)) {
+    : state_(std::make_shared<State>(options, environment.state())) {
   state_->Load({.bytes = model, .folder = folder},
-               [&](const LoadOptions& load) { return LoadModel(model, std::move(keep_alive), folder, load); });
+               [&](const LoadOptions& load) { return LoadModel(model, keep_alive, folder, load); });
 }
 
 Session::~Session() = default;

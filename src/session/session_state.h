@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -18,6 +19,11 @@
 namespace tessera {
 
 class ContextCache;
+class Trial;
+struct Tuning;
+
+/// Providers that a session does without, and why.
+using LeftOutProviders = std::vector<std::pair<std::string, std::string>>;
 
 struct Session::State {
   std::shared_ptr<Environment::State> environment;
@@ -31,6 +37,7 @@ struct Session::State {
   ContextReport context;
   PlacementReport placement;
   bool openmp_threads = false;         // the pool is libgomp's team
+  std::unique_ptr<Trial> trial;        // the session is made to be timed; else null
   std::unique_ptr<Executor> executor;  // destroyed first
 
   std::vector<NamedType> inputs;
@@ -41,7 +48,8 @@ struct Session::State {
   std::unordered_map<std::string, size_t> input_position;  // among the graph's inputs
   std::unordered_map<std::string, size_t> output_position;
 
-  State(const SessionOptions& session_options, const Environment& session_environment);
+  State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
+  ~State();
 
   /// Where a model comes from: a file, or bytes and the folder of their external data.
   struct Origin {
@@ -50,9 +58,10 @@ struct Session::State {
     std::filesystem::path folder;
   };
 
+  using LoadFunction = std::function<Model(const LoadOptions&)>;
   /// Starts providers, pools and arenas; `load` then reads the model, which is optimized, partitioned and planned. With a
-  /// context that fits, the optimized model comes from there.
-  void Load(const Origin& origin, const std::function<Model(const LoadOptions&)>& load);
+  /// context that fits, the optimized model comes from there. `load` may be called several times.
+  void Load(const Origin& origin, const LoadFunction& load);
 
   /// One run: inputs by graph input position (null: not given), wanted outputs by position, results beside them.
   struct Request {
@@ -78,7 +87,9 @@ struct Session::State {
  private:
   std::unique_ptr<ContextCache> MakeContext(const Origin& origin) const;
   bool LoadFromContext(ContextCache& cache);
-  void LoadAndOptimize(const std::function<Model(const LoadOptions&)>& load);
+  Tuning ChooseTuning(const Origin& origin, const LoadFunction& load) const;
+  void LeaveOut(const LeftOutProviders& names);
+  void LoadAndOptimize(const LoadFunction& load);
   void MakePlan();
   void StartResources();
   void MakeThreads();

@@ -1,5 +1,6 @@
 #include "toy_provider.h"
 
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -45,9 +46,11 @@ class ToyStream final : public Stream {
 
 class Elementwise final : public Kernel {
  public:
-  explicit Elementwise(const KernelInfo& info) : op_(info.node().op_type) {}
+  explicit Elementwise(const KernelInfo& info)
+      : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {}
   void Compute(KernelContext& context) override {
     ++Counters().computes;
+    if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
     const Tensor& a = context.required_input(0);
     const Tensor* b = context.input(1);
     Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape().ToString(),
@@ -62,6 +65,7 @@ class Elementwise final : public Kernel {
 
  private:
   const std::string op_;
+  const std::chrono::milliseconds delay_;
 };
 
 class View final : public Kernel {
@@ -206,6 +210,7 @@ const OptionSchema kOptions[] = {
     {"device", OptionType::kBool, "0", "values live in Toy memory"},
     {"fuse", OptionType::kBool, "0", "claim one subgraph"},
     {"fail_start", OptionType::kBool, "0", "cannot start"},
+    {"delay_ms", OptionType::kInt, "0", "how long an elementwise operator takes", {}, 0, 1000},
     {"fail_compile", OptionType::kBool, "0", "cannot compile"},
     {"level", OptionType::kEnum, "low", "nothing", {"low", "high"}},
     {"number", OptionType::kInt, "3", "nothing", {}, 1, 9},

@@ -15,6 +15,7 @@ inline constexpr std::string_view kToyMemory = "Toy";
 ///   ops          comma-separated operators to take; empty: all
 ///   device       values live in "Toy" memory, whose addresses fault on the host
 ///   fuse         claims everything it can take as one subgraph
+///   delay_ms     how long Add, Mul and Neg take
 ///   fail_start, fail_compile
 ///   gpu_mem_limit, arena_extend_strategy
 const ProviderFactory& Toy();

@@ -120,7 +120,7 @@ std::string FileStamp(const std::filesystem::path& file) {
   return fmt::format("{} bytes of {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
-std::optional<Model> ContextCache::Read(ThreadPool& threads, OptimizationReport& optimization) {
+std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, OptimizationReport& optimization) {
   report_.enabled = true;
   report_.path = path_;
   try {
@@ -128,10 +128,10 @@ std::optional<Model> ContextCache::Read(ThreadPool& threads, OptimizationReport&
     ByteReader in(file.description());
     CheckConditions(in);
     file.CheckData(threads);
-    Model model = ReadModel(in, file, optimization);
+    Content content = ReadContent(in, file, optimization);
     report_.used = true;
     report_.detail = "used";
-    return model;
+    return content;
   } catch (const std::exception& error) {
     Reject(error.what());
     return std::nullopt;
@@ -194,7 +194,7 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
   return tensors;
 }
 
-Model ContextCache::ReadModel(ByteReader& in, const ContextFile& file, OptimizationReport& optimization) {
+ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFile& file, OptimizationReport& optimization) {
   const std::vector<Tensor> tensors = ReadTensors(in, file);
   NumberConstants(tensors);
   for (size_t i = in.GetCount(); i > 0; --i) {
@@ -203,14 +203,18 @@ Model ContextCache::ReadModel(ByteReader& in, const ContextFile& file, Optimizat
     const TensorHeader header = ReadTensorHeader(in);
     packed_[{number, std::move(key)}] = std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
   }
-  Model model;
+  Content content;
   optimization.nodes_before = in.Get<uint64_t>();
   optimization.nodes_after = in.Get<uint64_t>();
-  model.metadata = ReadMetadata(in);
-  model.graph = std::make_unique<Graph>();
-  ReadGraph(in, tensors, *model.graph);
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    std::string provider = in.GetText();
+    content.left_out.emplace_back(std::move(provider), in.GetText());
+  }
+  content.model.metadata = ReadMetadata(in);
+  content.model.graph = std::make_unique<Graph>();
+  ReadGraph(in, tensors, *content.model.graph);
   if (!in.at_end()) ByteReader::Damaged();
-  return model;
+  return content;
 }
 
 void ContextCache::NumberConstants(std::span<const Tensor> tensors) {
@@ -222,12 +226,18 @@ void ContextCache::NumberConstants(std::span<const Tensor> tensors) {
   aligned_.assign(tensors.size(), false);
 }
 
-void ContextCache::Record(const Model& model, const OptimizationReport& optimization) {
+void ContextCache::Record(const Model& model, const OptimizationReport& optimization,
+                          std::span<const std::pair<std::string, std::string>> left_out) {
   try {
     TensorTable table;
     model_bytes_ = {};
     model_bytes_.Put<uint64_t>(optimization.nodes_before);
     model_bytes_.Put<uint64_t>(optimization.nodes_after);
+    model_bytes_.Put<uint64_t>(left_out.size());
+    for (const auto& [provider, why] : left_out) {
+      model_bytes_.PutText(provider);
+      model_bytes_.PutText(why);
+    }
     WriteMetadata(model.metadata, model_bytes_);
     WriteGraph(*model.graph, model_bytes_, table);
     tensors_.assign(table.tensors().begin(), table.tensors().end());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,13 +35,19 @@ class ContextCache final : public PackedStore {
   ContextCache(std::filesystem::path path, std::filesystem::path model, ContextConditions conditions, bool embed = false)
       : path_(std::move(path)), model_(std::move(model)), conditions_(std::move(conditions)), embed_(embed) {}
 
+  /// What was found out, but for the packed weights.
+  struct Content {
+    Model model;
+    std::vector<std::pair<std::string, std::string>> left_out;  // providers, and why
+  };
   /// The optimized model, its constants mapped, when the file holds it; else nothing, and report() says why.
-  std::optional<Model> Read(ThreadPool& threads, OptimizationReport& optimization);
+  std::optional<Content> Read(ThreadPool& threads, OptimizationReport& optimization);
   /// Nothing that was read is used after all.
   void Reject(const std::string& why);
 
   /// Remembers an optimized model, to be written.
-  void Record(const Model& model, const OptimizationReport& optimization);
+  void Record(const Model& model, const OptimizationReport& optimization,
+              std::span<const std::pair<std::string, std::string>> left_out = {});
   /// Writes what was recorded; report() says where, or why not.
   void Write(ThreadPool& threads);
 
@@ -52,7 +59,7 @@ class ContextCache final : public PackedStore {
 
  private:
   using PackedKey = std::pair<uint32_t, std::string>;  // number of the constant, kernel's key
-  Model ReadModel(ByteReader& in, const ContextFile& file, OptimizationReport& optimization);
+  Content ReadContent(ByteReader& in, const ContextFile& file, OptimizationReport& optimization);
   std::vector<Tensor> ReadTensors(ByteReader& in, const ContextFile& file);
   void CheckConditions(ByteReader& in) const;
   void NumberConstants(std::span<const Tensor> tensors);

@@ -2,6 +2,7 @@
 // which is added to the result before the activation. With plain_input X is [N, C, H, W].
 
 #include "base/weight_memory.h"
+#include "graph/algorithm.h"
 #include "ops/nn/blocked_dense.h"
 #include "ops/nn/blocked_layout.h"
 #include "ops/nn/blocked_winograd.h"
@@ -18,6 +19,7 @@ class BlockedConv final : public Kernel {
       : attributes_(info),
         group_(info.attribute<int64_t>("group", 1)),
         plain_input_(info.attribute<int64_t>("plain_input", 0) != 0),
+        algorithm_(ChosenAlgorithm(info.node())),
         epilogue_(ParseActivation(info)) {
     const Tensor* weights = info.constant_input(1);
     Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() == 4,
@@ -120,8 +122,8 @@ class BlockedConv final : public Kernel {
       if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
       if (window.begin[i] > 2 || window.end[i] > 2) return false;
     }
-    return WinogradMayPay(channels(), outputs()) &&
-           WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
+    if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd && WinogradMayPay(channels(), outputs());
+    return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
   }
 
   void PackDepthwise(const float* weights, float* packed) const {
@@ -159,6 +161,7 @@ class BlockedConv final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   bool plain_input_;
+  Algorithm algorithm_;
   BlockedEpilogue epilogue_;  // only the activation
   bool depthwise_ = false;
   Shape weights_shape_;

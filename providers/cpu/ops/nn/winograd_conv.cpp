@@ -170,12 +170,13 @@ std::optional<Shape> KnownImageShape(const KernelInfo& info) {
   return ToShape(SymbolicShape(data->begin() + 2, data->end()));
 }
 
-WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes) {
+WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes)
+    : algorithm_(ChosenAlgorithm(info.node())) {
   const Tensor* constant = info.constant_input(input);
   if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
   weights_shape_ = constant->shape();
   if (weights_shape_.rank() != 4 || weights_shape_[2] != 3 || weights_shape_[3] != 3) return;
-  if (!WinogradMayPay(channels(), outputs())) return;
+  if (algorithm_ == Algorithm::kDirect || !WinogradMayPay(channels(), outputs())) return;
   const std::optional<Shape> image = KnownImageShape(info);
   if (image && image->rank() == 2) {
     const Window window = attributes.Fit(image->dims(), weights_shape_.dims().subspan(2));
@@ -197,6 +198,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
 
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {
   constexpr double kTileNs = 5;
+  if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
   return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "graph/algorithm.h"
 #include "ops/nn/window.h"
 #include "simd/winograd.h"
 #include "tessera/kernel.h"
@@ -33,6 +34,7 @@ class WinogradConv {
   int64_t channels() const { return weights_shape_[1]; }
   bool Pays(const Window& window, int64_t batch) const;
 
+  Algorithm algorithm_;
   Shape weights_shape_;
   bool released_ = false;
   std::shared_ptr<const Tensor> transformed_;

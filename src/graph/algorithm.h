@@ -1,0 +1,24 @@
+#pragma once
+
+// Which of several ways a node is computed, where timing has chosen one.
+
+#include <string_view>
+
+#include "tessera/graph.h"
+
+namespace tessera {
+
+inline constexpr std::string_view kAlgorithmAttribute = "tessera_algorithm";
+inline constexpr std::string_view kDirectAlgorithm = "direct", kWinogradAlgorithm = "winograd";
+
+enum class Algorithm : uint8_t { kAny, kDirect, kWinograd };
+
+/// What the node's attribute says. Kernels take it as a preference: what they cannot compute so they compute otherwise.
+inline Algorithm ChosenAlgorithm(const Node& node) {
+  const AttributeValue* value = node.FindAttribute(kAlgorithmAttribute);
+  const std::string* name = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  if (name == nullptr) return Algorithm::kAny;
+  return *name == kDirectAlgorithm ? Algorithm::kDirect : *name == kWinogradAlgorithm ? Algorithm::kWinograd : Algorithm::kAny;
+}
+
+}  // namespace tessera

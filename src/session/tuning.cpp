@@ -1,0 +1,274 @@
+#include "session/tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+
+#include "base/check.h"
+#include "graph/algorithm.h"
+#include "optimizer/edit.h"
+
+namespace tessera {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Those that kernels have several algorithms for, sorted: three-by-three convolutions in one group with constant weights.
+std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
+  std::vector<NodeIndex> nodes;
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    const Node& node = graph.node(index);
+    if (node.op_type != "Conv" && node.op_type != "BlockedConv") continue;
+    const Tensor* weights = ConstantInput(graph, node, 1);
+    if (weights == nullptr || weights->shape().rank() != 4 || IntAttribute(node, "group", 1) != 1) continue;
+    if (weights->shape()[2] == 3 && weights->shape()[3] == 3) nodes.push_back(index);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+}  // namespace
+
+class Trial::TimedKernel final : public Kernel {
+ public:
+  TimedKernel(Kernel& kernel, const std::vector<NodeIndex>& nodes) : nodes(nodes), kernel_(kernel) {}
+
+  void Compute(KernelContext& context) override {
+    const auto start = Clock::now();
+    kernel_.Compute(context);
+    fastest = std::min(fastest, std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+  }
+
+  const std::vector<NodeIndex>& nodes;
+  double fastest = std::numeric_limits<double>::infinity();
+
+ private:
+  Kernel& kernel_;
+};
+
+std::map<NodeIndex, std::string> Trial::AlgorithmsFor(const Graph& graph) {
+  nodes_ = NodesWithAlgorithms(graph);
+  std::map<NodeIndex, std::string> algorithms;
+  if (algorithm_.empty()) return algorithms;
+  for (const NodeIndex node : nodes_) algorithms.emplace(node, algorithm_);
+  return algorithms;
+}
+
+void Trial::NoteUnits(const Graph& graph, const GraphPartition& partition) {
+  for (const Unit& unit : partition.units) {
+    units_.emplace(unit.fused != nullptr ? unit.fused.get() : &graph.node(unit.nodes.front()), unit.nodes);
+  }
+}
+
+void Trial::Watch(Plan& plan) {
+  for (Step& step : plan.steps) {
+    const auto unit = step.kind == StepKind::kKernel ? units_.find(step.node) : units_.end();
+    if (unit == units_.end()) continue;
+    kernels_.push_back(std::make_shared<TimedKernel>(*step.kernel, unit->second));
+    step.kernel = kernels_.back().get();
+  }
+}
+
+Trial::Times Trial::times() const {
+  Times times;
+  for (const auto& kernel : kernels_) times.emplace(kernel->nodes, kernel->fastest);
+  return times;
+}
+
+void SetAlgorithms(Graph& graph, const std::map<NodeIndex, std::string>& algorithms) {
+  for (const auto& [index, name] : algorithms) SetAttribute(graph.node(index), kAlgorithmAttribute, name);
+}
+
+namespace {
+
+constexpr double kGain = 0.95;  // of the time without; less is noise
+
+template <class T>
+void FillRamp(Tensor& tensor) {
+  int step = 0;
+  for (T& element : tensor.mutable_values<T>()) element = static_cast<T>(static_cast<float>(step++ % 17 - 8) / 8.0f);
+}
+
+/// Numbers of moderate size, or ones: what indices, masks and counts may mostly be.
+Tensor MakeUp(ElementType type, const Shape& shape) {
+  Tensor tensor(type, shape);
+  switch (type) {
+    case ElementType::kFloat:
+      FillRamp<float>(tensor);
+      break;
+    case ElementType::kDouble:
+      FillRamp<double>(tensor);
+      break;
+    case ElementType::kFloat16:
+      FillRamp<Float16>(tensor);
+      break;
+    case ElementType::kBFloat16:
+      FillRamp<BFloat16>(tensor);
+      break;
+    case ElementType::kString:
+      break;
+    default: {
+      auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
+      const size_t width = static_cast<size_t>(std::max(1, BitWidth(type) / 8));
+      std::fill_n(bytes, tensor.byte_size(), uint8_t{0});
+      for (size_t i = 0; i < tensor.byte_size(); i += width) bytes[i] = 1;
+    }
+  }
+  return tensor;
+}
+
+/// Where the model leaves a dimension open, 1.
+std::vector<Value> MakeUpInputs(const Session::State& session) {
+  std::vector<Value> inputs;
+  for (const NamedType& input : session.inputs) {
+    Require(input.type.is_tensor() && input.type.shape.has_value(), "input '{}' is {}: only tensors of known rank can be made up", input.name,
+            input.type.ToString());
+    Shape shape;
+    for (const Dimension& dim : *input.type.shape) shape.Append(dim.known() ? dim.value : 1);
+    inputs.emplace_back(MakeUp(input.type.element, shape));
+  }
+  return inputs;
+}
+
+std::string OpenDimensions(const Session::State& session) {
+  std::string text;
+  for (const NamedType& input : session.inputs) {
+    const SymbolicShape& shape = *input.type.shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i].known()) continue;
+      text += fmt::format("{}dimension {} of '{}'", text.empty() ? "" : ", ", i, input.name);
+      if (!shape[i].symbol.empty()) text += fmt::format(" ({})", shape[i].symbol);
+    }
+  }
+  return text;
+}
+
+/// A session that is timed.
+class Candidate {
+ public:
+  Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment, LeftOutProviders left_out,
+            std::string_view algorithm, const Session::State::Origin& origin, const Session::State::LoadFunction& load)
+      : state_(options, environment) {
+    state_.trial = std::make_unique<Trial>(std::move(left_out), algorithm);
+    state_.Load(origin, load);
+    inputs_ = MakeUpInputs(state_);
+    given_.resize(state_.model.graph->inputs().size());
+    for (size_t i = 0; i < inputs_.size(); ++i) given_[state_.required[i]] = &inputs_[i];
+  }
+
+  void Run() {
+    std::vector<Value> results(state_.outputs.size());
+    const auto start = Clock::now();
+    state_.Run({given_, state_.all_outputs, results, {}}, RunOptions());
+    fastest_ = std::min(fastest_, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+
+  double fastest() const { return fastest_; }
+  const Trial& trial() const { return *state_.trial; }
+  const Session::State& state() const { return state_; }
+
+ private:
+  Session::State state_;
+  std::vector<Value> inputs_;
+  std::vector<const Value*> given_;
+  double fastest_ = std::numeric_limits<double>::infinity();
+};
+
+/// In turn: what else the machine does slows all of them.
+void Race(std::span<Candidate* const> candidates) {
+  constexpr int kFewest = 5, kMost = 50;
+  const auto enough = candidates.size() * std::chrono::milliseconds(500);
+  const auto begin = Clock::now();
+  for (int run = 0; run < kMost && (run < kFewest || Clock::now() - begin < enough); ++run) {
+    for (Candidate* candidate : candidates) candidate->Run();
+  }
+}
+
+class Tuner {
+ public:
+  Tuner(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load)
+      : session_(session), origin_(origin), load_(load), options_(session.options) {
+    options_.profile_prefix.clear();
+    options_.optimized_model_path.clear();
+    options_.log_level = LogLevel::kError;
+    std::erase_if(options_.config, [](const auto& entry) { return entry.first.starts_with("ep.context") || entry.first == kTuningKey; });
+  }
+
+  Tuning Run() {
+    auto best = Make({});
+    if (const std::string open = OpenDimensions(best->state()); !open.empty()) {
+      session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions", open);
+    }
+    for (const auto& [name, status, nodes] : std::vector(best->state().placement.providers)) {
+      if (nodes > 0 && name != "CPUExecutionProvider") LeaveOutIfFaster(name, best);
+    }
+    // A graph that is written must not say what this machine likes.
+    if (!best->trial().nodes().empty() && session_.options.optimized_model_path.empty()) ChooseAlgorithms(*best);
+    return std::move(tuning_);
+  }
+
+ private:
+  std::unique_ptr<Candidate> Make(const LeftOutProviders& left_out, std::string_view algorithm = {}) const {
+    return std::make_unique<Candidate>(options_, session_.environment, left_out, algorithm, origin_, load_);
+  }
+
+  void LeaveOutIfFaster(const std::string& provider, std::unique_ptr<Candidate>& best) {
+    LeftOutProviders fewer = tuning_.left_out;
+    fewer.emplace_back(provider, "");
+    std::unique_ptr<Candidate> without;
+    try {
+      without = Make(fewer);
+    } catch (const Error& error) {  // the others do not take all of its nodes
+      session_.log(LogLevel::kInfo, "tuning: without {}: {}", provider, error.what());
+      return;
+    }
+    Race(std::array{best.get(), without.get()});
+    session_.log(LogLevel::kInfo, "tuning: {:.3f} ms a run, {:.3f} ms without {}", best->fastest(), without->fastest(), provider);
+    if (without->fastest() > kGain * best->fastest()) return;
+    fewer.back().second = fmt::format("left out: timing at load found {:.3f} ms a run with it, {:.3f} ms without", best->fastest(),
+                                      without->fastest());
+    tuning_.left_out = std::move(fewer);
+    best = std::move(without);
+  }
+
+  /// A kernel of several nodes, a compiled region, has one algorithm for all of them.
+  void ChooseAlgorithms(Candidate& best) {
+    const auto direct = Make(tuning_.left_out, kDirectAlgorithm), winograd = Make(tuning_.left_out, kWinogradAlgorithm);
+    Race(std::array{&best, direct.get(), winograd.get()});
+    const std::vector<NodeIndex>& nodes = best.trial().nodes();
+    Trial::Times fastest = best.trial().times();
+    for (const Candidate* tried : {direct.get(), winograd.get()}) {
+      for (const auto& [unit, time] : tried->trial().times()) {
+        const auto known = fastest.find(unit);
+        if (known == fastest.end() || time > kGain * known->second) continue;
+        known->second = time;
+        for (const NodeIndex node : unit) {
+          if (std::binary_search(nodes.begin(), nodes.end(), node)) tuning_.algorithms[node] = tried->trial().algorithm();
+        }
+      }
+    }
+    session_.log(LogLevel::kInfo, "tuning: {} of {} convolutions run faster by another algorithm than the usual one",
+                 tuning_.algorithms.size(), nodes.size());
+  }
+
+  const Session::State& session_;
+  const Session::State::Origin& origin_;
+  const Session::State::LoadFunction& load_;
+  SessionOptions options_;
+  Tuning tuning_;
+};
+
+}  // namespace
+
+Tuning Tune(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load) {
+  try {
+    return Tuner(session, origin, load).Run();
+  } catch (const Error& error) {
+    session.log(LogLevel::kWarning, "not tuned: {}", error.what());
+    return {};
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+#pragma once
+
+// Timing at load (configuration entry "session.tuning"): which providers a model runs faster without, and which of several
+// ways to compute its nodes are fastest on this machine. Sessions are made to be timed, with inputs that are made up.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "partition/partition.h"
+#include "runtime/plan.h"
+#include "session/session_state.h"
+
+namespace tessera {
+
+/// What timing found.
+struct Tuning {
+  LeftOutProviders left_out;
+  std::map<NodeIndex, std::string> algorithms;  // of nodes of the main graph, values of kAlgorithmAttribute
+};
+
+/// What a session that is timed leaves out and computes otherwise, and what each kernel of its main graph took.
+class Trial {
+ public:
+  /// `algorithm`: of all nodes that have several; empty: the kernels' own choice.
+  Trial(LeftOutProviders left_out, std::string_view algorithm) : left_out_(std::move(left_out)), algorithm_(algorithm) {}
+
+  const LeftOutProviders& left_out() const noexcept { return left_out_; }
+  const std::string& algorithm() const noexcept { return algorithm_; }
+  std::map<NodeIndex, std::string> AlgorithmsFor(const Graph& graph);
+  /// Those that have several algorithms, sorted.
+  const std::vector<NodeIndex>& nodes() const noexcept { return nodes_; }
+
+  using Times = std::map<std::vector<NodeIndex>, double>;  // by the nodes that a kernel computes; ns, fastest run
+
+  /// Before the plan takes the partition over.
+  void NoteUnits(const Graph& graph, const GraphPartition& partition);
+  /// Puts clocks around the plan's kernels.
+  void Watch(Plan& plan);
+  Times times() const;
+
+ private:
+  class TimedKernel;
+  LeftOutProviders left_out_;
+  std::string algorithm_;
+  std::vector<NodeIndex> nodes_;
+  std::map<const Node*, std::vector<NodeIndex>> units_;
+  std::vector<std::shared_ptr<TimedKernel>> kernels_;
+};
+
+void SetAlgorithms(Graph& graph, const std::map<NodeIndex, std::string>& algorithms);
+
+/// Makes sessions like `session` and times them. What fails leaves everything as it is without tuning, with a warning.
+Tuning Tune(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load);
+
+}  // namespace tessera

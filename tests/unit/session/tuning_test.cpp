@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "graph/algorithm.h"
+#include "model_builder.h"
+#include "session/session_state.h"
+#include "session/tuning.h"
+#include "toy_provider.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::ToVector;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace fs = std::filesystem;
+
+std::vector<float> Numbers(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 101) / 101.0f - 0.5f;
+  return values;
+}
+
+/// A convolution that has several algorithms, and an operator that Toy takes.
+std::string ModelBytes(std::vector<int64_t> image = {1, 32, 24, 24}) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, image).Output("y", ElementType::kFloat, image);
+  model.Constant("w", {32, 32, 3, 3}, Numbers(32 * 32 * 9));
+  auto* pads = model.Node("Conv", {"x", "w"}, {"convolved"}).add_attribute();
+  pads->set_name("pads");
+  pads->set_type(onnx::AttributeProto::INTS);
+  for (int i = 0; i < 4; ++i) pads->add_ints(1);
+  model.Node("Neg", {"convolved"}, {"y"});
+  return model.bytes();
+}
+
+class TuningTest : public ::testing::Test {
+ protected:
+  TuningTest() {
+    fs::remove(context_);
+    SetLogSink([this](LogLevel, std::string_view, std::string_view message) { log_ += std::string(message) + "\n"; });
+  }
+  ~TuningTest() override {
+    SetLogSink({});
+    fs::remove(context_);
+  }
+
+  SessionOptions Options(bool tuning = true) const {
+    SessionOptions options;
+    options.log_level = LogLevel::kInfo;
+    options.intra_op_threads = 1;
+    options.providers = {{"cpu", {}}};
+    if (tuning) options.config["session.tuning"] = "1";
+    return options;
+  }
+  SessionOptions WithSlowToy(bool tuning = true) const {
+    testing::Toy();
+    SessionOptions options = Options(tuning);
+    options.providers = {{"toy", {{"ops", "Neg"}, {"delay_ms", "20"}}}, {"cpu", {}}};
+    return options;
+  }
+  static Session Make(const std::string& bytes, const SessionOptions& options) {
+    return Session(std::as_bytes(std::span(bytes)), options);
+  }
+  static std::vector<float> Run(const Session& session) {
+    const std::vector<Value> inputs = {Floats({1, 32, 24, 24}, Numbers(32 * 24 * 24))};
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  }
+
+  const fs::path context_ = fs::path(::testing::TempDir()) / fmt::format("tessera_tuning_{}.tessera", getpid());
+  std::string log_;
+};
+
+TEST_F(TuningTest, LeavesOutAProviderThatIsSlower) {
+  const std::string bytes = ModelBytes();
+  const Session usual = Make(bytes, WithSlowToy(false));
+  EXPECT_EQ(usual.placement().providers.front().nodes, 1u);
+  const Session tuned = Make(bytes, WithSlowToy());
+  EXPECT_THAT(tuned.placement().providers.front().status, HasSubstr("timing at load"));
+  EXPECT_EQ(tuned.placement().providers.front().nodes, 0u);
+  EXPECT_EQ(tuned.providers(), std::vector<std::string>{"CPUExecutionProvider"});
+  EXPECT_EQ(Run(tuned).size(), Run(usual).size());
+}
+
+TEST_F(TuningTest, KeepsAProviderThatNobodyCanReplace) {
+  SessionOptions options = WithSlowToy();
+  options.providers = {{"toy", {{"delay_ms", "20"}}}};
+  options.disable_cpu_fallback = true;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4}).Node("Neg", {"x"}, {"y"});
+  const Session session = Make(model.bytes(), options);
+  EXPECT_EQ(session.placement().providers.front().status, "active");
+  EXPECT_THAT(log_, HasSubstr("tuning: without ToyExecutionProvider: "));
+}
+
+TEST_F(TuningTest, AContextRemembersWhatWasFound) {
+  const std::string bytes = ModelBytes();
+  SessionOptions options = WithSlowToy();
+  options.config["ep.context_enable"] = "1";
+  options.config["ep.context_file_path"] = context_.string();
+  const std::vector<float> expected = Run(Make(bytes, options));
+  EXPECT_THAT(log_, HasSubstr("tuning: "));
+  log_.clear();
+  const Session second = Make(bytes, options);
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_THAT(log_, Not(HasSubstr("tuning: ")));
+  EXPECT_THAT(second.placement().providers.front().status, HasSubstr("timing at load"));
+  EXPECT_EQ(second.providers(), std::vector<std::string>{"CPUExecutionProvider"});
+  EXPECT_EQ(Run(second), expected);
+}
+
+TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
+  const std::string bytes = ModelBytes();
+  const std::vector<float> expected = Run(Make(bytes, Options(false)));
+  for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm}) {
+    for (const char* provider : {"cpu", "dnnl"}) {
+      SessionOptions options = Options(false);
+      options.providers = {{provider, {}}};
+      if (options.providers.front().name == "dnnl") options.providers.front().options["claims"] = "all";
+      Session::State state(options, Environment::Default().state());
+      state.trial = std::make_unique<Trial>(LeftOutProviders(), algorithm);
+      state.Load({}, [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); });
+      EXPECT_EQ(state.trial->nodes().size(), 1u);
+      const Value input = Floats({1, 32, 24, 24}, Numbers(32 * 24 * 24));
+      const Value* const given = &input;
+      std::vector<Value> results(1);
+      state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
+      const std::vector<float> actual = ToVector(results[0]);
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << algorithm << ' ' << provider << ' ' << i;
+      ASSERT_EQ(state.trial->times().size(), state.executor->plan().steps.size());
+    }
+  }
+}
+
+TEST_F(TuningTest, TellsWhatItGuesses) {
+  const Session session = Make(ModelBytes({-1, 32, 24, 24}), Options());
+  EXPECT_THAT(log_, HasSubstr("dimension 0 of 'x'"));
+  EXPECT_EQ(Run(session).size(), 32u * 24 * 24);
+}
+
+TEST_F(TuningTest, AModelThatCannotBeTimedRunsUntuned) {
+  // Of a size that the made-up inputs do not have.
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {2, 2});
+  model.Constant("shape", {2}, std::vector<int64_t>{2, 2});
+  model.Node("Reshape", {"x", "shape"}, {"y"});
+  SessionOptions options = WithSlowToy();
+  options.providers.front().options["ops"] = "Reshape";
+  const Session session = Make(model.bytes(), options);
+  EXPECT_THAT(log_, HasSubstr("not tuned: "));
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({4}, {1, 2, 3, 4})}, results);
+  EXPECT_EQ(ToVector(results[0]), (std::vector<float>{1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace tessera
