@@ -19,6 +19,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
+    RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},

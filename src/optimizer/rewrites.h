@@ -32,6 +32,7 @@ std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
 std::unique_ptr<Rewrite> RecognizeAttention();
+std::unique_ptr<Rewrite> ShareHeads();
 std::unique_ptr<Rewrite> RecognizeNBits();
 std::unique_ptr<Rewrite> MergeCasts();
 std::unique_ptr<Rewrite> MergeActivations();

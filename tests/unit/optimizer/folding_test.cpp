@@ -95,6 +95,47 @@ TEST(FoldShapes, FollowsShapesThatAreKnown) {
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
+/// Names dimensions of the model's first input.
+void NameDimensions(ModelBuilder& model, std::initializer_list<std::pair<int, const char*>> names) {
+  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (const auto& [axis, name] : names) shape->mutable_dim(axis)->set_dim_param(name);
+}
+
+/// Reshape of x to what `parts` name: a dimension of x, or a constant.
+ModelBuilder ReshapeTo(const std::vector<std::string>& parts) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, -1, 12}).Output("y", ElementType::kFloat, std::vector<int64_t>(parts.size(), -1));
+  NameDimensions(model, {{0, "batch"}, {1, "rows"}});
+  model.Ints("0", {0}).Ints("1", {1}).Ints("three", {3}).Ints("four", {4}).Ints("twelve", {12});
+  model.Node("Shape", {"x"}, {"s"});
+  model.Node("Gather", {"s", "0"}, {"batch"});
+  model.Node("Gather", {"s", "1"}, {"rows"});
+  model.Node("Mul", {"rows", "batch"}, {"all"});
+  auto* concat = model.proto().mutable_graph()->add_node();
+  concat->set_op_type("Concat");
+  for (const std::string& part : parts) concat->add_input(part);
+  concat->add_output("t");
+  Int(*concat, "axis", 0);
+  model.Node("Reshape", {"x", "t"}, {"y"});
+  return model;
+}
+
+TEST(FoldShapes, TargetsOfTheInputsOwnDimensions) {
+  for (const auto& parts : std::vector<std::vector<std::string>>{
+           {"batch", "rows", "three", "four"}, {"all", "twelve"}, {"all", "three", "four"}, {"twelve", "all"}}) {
+    const Rewriting rewriting(ReshapeTo(parts), {"fold_shapes", "eliminate_dead_nodes"});
+    EXPECT_EQ(rewriting.after(), "Reshape") << parts[0];
+    for (const int64_t size : {0, 1, 3}) EXPECT_EQ(rewriting.Difference(1, size), "") << parts[0] << " of " << size;
+  }
+}
+
+TEST(FoldShapes, LeavesTargetsThatMayFail) {
+  for (const auto& parts : std::vector<std::vector<std::string>>{{"all", "four"}, {"rows", "twelve"}, {"rows", "batch", "twelve"}}) {
+    const Rewriting rewriting(ReshapeTo(parts), {"fold_shapes"});
+    EXPECT_EQ(rewriting.after(), rewriting.before()) << parts[0];
+  }
+}
+
 TEST(MergeConstants, EqualOnesAreOne) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
