@@ -6,8 +6,9 @@
 // how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum less 128
 // times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that would go
 // beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors (pair_corrections.h), and
-// groups of their own, which widen at once, where lines are broadcast. Where that would be most of them, both operands are widened to 16 bits first, and pairs
-// of products sum in 32.
+// groups of their own, which widen at once, where lines are broadcast. Where that would be most of them, both operands are
+// widened to 16 bits first, and pairs of products sum in 32. Where the processor has dot products of bytes (VNNI), which sum in
+// 32 bits at once, weights are packed as they are (gemm_u8s8_dot.cpp).
 
 #include <array>
 #include <cstddef>

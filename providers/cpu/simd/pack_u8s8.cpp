@@ -241,7 +241,10 @@ void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed
   });
 }
 
-void PackWide(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+/// Records of lines as they are: weights of T, of which four bytes' worth of each line.
+template <class T>
+void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+  constexpr int64_t kTogether = 4 / sizeof(T);
   const int64_t blocks = (source.lines + packed.width - 1) / packed.width;
   packed.segments = packed.groups();
   packed.block_bytes = packed.segments * 4 * packed.width;
@@ -251,12 +254,12 @@ void PackWide(ThreadPool& threads, const LineSource& source, PackedLines& packed
   auto* values = packed.values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      auto* to = reinterpret_cast<int16_t*>(values + b * packed.block_bytes);
+      auto* to = reinterpret_cast<T*>(values + b * packed.block_bytes);
       const int64_t lines = std::min(packed.width, source.lines - b * packed.width);
       std::memset(to, 0, static_cast<size_t>(packed.block_bytes));
       for (int64_t j = 0; j < source.k; ++j) {
-        int16_t* record = to + j / 2 * 2 * packed.width + j % 2;
-        for (int64_t i = 0; i < lines; ++i) record[2 * i] = static_cast<int16_t>(source.weight(b * packed.width + i, j));
+        T* record = to + j / kTogether * kTogether * packed.width + j % kTogether;
+        for (int64_t i = 0; i < lines; ++i) record[kTogether * i] = static_cast<T>(source.weight(b * packed.width + i, j));
       }
     }
   });
@@ -296,10 +299,20 @@ void CollectCorrections(std::vector<std::vector<LineCorrection>>& corrections, P
 
 std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSource& source, LineSide side) {
   if (!KernelsU8S8().available || source.lines <= 0 || source.k <= 0) return nullptr;
+  return PackLinesFor(KernelsU8S8(), threads, source, side);
+}
+
+std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source, LineSide side) {
   auto packed = std::make_shared<PackedLines>();
   packed->lines = source.lines;
   packed->k = source.k;
-  packed->width = side == LineSide::kVectors ? KernelsU8S8().width : KernelsU8S8().rows;
+  packed->width = side == LineSide::kVectors ? kernels.width : kernels.rows;
+  if (kernels.exact) {
+    packed->depth = 1;
+    SumLines(threads, source, *packed);
+    PackPlain<int8_t>(threads, source, *packed);
+    return packed;
+  }
   // Corrections meet the other operand turned, which panels of pixels are not.
   const bool sparse = side == LineSide::kVectors;
   double least = kGroupCost[0] * static_cast<double>((source.k + 3) / 4);
@@ -311,8 +324,8 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
   }
   SumLines(threads, source, *packed);
   if (packed->wide()) {
-    packed->width = side == LineSide::kVectors ? KernelsU8S8().width : KernelsU8S8().wide_rows;
-    PackWide(threads, source, *packed);
+    packed->width = side == LineSide::kVectors ? kernels.width : kernels.wide_rows;
+    PackPlain<int16_t>(threads, source, *packed);
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;

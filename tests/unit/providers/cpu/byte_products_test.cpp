@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/thread_pools.h"
-#include "simd/gemm_u8s8.h"
+#include "simd/gemm_u8s8_kernels.h"
 #include "simd/pair_corrections.h"
 
 namespace tessera::cpu {
@@ -20,27 +20,45 @@ struct Case {
   int code;    // of the other operand; -1: any
 };
 
-class ByteProducts : public testing::TestWithParam<Case> {};
+/// Kernels, and whether this machine has them; dot products are emulated where it has none.
+struct Kind {
+  const char* name;
+  U8S8Kernels kernels;
+};
 
-TEST_P(ByteProducts, AreExact) {
-  const Case& test = GetParam();
-  const auto pool = MakeSerialPool();
-  const RunScope scope(*pool);
-  std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds = {{"pairs", PairKernelsU8S8()}, {"emulated dots", DotKernelsU8S8(true)}, {"dots", DotKernelsU8S8(false)}};
+  std::erase_if(kinds, [](const Kind& kind) { return !kind.kernels.available; });
+  return kinds;
+}
+
+/// Lines of k weights.
+std::vector<uint8_t> MakeWeights(const Case& test, std::mt19937& random) {
   std::normal_distribution<double> normal(0.0, test.spread);
   std::vector<uint8_t> weights(static_cast<size_t>(test.n * test.k));
   for (uint8_t& weight : weights) {
     const double value = test.spread == 0 ? (random() % 2 == 0 ? -128.0 : 127.0) : std::clamp(normal(random), -128.0, 127.0);
     weight = static_cast<uint8_t>(static_cast<int8_t>(value));
   }
+  return weights;
+}
+
+uint8_t MakeCode(const Case& test, std::mt19937& random) { return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code)); }
+
+class ByteProducts : public testing::TestWithParam<Case> {};
+
+void CheckRows(const Case& test, const U8S8Kernels& kernels) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
+  const std::vector<uint8_t> weights = MakeWeights(test, random);
   const LineSource source{weights.data(), true, test.n, test.k, test.k, 1};
-  const auto lines = PackLines(*pool, source, LineSide::kVectors);
-  if (lines == nullptr) GTEST_SKIP() << "no such instructions here";
+  const auto lines = PackLinesFor(kernels, *pool, source, LineSide::kVectors);
 
   const int64_t row = lines->wide() ? 2 * ((test.k + 1) / 2 * 2) : (test.k + 3) / 4 * 4;
   std::vector<uint8_t> a(static_cast<size_t>(test.m * test.k)), left(static_cast<size_t>(test.m * row));
   for (int64_t i = 0; i < test.m * test.k; ++i) {
-    a[i] = static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code));
+    a[i] = MakeCode(test, random);
     left[i / test.k * row + i % test.k * (lines->wide() ? 2 : 1)] = a[i];
   }
   const int64_t size = TurnedSize(test.k);
@@ -55,7 +73,7 @@ TEST_P(ByteProducts, AreExact) {
   const std::vector<float> scales(add.size(), 1.0f);
   std::vector<float> c(static_cast<size_t>(test.m * test.n));
   const Int8Store store{Int8Store::kFloat, c.data(), test.n, add.data(), scales.data(), nullptr, 0, nullptr, nullptr};
-  MultiplyRows(*lines, {left.data(), row, turned.empty() ? nullptr : turned.data()}, 0, test.m, 0, blocks, store);
+  kernels.multiply_rows(*lines, {left.data(), row, turned.empty() ? nullptr : turned.data()}, 0, test.m, 0, blocks, store);
 
   for (int64_t i = 0; i < test.m; ++i) {
     for (int64_t j = 0; j < test.n; ++j) {
@@ -63,6 +81,53 @@ TEST_P(ByteProducts, AreExact) {
       for (int64_t p = 0; p < test.k; ++p) expected += a[i * test.k + p] * static_cast<int8_t>(weights[j * test.k + p]);
       ASSERT_EQ(c[i * test.n + j], static_cast<float>(expected)) << "row " << i << ", line " << j << ", depth " << lines->depth;
     }
+  }
+}
+
+/// Lines of weights times m pixels.
+void CheckPanels(const Case& test, const U8S8Kernels& kernels) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
+  const std::vector<uint8_t> weights = MakeWeights(test, random);
+  const auto lines = PackLinesFor(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, LineSide::kBroadcast);
+
+  std::vector<uint8_t> pixels(static_cast<size_t>(test.k * test.m));
+  for (uint8_t& pixel : pixels) pixel = MakeCode(test, random);
+  std::vector<int64_t> offsets(static_cast<size_t>(test.k));
+  for (int64_t p = 0; p < test.k; ++p) offsets[p] = p * test.m;
+  const PixelSource image{pixels.data(), pixels.data() + pixels.size(), offsets.data(), test.k, 0, lines->wide()};
+  const int64_t width = PanelWidth(), bytes = PanelBytes(test.k, lines->wide());
+  std::vector<uint8_t> panels(static_cast<size_t>((test.m + width - 1) / width * bytes));
+  for (int64_t n = 0; n < test.m; n += width) {
+    const PixelRun run{n, 0, std::min(width, test.m - n)};
+    PackPixels(image, &run, 1, panels.data() + n / width * bytes);
+  }
+  const std::vector<float> scales(static_cast<size_t>(test.n), 1.0f);
+  std::vector<float> c(static_cast<size_t>(test.n * test.m));
+  const Int8Store store{Int8Store::kFloat, c.data(), test.m, lines->offsets.data(), scales.data(), nullptr, 0, nullptr, nullptr};
+  kernels.multiply_panels(*lines, panels.data(), bytes, 0, test.m, 0, (test.n + lines->width - 1) / lines->width, store);
+
+  for (int64_t j = 0; j < test.n; ++j) {
+    for (int64_t i = 0; i < test.m; ++i) {
+      int32_t expected = 0;
+      for (int64_t p = 0; p < test.k; ++p) expected += pixels[p * test.m + i] * static_cast<int8_t>(weights[j * test.k + p]);
+      ASSERT_EQ(c[j * test.m + i], static_cast<float>(expected)) << "line " << j << ", pixel " << i << ", depth " << lines->depth;
+    }
+  }
+}
+
+TEST_P(ByteProducts, AreExact) {
+  for (const Kind& kind : Kinds()) {
+    SCOPED_TRACE(kind.name);
+    CheckRows(GetParam(), kind.kernels);
+  }
+}
+
+TEST_P(ByteProducts, OfPixelsAreExact) {
+  for (const Kind& kind : Kinds()) {
+    SCOPED_TRACE(kind.name);
+    CheckPanels(GetParam(), kind.kernels);
   }
 }
 
@@ -89,8 +154,8 @@ TEST(ByteProductsPacking, FullRangeStandsAsideInPairs) {
   constexpr int64_t kLines = 64, kDepth = 768;
   std::vector<uint8_t> weights(kLines * kDepth);
   for (uint8_t& weight : weights) weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(normal(random), -127.0, 127.0)));
-  const auto lines = PackLines(*pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
-  if (lines == nullptr) GTEST_SKIP() << "no such instructions here";
+  if (!PairKernelsU8S8().available) GTEST_SKIP() << "no such instructions here";
+  const auto lines = PackLinesFor(PairKernelsU8S8(), *pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
   EXPECT_FALSE(lines->wide());
   EXPECT_EQ(lines->correction_begin.size(), static_cast<size_t>(kLines) + 1);
   EXPECT_EQ(lines->correction_begin.back(), static_cast<int64_t>(lines->corrections.size()));
