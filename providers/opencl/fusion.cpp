@@ -81,8 +81,8 @@ class Chain {
     }
     epilogue.defines = fmt::format(
         "#define INLINE inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n{}  return v;\n}}\n"
-        "#define EPILOGUE(value, index) follow((value), (index){})\n",
-        Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed);
+        "#define EPILOGUE_ARGUMENTS {}\n#define EPILOGUE(value, index) follow((value), (index){})\n",
+        Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed, passed);
     return epilogue;
   }
 

@@ -168,16 +168,14 @@ Shape HostIntegers(const Tensor& tensor) {
   return integers;
 }
 
+BufferRange RangeOf(const Tensor& tensor) { return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()); }
+
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name)
     : kernel_(device.CreateKernel(source, defines, name)) {
   largest_group_ = kGroup;
   Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_, &largest_group_, nullptr),
         "clGetKernelWorkGroupInfo");
   group_ = std::clamp<size_t>(largest_group_, 1, kGroup);
-}
-
-void Launchable::Set(cl_uint& index, const Tensor& tensor) {
-  Set(index, tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()));
 }
 
 void Launchable::Set(cl_uint& index, const Tensor* tensor) {

@@ -20,6 +20,7 @@ struct Settings {
   bool tiles = false;   // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
   bool fp16 = false;    // factors of products in half
   bool tuning = false;  // the size of tiles is chosen by timing
+  bool winograd = true;  // convolutions through Winograd's transform where it pays
 };
 
 /// The device of the provider that a kernel is made for, and its settings.
@@ -30,11 +31,11 @@ cl_command_queue QueueOf(const KernelInfo& info);
 /// The memory that constants in a form of the kernel's own live in: it counts towards the session's limit.
 Allocator& ConstantsOf(const KernelInfo& info);
 
-/// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index) and
-/// EPILOGUE_PARAMETERS, and how many of the context's inputs, shaped like the result, it reads, from kFirstInput on. MatMul
+/// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index),
+/// EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and how many of the context's inputs, shaped like the result, it reads, from kFirstInput on. MatMul
 /// then may have a bias too, as input 2.
 struct Epilogue {
-  std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n";
+  std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n#define EPILOGUE_ARGUMENTS\n";
   size_t inputs = 0;
 
   static constexpr size_t kFirstInput = 3, kMostInputs = 4;
@@ -76,6 +77,9 @@ std::string Computed(char name, ElementType type);
 std::string Moved(char name, ElementType type);
 
 inline constexpr size_t kMostDims = 8;
+
+/// Where a tensor on the device is; nowhere when it is empty.
+BufferRange RangeOf(const Tensor& tensor);
 
 /// Up to kMostDims sizes and strides, passed by value; the same struct stands in ops/prelude.cl.
 struct Strided {
@@ -142,7 +146,7 @@ class Launchable {
   size_t largest_group() const noexcept { return largest_group_; }
 
  private:
-  void Set(cl_uint& index, const Tensor& tensor);
+  void Set(cl_uint& index, const Tensor& tensor) { Set(index, RangeOf(tensor)); }
   void Set(cl_uint& index, const Tensor* tensor);
   void Set(cl_uint& index, const BufferRange& range);
   template <class T>

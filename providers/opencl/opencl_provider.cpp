@@ -21,6 +21,7 @@ const OptionSchema kOptions[] = {
     {"enable_fp16", OptionType::kBool, "0", "products and convolutions of float32 are computed in half where the device can (cl_khr_fp16)"},
     {"kernels", OptionType::kEnum, "auto", "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs", {"auto", "tiles", "panels"}},
     {"tuning", OptionType::kBool, "0", "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
+    {"winograd", OptionType::kBool, "1", "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
     {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time it takes on the device"},
 };
 
@@ -72,6 +73,7 @@ class OpenclProvider final : public ExecutionProvider {
     const Capabilities& device = device_->capabilities();
     const std::string& kernels = options.at("kernels");
     settings_.tiles = kernels == "auto" ? device.is_gpu : kernels == "tiles";
+    settings_.winograd = options.at("winograd") == "1";
     settings_.tuning = options.at("tuning") == "1";
     settings_.fp16 = options.at("enable_fp16") == "1" && device.fp16;
     if (options.at("enable_fp16") == "1" && !device.fp16) {

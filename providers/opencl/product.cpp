@@ -1,6 +1,9 @@
 #include "product.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
+#include "sources.h"
 
 namespace tessera::opencl {
 namespace {
@@ -13,10 +16,19 @@ size_t ElementBytes(const KernelInfo& info) {
 }  // namespace
 
 std::string PanelDefines(const KernelInfo& info) {
-  return Computed('X', info.input_type(0)) + fmt::format("#define BYTES {}\n", BitWidth(info.input_type(0)) / 8);
+  return Computed('X', info.input_type(0)) + fmt::format("#define BYTES {}\n#define COLUMNS {}\n", BitWidth(info.input_type(0)) / 8, kPanel);
+}
+
+std::string BlockDefines(const KernelInfo& info, std::string_view left) {
+  constexpr size_t kVectorBytes = 32;
+  return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(info), left, kBlockRows, kVectorBytes / ElementBytes(info),
+                     KernelSource("block"));
 }
 
 namespace {
+
+/// Blocks of rows that an item computes at most, and how many rows of a panel it keeps for them.
+constexpr int64_t kMostBlocks = 8, kDepth = 256;
 
 const char* Name(PanelProduct::Left left) {
   switch (left) {
@@ -33,9 +45,10 @@ const char* Name(PanelProduct::Left left) {
 }  // namespace
 
 PanelProduct::PanelProduct(const KernelInfo& info, Left left)
-    : multiply_(DeviceOf(info), "product",
-                PanelDefines(info) + EpilogueOf(info).defines + Name(left) +
-                    fmt::format("#define ROWS {}\n#define LANES {}\n", kRows, 32 / ElementBytes(info)),
+    : device_(DeviceOf(info)),
+      multiply_(device_, "product",
+                BlockDefines(info, Name(left)) + EpilogueOf(info).defines +
+                    fmt::format("#define MOST {}\n#define DEPTH {}\n", kMostBlocks, kDepth),
                 "multiply"),
       pack_(DeviceOf(info), "product", PanelDefines(info), "pack_matrix"),
       element_bytes_(ElementBytes(info)) {}
@@ -58,21 +71,27 @@ std::unique_ptr<PackedConstant> PanelProduct::PackLeft(const KernelInfo& info, c
   if (elements == 0) return nullptr;
   auto packed = std::make_unique<PackedConstant>(ConstantsOf(info), static_cast<size_t>(elements) * ElementBytes(info));
   const Buffer from = DeviceOf(info).ViewOf(a.raw(), a.byte_size());
-  Launchable pack(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define ROWS {}\n", kRows), "pack_rows");
-  const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kRows), static_cast<size_t>(stacks)};
+  Launchable pack(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define ROWS {}\n", kBlockRows), "pack_rows");
+  const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
   pack.On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed->range(), static_cast<cl_int>(m), static_cast<cl_int>(k),
           cl_long{m * k});
   Check(clFinish(QueueOf(info)), "clFinish");
   return packed;
 }
 
-void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operands, const PanelProductShape& shape,
+void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape,
                             int64_t panels, const Strided& stack, int64_t stacks) {
-  constexpr size_t kTogether = 4;  // blocks of rows in a group: enough to pay for starting one
-  const auto blocks = static_cast<size_t>((shape.m + kRows - 1) / kRows);
-  multiply_(context,
-            {(blocks + kTogether - 1) / kTogether * kTogether, static_cast<size_t>(panels), static_cast<size_t>(stacks)},
-            {kTogether, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue);
+  constexpr int64_t kItemsOfUnit = 4;          // at least, so that no unit waits long for the others
+  constexpr int64_t kCacheBytes = 256 << 10;   // of A that stay near a unit while panels change
+  const int64_t blocks = (shape.m + kBlockRows - 1) / kBlockRows;
+  const int64_t items = kItemsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units);
+  shape.together = static_cast<cl_int>(std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
+  const int64_t lots = (blocks + shape.together - 1) / shape.together;
+  // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for each lot.
+  shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
+  std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
+  if (shape.across == 1) std::swap(global[0], global[1]);
+  multiply_(context, global, {1, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue);
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,

@@ -14,6 +14,7 @@ inline constexpr int64_t kPanel = 16;  // columns
 struct PanelProductShape {
   cl_long b_panel, b_image, y_image;
   cl_int m, n, k, row_a, col_a, b_row, b_column, panels, first, row_bias, col_bias;
+  cl_int together = 1, across = 0;  // Multiply decides
   cl_float alpha, beta;
   cl_int padding = 0;
 };
@@ -56,8 +57,13 @@ class PackedConstant {
   void* memory_;
 };
 
+/// Rows of A in a block.
+inline constexpr int64_t kBlockRows = 6;
+
 /// What ops/product.cl needs to know of the type of a node's first input.
 std::string PanelDefines(const KernelInfo& info);
+/// What ops/block.cl needs, and its text.
+std::string BlockDefines(const KernelInfo& info, std::string_view left);
 
 class PanelProduct {
  public:
@@ -67,7 +73,7 @@ class PanelProduct {
   PanelProduct(const KernelInfo& info, Left left);
 
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
-  void Multiply(KernelContext& context, const PanelOperands& operands, const PanelProductShape& shape, int64_t panels,
+  void Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape, int64_t panels,
                 const Strided& stack, int64_t stacks);
   /// B [stacks][k, n] with these strides to packed panels.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
@@ -77,14 +83,14 @@ class PanelProduct {
                                             int64_t stacks);
   /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack.
   static std::unique_ptr<PackedConstant> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
-  static int64_t PackedRows(int64_t m) { return (m + kRows - 1) / kRows * kRows; }
+  static int64_t PackedRows(int64_t m) { return (m + kBlockRows - 1) / kBlockRows * kBlockRows; }
   /// Bytes of an element in a panel.
   size_t element_bytes() const noexcept { return element_bytes_; }
 
   static int64_t Panels(int64_t n) { return (n + kPanel - 1) / kPanel; }
 
  private:
-  static constexpr int64_t kRows = 6;
+  Device& device_;
   Launchable multiply_;
   LazyLaunchable pack_;
   size_t element_bytes_;

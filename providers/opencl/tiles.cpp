@@ -48,7 +48,7 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
       element_bytes_((BitWidth(info.input_type(0)) + 7) / 8),
       halves_(SettingsOf(info).fp16 && kReals.contains(info.input_type(0)) && info.input_type(0) != ElementType::kDouble),
       local_bytes_(halves_ ? sizeof(cl_half) : BytesComputed(info.input_type(0))),
-      epilogue_(EpilogueOf(info)),
+      epilogue_(layout.follows ? EpilogueOf(info) : Epilogue()),
       defines_(Computed('X', info.input_type(0)) + epilogue_.defines) {
   if (halves_) defines_ += "#define HALF\n";
   if (layout.along_k_a) defines_ += "#define ALONG_K_A\n";

@@ -26,9 +26,9 @@ struct Tile {
 class TileProduct {
  public:
   /// How operands lie: neighbours along k are neighbours in memory (else those along m, along n are). `windows`: B is the
-  /// windows of an image.
+  /// windows of an image. `follows`: the node's epilogue is applied.
   struct Layout {
-    bool along_k_a = true, along_k_b = false, windows = false;
+    bool along_k_a = true, along_k_b = false, windows = false, follows = true;
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
   struct Expected {
@@ -39,10 +39,10 @@ class TileProduct {
     std::optional<Geometry> geometry = {};
   };
   struct Operands {
-    const Tensor& a;
-    const Tensor& b;
+    BufferRange a;
+    BufferRange b;
     const Tensor* bias;
-    const Tensor& y;
+    BufferRange y;
     std::span<const Tensor* const> epilogue = {};
   };
 

@@ -6,14 +6,16 @@
 #include "product.h"
 #include "tiles.h"
 #include "window.h"
+#include "winograd.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr int kPer = 4;  // output channels that one work item of the direct kernel computes
+constexpr int64_t kChannels = 16;  // that one work item packs
 
 /// How a convolution is computed.
-enum class Way : int8_t { kDirect, kDepthwise, kPanels, kTiles };
+enum class Way : int8_t { kDirect, kDepthwise, kPanels, kTiles, kWinograd };
 
 class Conv final : public Kernel {
  public:
@@ -26,13 +28,14 @@ class Conv final : public Kernel {
         direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kPer), "convolve"),
         each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
         depthwise_(DeviceOf(info), "product", PanelDefines(info) + EpilogueOf(info).defines, "depthwise"),
-        pack_image_(DeviceOf(info), "product", PanelDefines(info), "pack_image") {
+        pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels), "pack_image") {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
       MakeProducts(info, std::nullopt);
       return;
     }
+    if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
     if (xs && xs->rank() == ws->rank()) geometry = GeometryOf(*xs, *ws, window_.Resolve(*xs, ws->dims().subspan(2)));
     const int64_t positions = geometry ? Positions(*geometry) : kPanel;
@@ -48,6 +51,9 @@ class Conv final : public Kernel {
         break;
       case Way::kTiles:
         MakeProducts(info, geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
+        break;
+      case Way::kWinograd:
+        break;
     }
   }
 
@@ -72,7 +78,9 @@ class Conv final : public Kernel {
     Tensor& y = *context.output(0, ys);
     if (y.num_elements() == 0) return;
     const int64_t positions = Positions(g);
-    switch (Choose(ws, positions)) {
+    switch (winograd_ && (only_winograd_ || winograd_->Pays(window, xs[0])) ? Way::kWinograd : Choose(ws, positions)) {
+      case Way::kWinograd:
+        return winograd_->Convolve(context, x, bias, y, g, xs[0], operands);
       case Way::kDirect: {
         const int64_t per = g.group_out == 1 ? 1 : kPer, blocks = group_ * ((g.group_out + per - 1) / per);
         return Direct(g.group_out).Compile().Grid(context, positions, blocks, xs[0], x, w, bias, y, g, operands);
@@ -87,7 +95,7 @@ class Conv final : public Kernel {
                         x, ws, window, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
-        return tiles_->Multiply(context, {w, x, bias, y, operands}, now.shape, now.stack, now.stacks, &g);
+        return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks, &g);
       }
     }
   }
@@ -115,6 +123,25 @@ class Conv final : public Kernel {
     return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
   }
   LazyLaunchable& Direct(int64_t group_out) { return group_out == 1 ? each_filter_ : direct_; }
+
+  /// True where all images go this way. Their number does not matter: one image gains least.
+  bool MakeWinograd(const KernelInfo& info, const Shape& ws) {
+    if (!WinogradConv::Suits(info, ws, group_)) return false;
+    const auto& dims = info.input_info(0).shape;
+    if (!dims || dims->size() != ws.rank()) return false;
+    Shape xs{1, ws[1]};
+    for (size_t i = 2; i < dims->size() && (*dims)[i].known(); ++i) xs.Append((*dims)[i].value);
+    constexpr int64_t kAnySize = 1024;  // no matter which
+    only_winograd_ = xs.rank() == ws.rank();
+    if (!only_winograd_) xs = Shape{1, ws[1], kAnySize, kAnySize};
+    const Window window = window_.Resolve(xs, ws.dims().subspan(2));
+    if (!WinogradConv::Suits(window)) return false;
+    const int tile = only_winograd_ ? WinogradConv::TileFor(info, ws, window, 1) : WinogradConv::kUsualTile;
+    only_winograd_ = only_winograd_ && tile != 0;
+    if (tile != 0) winograd_.emplace(info, *info.constant_input(1), tile);
+    if (only_winograd_) info.ReleaseConstant(1);
+    return only_winograd_;
+  }
 
   void MakeProducts(const KernelInfo& info, const std::optional<TileProduct::Expected>& expected) {
     if (tiled_) {
@@ -201,8 +228,9 @@ class Conv final : public Kernel {
       const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
       shape.first = static_cast<cl_int>(first);
       stack.b[0] = here * k * kPanel;
-      pack_image_.Compile()(context, {static_cast<size_t>(g.group_in), static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x,
-                            scratch.range(), g, static_cast<cl_int>(per_image), shape.first);
+      const auto lots = static_cast<size_t>((g.group_in + kChannels - 1) / kChannels);
+      pack_image_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x, scratch.range(), g,
+                            static_cast<cl_int>(per_image), shape.first);
       operands.b = scratch.range();
       panels_->Multiply(context, operands, shape, here, stack, group_);
     }
@@ -217,6 +245,8 @@ class Conv final : public Kernel {
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
   std::unique_ptr<PackedConstant> packed_filters_;
+  std::optional<WinogradConv> winograd_;
+  bool only_winograd_ = false;
 };
 
 }  // namespace

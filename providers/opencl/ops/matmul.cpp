@@ -38,7 +38,7 @@ class Product {
     const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);
     if (tiles_) {
       const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
-      return tiles_->Multiply(context, {*a.tensor, *b.tensor, bias.tensor, y, epilogue}, shape, stack, stacks);
+      return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, stack, stacks);
     }
     const int64_t panels = PanelProduct::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
     Strided packed_stack = stack;

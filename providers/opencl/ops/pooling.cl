@@ -1,4 +1,4 @@
-// A window's maximum, mean or norm. One work item computes one output element.
+// A window's maximum, mean or norm.
 typedef struct {
   int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
   int reach[3];  // where the padding behind the elements ends
@@ -7,14 +7,17 @@ typedef struct {
 
 #if defined(MEAN)
 #define INITIAL ((TX)0)
-#define STEP value += element;
+#define JOINED(value, element) ((value) + (element))
+#define FINISH(value, count) ((value) / max(count, 1))
 #elif defined(NORM)
 #define INITIAL ((TX)0)
-#define STEP value += NORM == 1 ? fabs(element) : NORM == 2 ? element * element : pow(fabs(element), (TX)power);
+#define JOINED(value, element) ((value) + (NORM == 1 ? fabs(element) : NORM == 2 ? (element) * (element) : pow(fabs(element), (TX)power)))
+#define FINISH(value, count) (NORM == 1 ? (value) : NORM == 2 ? sqrt(value) : pow(value, (TX)(1.0f / power)))
 #else
 // The first of equal ones, and NaN, stay.
 #define INITIAL ((TX)LOWEST)
-#define STEP if (at < 0 || element > value || (element != element && value == value)) { value = element; at = here; }
+#define JOINED(value, element) ((element) <= (value) || (value) != (value) ? (value) : (element))
+#define FINISH(value, count) (value)
 #endif
 
 // Taps of one dimension that fall on elements or padding.
@@ -23,6 +26,8 @@ inline int taps(int o, int d, Geometry g) {
   return clamp((room + g.dilation[d] - 1) / g.dilation[d], 0, g.window[d]);
 }
 
+#ifdef KERNEL_pool
+// One work item computes one output element.
 __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
                    float power) {
   const long position = get_global_id(0), plane = get_global_id(1);
@@ -43,18 +48,18 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
         if (i2 < 0 || i2 >= g.in[2]) continue;
         const long here = ((long)i0 * g.in[1] + i1) * g.in[2] + i2;
         const TX element = GET_X(x_ + xo, first + here);
-        STEP
+#if defined(MEAN) || defined(NORM)
+        value = JOINED(value, element);
+#else
+        if (at < 0 || element > value || (element != element && value == value)) value = element, at = here;
+#endif
         ++count;
       }
     }
   }
-#if defined(MEAN)
-  value /= g.include_padding ? max(taps(o[0], 0, g) * taps(o[1], 1, g) * taps(o[2], 2, g), 1) : max(count, 1);
-#elif defined(NORM)
-  value = NORM == 1 ? value : NORM == 2 ? sqrt(value) : pow(value, (TX)(1.0f / power));
-#endif
+  if (g.include_padding) count = taps(o[0], 0, g) * taps(o[1], 1, g) * taps(o[2], 2, g);
   const long to = plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position;
-  PUT_X(y_ + yo, to, value);
+  PUT_X(y_ + yo, to, FINISH(value, count));
   if (indices_ == 0) return;
   if (at >= 0 && g.column_major) {
     const long i2 = at % g.in[2], i1 = at / g.in[2] % g.in[1], i0 = at / g.in[2] / g.in[1];
@@ -62,3 +67,52 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
   }
   AT(long, indices_, io)[to] = at < 0 ? -1 : first + at;
 }
+#endif
+
+#ifdef KERNEL_pool_rows
+// For processors, without indices: one work item computes COLUMNS elements of a row, in loops that become vectors. Rows of a plane in
+// the second dimension, planes in the third.
+__kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, float power) {
+  const int o0 = get_global_id(1) / g.out[1], o1 = get_global_id(1) % g.out[1], o2 = get_global_id(0) * COLUMNS;
+  const int width = min(COLUMNS, g.out[2] - o2), stride = g.stride[2];
+  TX value[COLUMNS];
+  int count[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) value[j] = INITIAL, count[j] = 0;
+  for (int k0 = 0; k0 < g.window[0]; ++k0) {
+    const int i0 = o0 * g.stride[0] + k0 * g.dilation[0] - g.pad[0];
+    if (i0 < 0 || i0 >= g.in[0]) continue;
+    for (int k1 = 0; k1 < g.window[1]; ++k1) {
+      const int i1 = o1 * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
+      if (i1 < 0 || i1 >= g.in[1]) continue;
+      const __global uchar* row = x_ + xo + (((long)get_global_id(2) * g.in[0] + i0) * g.in[1] + i1) * g.in[2] * BYTES;
+      for (int k2 = 0; k2 < g.window[2]; ++k2) {
+        const int i2 = o2 * stride + k2 * g.dilation[2] - g.pad[2];
+        if (i2 >= 0 && i2 + COLUMNS * stride <= g.in[2]) {
+          TX element[COLUMNS];
+          if (stride == 1) {
+            for (int j = 0; j < COLUMNS; ++j) element[j] = GET_X(row, i2 + j);
+          } else if (stride == 2) {
+            for (int j = 0; j < COLUMNS; ++j) element[j] = GET_X(row, i2 + 2 * j);
+          } else {
+            for (int j = 0; j < COLUMNS; ++j) element[j] = GET_X(row, i2 + j * stride);
+          }
+          for (int j = 0; j < COLUMNS; ++j) value[j] = JOINED(value[j], element[j]), ++count[j];
+        } else {
+          for (int j = 0; j < width; ++j) {
+            const int at = i2 + j * stride;
+            if (at < 0 || at >= g.in[2]) continue;
+            const TX element = GET_X(row, at);
+            value[j] = JOINED(value[j], element);
+            ++count[j];
+          }
+        }
+      }
+    }
+  }
+  const long to = ((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * g.out[2] + o2;
+  for (int j = 0; j < width; ++j) {
+    if (g.include_padding) count[j] = taps(o0, 0, g) * taps(o1, 1, g) * taps(o2 + j, 2, g);
+    PUT_X(y_ + yo, to + j, FINISH(value[j], count[j]));
+  }
+}
+#endif

@@ -34,11 +34,16 @@ class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
       : kernel_(DeviceOf(info), "pooling", Defines(info), "pool"),
+        rows_(DeviceOf(info), "pooling",
+              Defines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8), "pool_rows"),
+        by_rows_(!SettingsOf(info).tiles),
         window_(info),
         global_(info.node().op_type.starts_with("Global")),
         include_padding_(info.attribute<int64_t>("count_include_pad", 0) != 0),
         column_major_(info.attribute<int64_t>("storage_order", 0) != 0),
-        power_(Power(info)) {}
+        power_(Power(info)) {
+    (by_rows_ && !global_ && info.node().outputs.size() == 1 ? rows_ : kernel_).Compile();
+  }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -63,11 +68,19 @@ class Pool final : public Kernel {
     for (size_t i = 0; i < 3; ++i) g.reach[i] = g.in[i] + (i + w.rank < 3 ? 0 : static_cast<cl_int>(w.pad_end[i + w.rank - 3]));
     g.include_padding = include_padding_;
     g.column_major = column_major_;
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, power_);
+    if (by_rows_ && indices == nullptr && g.out[2] >= kColumns / 2) {
+      const auto columns = static_cast<size_t>((g.out[2] + kColumns - 1) / kColumns);
+      const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]), planes = static_cast<size_t>(xs[0] * xs[1]);
+      return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, power_);
+    }
+    kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, power_);
   }
 
  private:
-  Launchable kernel_;
+  static constexpr cl_int kColumns = 16;  // that an item of rows_ computes
+
+  LazyLaunchable kernel_, rows_;
+  bool by_rows_;
   WindowAttributes window_;
   bool global_, include_padding_, column_major_;
   cl_float power_;

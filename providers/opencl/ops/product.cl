@@ -1,16 +1,5 @@
-// Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item keeps ROWS rows of one
-// panel of C in vector registers. GPUs have ops/tiles.cl.
-//
-// BYTES: of an element. PACKED_A: A stands in blocks of ROWS rows, column after column; ALONG_K_A: its neighbours along k are
-// neighbours in memory.
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define COLUMNS 16
-#define V JOIN(TX, LANES)
-#define VECTORS (COLUMNS / LANES)
-#define LOAD JOIN(vload, LANES)
-#define STORE JOIN(vstore, LANES)
+// Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item computes `together` blocks
+// of rows of one panel of C, each in vector registers (ops/block.cl). GPUs have ops/tiles.cl.
 
 // The same struct stands in product.h.
 typedef struct {
@@ -21,15 +10,58 @@ typedef struct {
   int b_column;                    // from column to column where panels are not packed: 1, else 0
   int panels, first;               // panels in an image; the first of this launch
   int row_bias, col_bias;
+  int together;                    // at most MOST
+  int across;                      // panels are in the first dimension, blocks of rows in the second
   float alpha, beta;
 } Product;
 
 #ifdef KERNEL_multiply
+INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_k, Product p) {
+  Rows rows;
+#ifdef PACKED_A
+  rows.at = (__global const TX*)a_ + at + (long)first_row * p.k + (long)first_k * ROWS;
+#else
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) rows.at[r] = a_ + (at + (long)min(first_row + r, p.m - 1) * p.row_a + (long)first_k * p.col_a) * BYTES;
+  rows.column = p.col_a;
+#endif
+  return rows;
+}
+
+// Bias and what follows, for a block of sums.
+INLINE void finish_block(TX* values, int first_row, int column, long at_y, __global const uchar* bias, long at_bias, __global uchar* y,
+                         Product p EPILOGUE_PARAMETERS) {
+  const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);
+  for (int j = 0; j < ROWS * COLUMNS; ++j) values[j] *= (TX)p.alpha;
+  if (bias != 0) {
+    for (int r = 0; r < count; ++r) {
+      const long from = at_bias + (long)(first_row + r) * p.row_bias + (long)column * p.col_bias;
+      if (p.col_bias == 0) {
+        const TX value = p.beta * GET_X(bias, from);
+        for (int j = 0; j < COLUMNS; ++j) values[r * COLUMNS + j] += value;
+      } else {
+        for (int j = 0; j < width; ++j) values[r * COLUMNS + j] += p.beta * GET_X(bias, from + (long)j * p.col_bias);
+      }
+    }
+  }
+  // Whole panels in loops of a constant length, which compilers turn into vectors: nothing is stored before all is loaded.
+  for (int r = 0; r < count; ++r) {
+    const long at = at_y + (long)(first_row + r) * p.n + column;
+    if (width == COLUMNS) {
+      TX results[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) results[j] = EPILOGUE(values[r * COLUMNS + j], at + j);
+      for (int j = 0; j < COLUMNS; ++j) PUT_X(y, at + j, results[j]);
+    } else {
+      for (int j = 0; j < width; ++j) PUT_X(y, at + j, EPILOGUE(values[r * COLUMNS + j], at + j));
+    }
+  }
+}
+
 __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso,
                        __global uchar* y_, ulong yo, Product p, Strided stack EPILOGUE_PARAMETERS) {
-  const int first_row = get_global_id(0) * ROWS;
-  if (first_row >= p.m) return;
-  const int panel = p.first + get_global_id(1), image = panel / p.panels, column = panel % p.panels * COLUMNS;
+  const int lot = get_global_id(p.across), panel_here = get_global_id(1 - p.across);
+  const int panel = p.first + panel_here, image = panel / p.panels, column = panel % p.panels * COLUMNS;
+  const int first_row = lot * p.together * ROWS, blocks = min(p.together, (p.m - first_row + ROWS - 1) / ROWS);
   long at_a = 0, at_b = 0, at_bias = 0, rest = get_global_id(2);
   for (int d = stack.rank - 1; d >= 0; --d) {
     const long at = rest % stack.dims[d];
@@ -38,66 +70,36 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     at_b += at * stack.b[d];
     at_bias += at * stack.c[d];
   }
-  __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)get_global_id(1) * p.b_panel + image * p.b_image + column * p.b_column;
-#ifdef PACKED_A
-  __global const TX* a = (__global const TX*)(a_ + ao) + at_a + (long)first_row * p.k;
-#define LEFT(r) a[(long)i * ROWS + r]
-#else
-  __global const uchar* rows[ROWS];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) rows[r] = a_ + ao + (at_a + (long)min(first_row + r, p.m - 1) * p.row_a) * BYTES;
-#ifdef ALONG_K_A
-#define LEFT(r) GET_X(rows[r], i)
-#else
-#define LEFT(r) GET_X(rows[r], (long)i * p.col_a)
-#endif
-#endif
+  __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)panel_here * p.b_panel + image * p.b_image + column * p.b_column;
+  const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image;
+  TX values[MOST * ROWS * COLUMNS];
   V sum[ROWS][VECTORS];
+  if (blocks == 1) {
+    const Rows rows = rows_of(a_ + ao, at_a, first_row, 0, p);
+    clear_block(sum);
+    ADD_PRODUCT(sum, rows, b, p.b_row, p.k)
+    store_block(sum, values, COLUMNS);
+  } else {
+    // So many rows of the panel at a time as stay in the first cache, next to each other, for all blocks.
+    TX chunk[DEPTH * COLUMNS];
+    for (int block = 0; block < blocks * ROWS * COLUMNS; ++block) values[block] = 0;
+    for (int first_k = 0; first_k < p.k; first_k += DEPTH, b += (long)DEPTH * p.b_row) {
+      const int count = min(DEPTH, p.k - first_k);
+      for (int i = 0; i < count; ++i) {
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) sum[r][v] = 0;
-  }
-  for (int i = 0; i < p.k; ++i, b += p.b_row) {
-    V right[VECTORS];
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) right[v] = LOAD(v, b);
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-      const V left = (V)LEFT(r);
-#pragma unroll
-      for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];
-    }
-  }
-  TX values[ROWS * COLUMNS];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) STORE(sum[r][v] * (TX)p.alpha, v, values + r * COLUMNS);
-  }
-  const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);
-  const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image + (long)first_row * p.n + column;
-  if (bias_ != 0) {
-    for (int r = 0; r < count; ++r) {
-      const long from = at_bias + (long)(first_row + r) * p.row_bias + (long)column * p.col_bias;
-      if (p.col_bias == 0) {
-        const TX value = p.beta * GET_X(bias_ + biaso, from);
-        for (int j = 0; j < COLUMNS; ++j) values[r * COLUMNS + j] += value;
-      } else {
-        for (int j = 0; j < width; ++j) values[r * COLUMNS + j] += p.beta * GET_X(bias_ + biaso, from + (long)j * p.col_bias);
+        for (int v = 0; v < VECTORS; ++v) STORE(LOAD(v, b + (long)i * p.b_row), v, chunk + i * COLUMNS);
+      }
+      for (int block = 0; block < blocks; ++block) {
+        const Rows rows = rows_of(a_ + ao, at_a, first_row + block * ROWS, first_k, p);
+        load_block(sum, values + block * ROWS * COLUMNS, COLUMNS);
+        ADD_PRODUCT(sum, rows, chunk, COLUMNS, count)
+        store_block(sum, values + block * ROWS * COLUMNS, COLUMNS);
       }
     }
   }
-  // Whole panels in loops of a constant length, which compilers turn into vectors: nothing is stored before all is loaded.
-  for (int r = 0; r < count; ++r) {
-    const long at = at_y + (long)r * p.n;
-    if (width == COLUMNS) {
-      TX results[COLUMNS];
-      for (int j = 0; j < COLUMNS; ++j) results[j] = EPILOGUE(values[r * COLUMNS + j], at + j);
-      for (int j = 0; j < COLUMNS; ++j) PUT_X(y_ + yo, at + j, results[j]);
-    } else {
-      for (int j = 0; j < width; ++j) PUT_X(y_ + yo, at + j, EPILOGUE(values[r * COLUMNS + j], at + j));
-    }
+  for (int block = 0; block < blocks; ++block) {
+    finish_block(values + block * ROWS * COLUMNS, first_row + block * ROWS, column, at_y, bias_ == 0 ? 0 : bias_ + biaso, at_bias, y_ + yo,
+                 p EPILOGUE_ARGUMENTS);
   }
 }
 #endif
@@ -127,42 +129,52 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulon
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 #ifdef KERNEL_pack_image
-// The windows of `COLUMNS` output positions as rows of a panel, one for each tap of one channel; groups in the third dimension.
+// What one tap, at (d0, d1, d2) of the window, reads of a plane for `COLUMNS` output positions from (o0, o1, o2) on, of which `left`
+// are in the image.
+inline __attribute__((always_inline)) void pack_tap(__global const uchar* plane, __global TX* to, Geometry g, int d0, int d1, int d2, int o0,
+                                                    int o1, int o2, int left) {
+  int j = 0;
+  while (j < COLUMNS) {  // one row of positions after the other
+    const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1, i2 = o2 * g.stride[2] + d2;
+    const int end = min(COLUMNS, j + g.out[2] - o2);
+    if (j >= left || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
+      for (; j < end; ++j) to[j] = 0;
+    } else {
+      __global const uchar* row = plane + ((long)i0 * g.in[1] + i1) * g.in[2] * BYTES;
+      if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
+        for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
+      } else {
+        // Positions [low, high) read inside the row.
+        const int s2 = g.stride[2], low = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
+        const int high = i2 < g.in[2] ? min(end, j + (g.in[2] - 1 - i2) / s2 + 1) : j;
+        __global const uchar* from = row + (long)(i2 + (low - j) * s2) * BYTES;
+        for (; j < low; ++j) to[j] = 0;
+        for (int i = 0; j < high; ++j, i += s2) to[j] = GET_X(from, i);
+        for (; j < end; ++j) to[j] = 0;
+      }
+    }
+    o2 = 0;
+    if (++o1 == g.out[1]) o1 = 0, ++o0;
+  }
+}
+
+// The windows of `COLUMNS` output positions as rows of a panel, one for each tap of a channel; CHANNELS channels an item, groups in the
+// third dimension.
 __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
-  const int panel = first + get_global_id(1), image = panel / panels;
-  const int taps = g.window[0] * g.window[1] * g.window[2], channel = get_global_id(2) * g.group_in + get_global_id(0);
+  const int panel = first + get_global_id(1), image = panel / panels, first_channel = get_global_id(0) * CHANNELS;
   const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS;
-  const long plane = ((long)image * g.channels + channel) * g.in[0] * g.in[1] * g.in[2];
-  const int from0 = start / (g.out[1] * g.out[2]), from1 = start / g.out[2] % g.out[1], from2 = start % g.out[2];
-  const long k = (long)get_global_size(0) * taps;
+  const int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
+  const long taps = g.window[0] * g.window[1] * g.window[2], size = (long)g.in[0] * g.in[1] * g.in[2];
+  __global const uchar* plane = x_ + xo + ((long)image * g.channels + get_global_id(2) * g.group_in + first_channel) * size * BYTES;
   __global TX* to = (__global TX*)(y_ + yo) +
-                    ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * k + (long)get_global_id(0) * taps) * COLUMNS;
-  for (int k0 = 0; k0 < g.window[0]; ++k0) {
-    for (int k1 = 0; k1 < g.window[1]; ++k1) {
-      for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS) {
-        const int d0 = k0 * g.dilation[0] - g.pad[0], d1 = k1 * g.dilation[1] - g.pad[1], d2 = k2 * g.dilation[2] - g.pad[2];
-        int o0 = from0, o1 = from1, o2 = from2, j = 0;
-        while (j < COLUMNS) {  // one row of positions after the other
-          const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1, i2 = o2 * g.stride[2] + d2;
-          const int end = min(COLUMNS, j + g.out[2] - o2);
-          if (start + j >= positions || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
-            for (; j < end; ++j) to[j] = 0;
-          } else {
-            const __global uchar* row = x_ + xo + (plane + ((long)i0 * g.in[1] + i1) * g.in[2]) * BYTES;
-            if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
-              for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
-            } else {
-              // Positions [low, high) read inside the row.
-              const int s2 = g.stride[2], low = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
-              const int high = i2 < g.in[2] ? min(end, j + (g.in[2] - 1 - i2) / s2 + 1) : j;
-              const __global uchar* from = row + (long)(i2 + (low - j) * s2) * BYTES;
-              for (; j < low; ++j) to[j] = 0;
-              for (int i = 0; j < high; ++j, i += s2) to[j] = GET_X(from, i);
-              for (; j < end; ++j) to[j] = 0;
-            }
-          }
-          o2 = 0;
-          if (++o1 == g.out[1]) o1 = 0, ++o0;
+                    ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * g.group_in + first_channel) * taps * COLUMNS;
+  const int count = min(CHANNELS, g.group_in - first_channel);
+  for (int c = 0; c < count; ++c, plane += size * BYTES) {
+    for (int k0 = 0; k0 < g.window[0]; ++k0) {
+      for (int k1 = 0; k1 < g.window[1]; ++k1) {
+        for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS) {
+          pack_tap(plane, to, g, k0 * g.dilation[0] - g.pad[0], k1 * g.dilation[1] - g.pad[1], k2 * g.dilation[2] - g.pad[2], o0, o1, o2,
+                   positions - start);
         }
       }
     }

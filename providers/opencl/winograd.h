@@ -1,0 +1,48 @@
+#pragma once
+
+// 3x3 convolutions with constant weights through Winograd's transform, where it pays: see ops/winograd.cl.
+
+#include <optional>
+
+#include "product.h"
+#include "tiles.h"
+#include "window.h"
+
+namespace tessera::opencl {
+
+class WinogradConv {
+ public:
+  /// Whether a convolution by these weights can go this way, as far as they and the settings tell.
+  static bool Suits(const KernelInfo& info, const Shape& weights, int64_t group);
+  static bool Suits(const Window& window);
+  /// Results in a row and in a column of a tile, such that the transform pays; 0: it does not.
+  static int TileFor(const KernelInfo& info, const Shape& weights, const Window& window, int64_t batch);
+  /// The same where the image is not known yet.
+  static constexpr int kUsualTile = 4;
+
+  /// The transformed weights stay on the device.
+  WinogradConv(const KernelInfo& info, const Tensor& weights, int tile);
+
+  /// Whether it pays for this image, too.
+  bool Pays(const Window& window, int64_t batch) const { return Gain(weights_, window, batch, tile_, columns_) > 1; }
+  void Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, int64_t batch,
+                std::span<const Tensor* const> epilogue);
+
+ private:
+  /// How many times as long the other ways may take.
+  static double Gain(const Shape& weights, const Window& window, int64_t batch, int tile, int64_t columns);
+  int64_t points() const { return int64_t{tile_ + 2} * (tile_ + 2); }
+  void ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
+                std::span<const Tensor* const> epilogue);
+  void ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
+               std::span<const Tensor* const> epilogue);
+
+  const int tile_;
+  const int64_t columns_;  // tiles that an item transforms together: 1 on GPUs
+  const Shape weights_;
+  std::unique_ptr<PackedConstant> filters_;
+  LazyLaunchable transform_image_, multiply_, finish_;
+  std::optional<TileProduct> tiles_;  // on GPUs
+};
+
+}  // namespace tessera::opencl
