@@ -26,10 +26,10 @@ constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
 /// A vector of codes: each lane holds four bytes, which no block is smaller than.
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Codes of a lane are taken where they lie in its lower and, after a shift, in its upper half: the code at bit b counts 2^b
-/// times, which the arranged numbers of A make up for. That spares a shift for each code.
+/// Codes of a lane are taken where they lie: the code at bit b counts 2^b times, which the arranged numbers of A make up for.
+/// That spares a shift for each code but the topmost.
 template <int kBits>
-inline constexpr int kPlanes = 16 / kBits;
+inline constexpr int kPlanes = 32 / kBits;
 template <int kBits>
 inline constexpr int64_t kVectorWeights = kVectorBytes * 8 / kBits;
 
@@ -59,7 +59,8 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
       for (int64_t e = 0; e < kLaneWeights; ++e) {
         const float value = e < count ? from[e] : 0.0f;
         sum += value;
-        arranged[(e + 1) * kLanes + lane] = value * (1.0f / static_cast<float>(1 << (e % kPlanes<kBits> * kBits)));
+        const bool shifted = e == kLaneWeights - 1;
+        arranged[(e + 1) * kLanes + lane] = value * (shifted ? 1.0f : 1.0f / static_cast<float>(1 << (e * kBits)));
       }
       arranged[lane] = -zero * sum;
     }
@@ -72,26 +73,30 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
   }
 }
 
-/// Sums of products of one vector of codes and what stands beside it of each row of A.
-template <int kBits, int kRows, int kSums>
+/// Sums of products of one vector of codes and what stands beside it of each row of A; `kFirst` begins them. The topmost code of a
+/// lane is shifted down, as its place is the sign's; the others count where they are.
+template <int kBits, int kRows, int kSums, bool kFirst>
 HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row, V (&sums)[kRows][kSums]) {
   const D d;
   const hn::RebindToSigned<D> di;
+  const hn::RebindToUnsigned<D> du;
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) sums[r][0] = hn::Add(sums[r][0], hn::LoadU(d, a + r * a_row));
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPlanes<kBits>; ++p) {
-      const V weight = hn::ConvertTo(d, hn::And(codes, hn::Set(di, ((1 << kBits) - 1) << (p * kBits))));
-      const float* with = a + (1 + half * kPlanes<kBits> + p) * kLanes;
+  for (int r = 0; r < kRows; ++r) {
+    const V start = hn::LoadU(d, a + r * a_row);
+    sums[r][0] = kFirst ? start : hn::Add(sums[r][0], start);
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < kPlanes<kBits>; ++p) {
+    const auto code = p == kPlanes<kBits> - 1 ? hn::BitCast(di, hn::ShiftRight<32 - kBits>(hn::BitCast(du, codes)))
+                                              : hn::And(codes, hn::Set(di, ((1 << kBits) - 1) << (p * kBits)));
+    const V weight = hn::ConvertTo(d, code);
+    const float* with = a + (1 + p) * kLanes;
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        V& sum = sums[r][(p + 1) % kSums];
-        sum = hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
-      }
+    for (int r = 0; r < kRows; ++r) {
+      V& sum = sums[r][(p + 1) % kSums];
+      sum = kFirst && kSums == 2 && p == 0 ? hn::Mul(weight, hn::LoadU(d, with + r * a_row))
+                                          : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
     }
-    if (half == 0) codes = hn::ShiftRight<16>(codes);
   }
 }
 
@@ -143,14 +148,14 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
       if constexpr (kSums == 2) sum = hn::Add(sum, sums[r][1]);
       total[r] = hn::MulAdd(scale, sum, total[r]);
     }
-    begin();
+    if constexpr (!kShared) begin();
   };
   for (int r = 0; r < kRows; ++r) total[r] = hn::Zero(d);
   begin();
   int64_t byte = 0;
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes, a += kStep<kBits>) {
     hwy::Prefetch(codes + byte + kAhead);
-    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
+    AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
     if constexpr (kShared) {
       finish(scales.Of(byte, spread));
     } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
@@ -160,7 +165,7 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   if (byte < row_bytes) {
     HWY_ALIGN uint8_t last[kVectorBytes] = {};
     std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
-    AddVector<kBits, kRows, kSums>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
+    AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
     finish(scales.Of(byte, spread));
   }
 }

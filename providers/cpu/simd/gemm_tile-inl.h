@@ -1,0 +1,211 @@
+// The register tile of the matrix product for one instruction set, and its way to C. Part of gemm-inl.h.
+
+#include <hwy/cache_control.h>
+
+#include <cstring>
+#include <utility>
+
+#include "simd/activate-inl.h"
+
+#if defined(TESSERA_GEMM_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_GEMM_TILE_INL_H
+#undef TESSERA_GEMM_TILE_INL_H
+#else
+#define TESSERA_GEMM_TILE_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using T = GEMM_T;
+using D = hn::ScalableTag<T>;
+using V = hn::Vec<D>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(T));
+constexpr int kWidth = 2 * kLanes;                        // columns of a panel
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register tile
+constexpr int64_t kDepth = sizeof(T) == 4 ? 320 : 160;    // rows of B per visit: a panel of it stays in L1
+constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, 160 KiB of L2
+constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
+constexpr int64_t kCopiedRows = 132;                      // of A at a time, where it must be copied: 165 KiB
+constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
+
+/// One register tile's way to C.
+struct TileOut {
+  T* c;
+  int64_t c_row;
+  T alpha;
+  bool add;   // C already holds a part of the sum
+  bool last;  // the epilogue applies
+  const GemmEpilogue<T>* epilogue;  // pointers moved to this tile
+  const T* row_bias;
+  const T* col_bias;
+  const T* residual;
+};
+
+/// f(v, r, j) replaces each vector of a tile. One loop a step of the epilogue: a tile of twelve vectors then asks six
+/// questions and not seventy.
+template <int R, int N, class F>
+HWY_INLINE void ForTile(V (&acc)[R][N], F&& f) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = f(acc[r][j], r, j);
+  }
+}
+
+template <int R, int N>
+HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
+  const auto at = [&](const T* base, int r, int j) { return hn::LoadU(d, base + r * out.c_row + j * kLanes); };
+  if (out.alpha != T{1}) {
+    const V alpha = hn::Set(d, out.alpha);
+    ForTile(acc, [&](V v, int, int) { return hn::Mul(v, alpha); });
+  }
+  if (out.add) ForTile(acc, [&](V v, int r, int j) { return hn::Add(v, at(out.c, r, j)); });
+  if (out.last) {
+    if (out.row_bias != nullptr) ForTile(acc, [&](V v, int r, int) { return hn::Add(v, hn::Set(d, out.row_bias[r])); });
+    if (out.col_bias != nullptr) {
+      ForTile(acc, [&](V v, int, int j) { return hn::Add(v, hn::LoadU(d, out.col_bias + j * kLanes)); });
+    }
+    if (out.residual != nullptr) ForTile(acc, [&](V v, int r, int j) { return hn::Add(v, at(out.residual, r, j)); });
+    if (out.epilogue->activation != GemmActivation::kNone) {
+      ForTile(acc, [&](V v, int, int) { return Activate(d, v, *out.epilogue); });
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::StoreU(acc[r][j], d, out.c + r * out.c_row + j * kLanes);
+  }
+}
+
+/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart.
+template <int R, int N>
+void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, int64_t k, const TileOut& out) {
+  const D d;
+  // Few rows leave too few chains of additions to hide their latency: walk several k at once.
+  constexpr int kUnroll = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
+  V acc[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d);
+  }
+  int64_t p = 0;
+  if constexpr (kUnroll == 1) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) hwy::Prefetch(out.c + r * out.c_row);
+#pragma GCC unroll 2
+    for (; p < k; ++p) {
+      V bv[N];
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d, b + j * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const V av = hn::Set(d, a[r * a_row]);
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) acc[r][j] = hn::MulAdd(av, bv[j], acc[r][j]);
+      }
+      a += a_k;
+      b += b_k;
+    }
+  } else {
+    V part[kUnroll][R][N];
+#pragma GCC unroll 4
+    for (int u = 0; u < kUnroll; ++u) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) part[u][r][j] = hn::Zero(d);
+      }
+    }
+    for (; p + kUnroll <= k; p += kUnroll) {
+#pragma GCC unroll 4
+      for (int u = 0; u < kUnroll; ++u) {
+        V bv[N];
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d, b + u * b_k + j * kLanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+          const V av = hn::Set(d, a[r * a_row + u * a_k]);
+#pragma GCC unroll 2
+          for (int j = 0; j < N; ++j) part[u][r][j] = hn::MulAdd(av, bv[j], part[u][r][j]);
+        }
+      }
+      a += kUnroll * a_k;
+      b += kUnroll * b_k;
+    }
+    for (; p < k; ++p) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const V av = hn::Set(d, a[r * a_row]);
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) part[0][r][j] = hn::MulAdd(av, hn::LoadU(d, b + j * kLanes), part[0][r][j]);
+      }
+      a += a_k;
+      b += b_k;
+    }
+#pragma GCC unroll 4
+    for (int u = 0; u < kUnroll; ++u) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], part[u][r][j]);
+      }
+    }
+  }
+  StoreTile<R, N>(d, acc, out);
+}
+
+using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const T*, int64_t, int64_t, const TileOut&);
+
+template <int N, size_t... R>
+constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
+  constexpr MicroKernelFn kernels[] = {MicroKernel<static_cast<int>(R) + 1, N>...};
+  return kernels[rows - 1];
+}
+
+MicroKernelFn KernelFor(int64_t rows, int64_t width) {
+  constexpr auto kSequence = std::make_index_sequence<kRows>{};
+  return width <= kLanes ? KernelForRows<1>(kSequence, rows) : KernelForRows<2>(kSequence, rows);
+}
+
+/// Where rows of A lie.
+struct Rows {
+  const T* a;
+  int64_t row;   // from row to row of a tile
+  int64_t k;     // from one step in k to the next
+  int64_t tile;  // from tile to tile, a row
+};
+
+/// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer.
+void EdgeTile(MicroKernelFn kernel, const Rows& a, const T* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
+              const TileOut& out) {
+  HWY_ALIGN T buffer[kRows * kWidth] = {};
+  HWY_ALIGN T residual[kRows * kWidth] = {};
+  HWY_ALIGN T col_bias[kWidth] = {};
+  const size_t bytes = static_cast<size_t>(width) * sizeof(T);
+  TileOut inner = out;
+  inner.c = buffer;
+  inner.c_row = kWidth;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (out.add) std::memcpy(buffer + r * kWidth, out.c + r * out.c_row, bytes);
+    if (out.last && out.residual != nullptr) std::memcpy(residual + r * kWidth, out.residual + r * out.c_row, bytes);
+  }
+  if (out.last && out.residual != nullptr) inner.residual = residual;
+  if (out.last && out.col_bias != nullptr) {
+    std::memcpy(col_bias, out.col_bias, bytes);
+    inner.col_bias = col_bias;
+  }
+  kernel(a.a, a.row, a.k, b, b_k, k, inner);
+  for (int64_t r = 0; r < rows; ++r) std::memcpy(out.c + r * out.c_row, buffer + r * kWidth, bytes);
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target
