@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "simd/dot-inl.h"
 #include "simd/nbits_int8.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -67,22 +68,38 @@ HWY_INLINE V32 AddPairs(V16 sums) {
 #endif
 }
 
-/// Sums of a unit: of 16 bits where they cannot overflow.
+/// Sums of a unit by pairs of products: of 16 bits where they cannot overflow.
 template <int kBits>
-using Sums = std::conditional_t<kBits == 4, V16, V32>;
+struct PairSums {
+  using Sums = std::conditional_t<kBits == 4, V16, V32>;
 
-template <int kBits>
-HWY_INLINE Sums<kBits> AddProducts(Sums<kBits> sums, V8 codes, V8 a) {
-  if constexpr (kBits == 4) return hn::Add(sums, MultiplyBytes(codes, a));
-  else return hn::Add(sums, AddPairs(MultiplyBytes(codes, a)));
+  static HWY_INLINE Sums Zero() {
+    if constexpr (kBits == 4) return hn::Zero(D16());
+    else return hn::Zero(D32());
+  }
+  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
+    if constexpr (kBits == 4) return hn::Add(sums, MultiplyBytes(codes, a));
+    else return hn::Add(sums, AddPairs(MultiplyBytes(codes, a)));
+  }
+  static HWY_INLINE VF ToFloat(Sums sums) {
+    if constexpr (kBits == 4) return hn::ConvertTo(DF(), AddPairs(sums));
+    else return hn::ConvertTo(DF(), sums);
+  }
+};
+
+/// The same by dot products.
+struct DotSums {
+  using Sums = V32;
+
+  static HWY_INLINE Sums Zero() { return hn::Zero(D32()); }
+  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) { return DotProduct().Add(sums, codes, a); }
+  static HWY_INLINE VF ToFloat(Sums sums) { return hn::ConvertTo(DF(), sums); }
+};
+
+bool UsesDots() {
+  static const bool uses = DotProduct::kPossible && DotProduct::Available();
+  return uses;
 }
-template <int kBits>
-HWY_INLINE Sums<kBits> NoSum() {
-  if constexpr (kBits == 4) return hn::Zero(D16());
-  else return hn::Zero(D32());
-}
-HWY_INLINE VF ToFloat(V16 sums) { return hn::ConvertTo(DF(), AddPairs(sums)); }
-HWY_INLINE VF ToFloat(V32 sums) { return hn::ConvertTo(DF(), sums); }
 
 int64_t UnitOf(const NBitsWeights& w) { return std::min<int64_t>(w.block_size, 32); }
 int64_t Groups(const NBitsWeights& w) {
@@ -138,7 +155,7 @@ void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
 
 // --- few rows of A: a row of weights at a time -------------------------------------------------------------------------------
 
-template <int kBits, int kRows>
+template <class Unit, int kBits, int kRows>
 void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c, int64_t c_row) {
   const DF d;
   const D8 d8;
@@ -160,15 +177,16 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const auto* with = reinterpret_cast<const uint8_t*>(a.codes + r * a_row + kHalves<kBits> * byte);
-        Sums<kBits> sum = NoSum<kBits>();
+        typename Unit::Sums sum = Unit::Zero();
         if constexpr (kBits == 4) {
           const V8 odd = hn::And(hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), bytes))), low);
-          sum = AddProducts<kBits>(MultiplyBytes(hn::And(bytes, low), hn::LoadU(d8, with)), odd, hn::LoadU(d8, with + kVectorBytes));
+          sum = Unit::Add(sum, hn::And(bytes, low), hn::LoadU(d8, with));
+          sum = Unit::Add(sum, odd, hn::LoadU(d8, with + kVectorBytes));
         } else {
-          sum = AddPairs(MultiplyBytes(bytes, hn::LoadU(d8, with)));
+          sum = Unit::Add(sum, bytes, hn::LoadU(d8, with));
         }
         const VF factor = hn::Mul(scale, hn::LoadU(d, a.scales + r * groups + byte / 4));
-        to[r] = hn::MulAdd(ToFloat(sum), factor, to[r]);
+        to[r] = hn::MulAdd(Unit::ToFloat(sum), factor, to[r]);
       }
     };
     const auto scales_at = [&](int64_t block) HWY_ATTR {
@@ -199,13 +217,13 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
   }
 }
 
-template <int kBits>
+template <class Unit, int kBits>
 void MultiplyFew(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
                  int64_t c_row) {
-  const auto multiply = rows == 1   ? MultiplyRows<kBits, 1>
-                        : rows == 2 ? MultiplyRows<kBits, 2>
-                        : rows == 3 ? MultiplyRows<kBits, 3>
-                                    : MultiplyRows<kBits, 4>;
+  const auto multiply = rows == 1   ? MultiplyRows<Unit, kBits, 1>
+                        : rows == 2 ? MultiplyRows<Unit, kBits, 2>
+                        : rows == 3 ? MultiplyRows<Unit, kBits, 3>
+                                    : MultiplyRows<Unit, kBits, 4>;
   multiply(w, a, begin, end, bias, c, c_row);
 }
 
@@ -289,23 +307,23 @@ HWY_INLINE V8 Broadcast(const int8_t* from) {
 }
 
 /// Codes of one dword of k times kRows rows of A.
-template <int kBits, int kRows>
+template <class Unit, int kRows>
 HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* HWY_RESTRICT a, int64_t a_row,
-                               Sums<kBits> (&sums)[kRows][2]) {
+                               typename Unit::Sums (&sums)[kRows][2]) {
   const D8 d8;
   const V8 left = hn::Load(d8, codes), right = hn::Load(d8, codes + kVectorBytes);
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
     const V8 with = Broadcast(a + r * a_row);
-    sums[r][0] = AddProducts<kBits>(sums[r][0], left, with);
-    sums[r][1] = AddProducts<kBits>(sums[r][1], right, with);
+    sums[r][0] = Unit::Add(sums[r][0], left, with);
+    sums[r][1] = Unit::Add(sums[r][1], right, with);
     // Sums fill nearly all registers: a compiler that multiplies ahead spills them.
-    asm volatile("" : "+x"(sums[r][0].raw), "+x"(sums[r][1].raw));
+    asm volatile("" : "+v"(sums[r][0].raw), "+v"(sums[r][1].raw));
   }
 }
 
 /// Adds the panel's products with kRows rows of A to `totals`, which are kWidth apart. Units have kUnit numbers.
-template <int kBits, int kRows, int kUnit>
+template <class Unit, int kBits, int kRows, int kUnit>
 void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows& a, float* HWY_RESTRICT totals) {
   const DF d;
   const int64_t row_groups = Groups(w), a_row = row_groups * kGroup<kBits>;
@@ -314,14 +332,14 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
   static_assert(kHalves<kBits> == 1 || kUnitGroups <= kLanes, "the groups of a unit are neighbours");
   const auto* codes = reinterpret_cast<const uint8_t*>(panel.codes);
   for (int64_t group = panel.group0; group < panel.group0 + panel.groups; group += kUnitGroups) {
-    Sums<kBits> sums[kRows][2];
+    typename Unit::Sums sums[kRows][2];
 #pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = NoSum<kBits>();
+    for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = Unit::Zero();
     const int8_t* from = a.codes + GroupOffset<kBits>(group);
     for (int g = 0; g < kUnitGroups; ++g, from += 4) {
 #pragma GCC unroll 2
       for (int half = 0; half < kHalves<kBits>; ++half, codes += 2 * kVectorBytes) {
-        MultiplyDwords<kBits, kRows>(codes, from + half * kVectorBytes, a_row, sums);
+        MultiplyDwords<Unit, kRows>(codes, from + half * kVectorBytes, a_row, sums);
       }
     }
     const int64_t block = ((group >> shift) - panel.block0) * kWidth;
@@ -334,7 +352,7 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
       for (int j = 0; j < 2; ++j) {
         float* to = totals + r * kWidth + j * kLanes;
         const VF centered = hn::NegMulAdd(offset[j], sum, hn::Load(d, to));
-        hn::Store(hn::MulAdd(ToFloat(sums[r][j]), hn::Mul(scale[j], factor), centered), d, to);
+        hn::Store(hn::MulAdd(Unit::ToFloat(sums[r][j]), hn::Mul(scale[j], factor), centered), d, to);
       }
     }
   }
@@ -342,9 +360,9 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
 
 using TileFn = void (*)(const NBitsWeights&, const Panel&, const QuantizedRows&, float*);
 
-template <int kBits, int kUnit, size_t... kRows>
+template <class Unit, int kBits, int kUnit, size_t... kRows>
 TileFn TileOf(std::index_sequence<kRows...>, int64_t rows) {
-  constexpr TileFn tiles[] = {MultiplyTile<kBits, static_cast<int>(kRows) + 1, kUnit>...};
+  constexpr TileFn tiles[] = {MultiplyTile<Unit, kBits, static_cast<int>(kRows) + 1, kUnit>...};
   return tiles[rows - 1];
 }
 
@@ -359,7 +377,7 @@ HWY_INLINE void CopyRow(const float* from, int64_t width, float* to) {
   hn::StoreU(hn::LoadU(d, from + kLanes), d, to + kLanes);
 }
 
-template <int kBits>
+template <class Unit, int kBits>
 void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias,
                   float* c, int64_t c_row) {
   constexpr auto kSequence = std::make_index_sequence<kTileRows>();
@@ -378,7 +396,7 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
           else if (bias != nullptr) CopyRow(bias + n, width, totals + r * kWidth);
         }
         const QuantizedRows tile = a.From(w, row_groups, m);
-        (w.block_size == 16 ? TileOf<kBits, 16>(kSequence, rows) : TileOf<kBits, 32>(kSequence, rows))(w, panel, tile, totals);
+        (w.block_size == 16 ? TileOf<Unit, kBits, 16>(kSequence, rows) : TileOf<Unit, kBits, 32>(kSequence, rows))(w, panel, tile, totals);
         for (int64_t r = 0; r < rows; ++r) CopyRow(totals + r * kWidth, width, c + (m + r) * c_row + n);
       }
     }
@@ -391,11 +409,15 @@ void QuantizeAll(const NBitsWeights& w, const float* a, const QuantizedRows& to)
 }
 void FewAll(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
             int64_t c_row) {
-  (w.bits == 4 ? MultiplyFew<4> : MultiplyFew<8>)(w, rows, a, begin, end, bias, c, c_row);
+  const auto by_pairs = w.bits == 4 ? MultiplyFew<PairSums<4>, 4> : MultiplyFew<PairSums<8>, 8>;
+  const auto by_dots = w.bits == 4 ? MultiplyFew<DotSums, 4> : MultiplyFew<DotSums, 8>;
+  (UsesDots() ? by_dots : by_pairs)(w, rows, a, begin, end, bias, c, c_row);
 }
 void ManyAll(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias, float* c,
              int64_t c_row) {
-  (w.bits == 4 ? MultiplyMany<4> : MultiplyMany<8>)(w, a, m0, m1, n0, n1, bias, c, c_row);
+  const auto by_pairs = w.bits == 4 ? MultiplyMany<PairSums<4>, 4> : MultiplyMany<PairSums<8>, 8>;
+  const auto by_dots = w.bits == 4 ? MultiplyMany<DotSums, 4> : MultiplyMany<DotSums, 8>;
+  (UsesDots() ? by_dots : by_pairs)(w, a, m0, m1, n0, n1, bias, c, c_row);
 }
 
 }  // namespace
