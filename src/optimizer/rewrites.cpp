@@ -34,6 +34,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"merge_equal_nodes", kBasic, MergeEqualNodes},
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},
     RewriteEntry{"quantize_products", kBasic, QuantizeProducts, true},
+    RewriteEntry{"put_channels_last", kExtended, PutChannelsLast, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
 };
 

@@ -47,6 +47,7 @@ std::unique_ptr<Rewrite> MergeConstants();
 std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
 std::unique_ptr<Rewrite> QuantizeProducts();
+std::unique_ptr<Rewrite> PutChannelsLast();
 std::unique_ptr<Rewrite> BlockChannels();
 
 }  // namespace tessera

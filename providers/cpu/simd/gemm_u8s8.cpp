@@ -10,50 +10,11 @@
 #include <utility>
 
 #include "simd/gemm_u8s8-inl.h"
+#include "simd/pairs_u8s8-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
-
-constexpr int kRows = kWideRows / 2;  // of tiles that keep sums of 16 bits, too
-
-#if HWY_ARCH_X86
-constexpr bool kAvailable = true;
-
-/// Pairs of products, unsigned with signed.
-HWY_INLINE V16 MultiplyPairs(V8 a, V8 b) {
-#if HWY_TARGET == HWY_AVX3
-  return V16{_mm512_maddubs_epi16(a.raw, b.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V16{_mm256_maddubs_epi16(a.raw, b.raw)};
-#else
-  return V16{_mm_maddubs_epi16(a.raw, b.raw)};
-#endif
-}
-/// Sums of pairs.
-HWY_INLINE V32 Widen(V16 a, V16 one) {
-#if HWY_TARGET == HWY_AVX3
-  return V32{_mm512_madd_epi16(a.raw, one.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V32{_mm256_madd_epi16(a.raw, one.raw)};
-#else
-  return V32{_mm_madd_epi16(a.raw, one.raw)};
-#endif
-}
-#else
-constexpr bool kAvailable = false;
-HWY_INLINE V16 MultiplyPairs(V8, V8) { return hn::Zero(D16()); }
-HWY_INLINE V32 Widen(V16, V16) { return hn::Zero(D32()); }
-#endif
-
-/// Keeps the compiler from adding sums up in another order, which would take more registers than there are.
-HWY_INLINE void Pin(V16& sum) {
-#if HWY_ARCH_X86
-  asm volatile("" : "+v"(sum.raw));
-#else
-  static_cast<void>(sum);
-#endif
-}
 
 /// Each group widens at once.
 struct Pairs {

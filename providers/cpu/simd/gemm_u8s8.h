@@ -68,6 +68,7 @@ struct LineSource {
 enum class LineSide {
   kVectors,    // lines along the vectors: outputs of a row lie side by side
   kBroadcast,  // lines are broadcast: outputs of a line lie side by side
+  kCodeRows,   // as along the vectors, for MultiplyCodeRows: groups stand aside, never 16 bits
 };
 
 /// Null where the machine has no such instructions.

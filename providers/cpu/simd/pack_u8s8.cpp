@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "simd/gemm_u8s8_kernels.h"
+#include "simd/rows_u8s8.h"
 
 namespace tessera::cpu {
 namespace {
@@ -306,7 +307,7 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   auto packed = std::make_shared<PackedLines>();
   packed->lines = source.lines;
   packed->k = source.k;
-  packed->width = side == LineSide::kVectors ? kernels.width : kernels.rows;
+  packed->width = side == LineSide::kVectors ? kernels.width : side == LineSide::kBroadcast ? kernels.rows : CodeRowsWidth();
   if (kernels.exact) {
     packed->depth = 1;
     SumLines(threads, source, *packed);
@@ -316,6 +317,10 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   // Corrections meet the other operand turned, which panels of pixels are not.
   const bool sparse = side == LineSide::kVectors;
   double least = kGroupCost[0] * static_cast<double>((source.k + 3) / 4);
+  if (side == LineSide::kCodeRows) {
+    packed->depth = kLeastDepth;
+    least = INFINITY;
+  }
   for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
     const double cost = CostOf(source, packed->width, depth, sparse);
     if (cost > least) continue;

@@ -1,5 +1,6 @@
 // QLinearGlobalAveragePool, com.microsoft, version 1: means of 8-bit codes over all spatial axes.
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/microsoft/quantized_scalar.h"
@@ -21,6 +22,23 @@ int64_t SumOf(const T* codes, int64_t count) {
     count -= some;
   }
   return total;
+}
+
+constexpr int64_t kTogether = 64;  // channels
+
+/// Of each of `count` channels that lie side by side, pixel after pixel.
+template <class T>
+void SumSideBySide(const T* codes, int64_t pixels, int64_t channels, int64_t count, int64_t* totals) {
+  std::fill_n(totals, count, int64_t{0});
+  for (int64_t first = 0; first < pixels; first += 1 << 16) {  // 32 bits hold this many
+    int32_t sums[kTogether] = {};
+    const int64_t last = std::min<int64_t>(pixels, first + (1 << 16));
+    for (int64_t p = first; p < last; ++p) {
+      const T* pixel = codes + p * channels;
+      for (int64_t i = 0; i < count; ++i) sums[i] += pixel[i];
+    }
+    for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
+  }
 }
 
 class QLinearGlobalAveragePool final : public Kernel {
@@ -45,26 +63,30 @@ class QLinearGlobalAveragePool final : public Kernel {
     const bool is_signed = x.is(ElementType::kInt8);
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * (channels_last_ ? 1.0 : 0.1), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t sum = channels_last_ ? Strided(from + i / channels * channels * pixels + i % channels, pixels, channels, is_signed)
-                            : is_signed    ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels)
-                                           : SumOf(from + i * pixels, pixels);
-        const auto mean = static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
-        const float code = std::nearbyint(mean * in.scale / out.scale) + out.zero;
-        const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
-        to[i] = static_cast<uint8_t>(static_cast<int>(code >= low ? std::min(code, high) : low));
+    const auto code_of = [&](int64_t sum) {
+      const auto mean = static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
+      const float code = std::nearbyint(mean * in.scale / out.scale) + out.zero;
+      const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
+      return static_cast<uint8_t>(static_cast<int>(code >= low ? std::min(code, high) : low));
+    };
+    context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * 0.1, [&](int64_t begin, int64_t end) {
+      if (!channels_last_) {
+        for (int64_t i = begin; i < end; ++i) {
+          to[i] = code_of(is_signed ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels) : SumOf(from + i * pixels, pixels));
+        }
+        return;
+      }
+      int64_t sums[kTogether];
+      for (int64_t i = begin, count = 0; i < end; i += count) {
+        count = std::min({end - i, kTogether, channels - i % channels});
+        const uint8_t* first = from + i / channels * channels * pixels + i % channels;
+        is_signed ? SumSideBySide(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums) : SumSideBySide(first, pixels, channels, count, sums);
+        for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
       }
     });
   }
 
  private:
-  static int64_t Strided(const uint8_t* from, int64_t count, int64_t stride, bool is_signed) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += is_signed ? static_cast<int8_t>(from[i * stride]) : from[i * stride];
-    return sum;
-  }
-
   bool channels_last_;
 };
 

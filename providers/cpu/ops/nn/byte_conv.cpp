@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/nn/qlinear_conv.h"
+
 namespace tessera::cpu {
 namespace {
 
@@ -9,15 +11,6 @@ constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
 constexpr int64_t kChunkBytes = 160 << 10;      // of panels that stay in the second cache while lines pass
 constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
-
-/// The zero points make the weights those of int8: 0, or 128 of uint8.
-bool AreSigned(const Tensor& weights, const Tensor* zero) {
-  if (zero == nullptr) return weights.is(ElementType::kInt8);
-  if (!zero->is(weights.type())) return false;
-  const auto* codes = static_cast<const uint8_t*>(zero->raw());
-  const uint8_t none = weights.is(ElementType::kInt8) ? 0 : 128;
-  return std::all_of(codes, codes + zero->num_elements(), [none](uint8_t code) { return code == none; });
-}
 
 /// Pixels [first, first + width) of the output, as they lie in the layout; gives the number of runs.
 size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width, PixelRun* runs) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ops/nn/byte_conv.h"
+#include "ops/nn/qlinear_conv.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -28,7 +29,7 @@ class QLinearConv final : public Kernel {
     for (const int64_t dim : window.output) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    fast_->Run(context, x, Zero(context, 2), bias, window, {output, Scales(context, shape[1]), Zero(context, 7)});
+    fast_->Run(context, x, ConvZero(context, 2), bias, window, {output, ConvScales(context, shape[1]), ConvZero(context, 7)});
   }
 
   void General(KernelContext& context) const {
@@ -44,8 +45,8 @@ class QLinearConv final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t outputs = output->shape()[1];
     const int64_t pixels = output->shape().SizeOfRange(2, output->shape().rank());
-    const auto scales = Scales(context, outputs);
-    const int32_t y_zero = Zero(context, 7);
+    const auto scales = ConvScales(context, outputs);
+    const int32_t y_zero = ConvZero(context, 7);
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     context.threads().ParallelFor(output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
@@ -54,27 +55,6 @@ class QLinearConv final : public Kernel {
         RequantizeRow(sums + i * pixels, pixels, scale, 0, y_zero, is_signed, out + i * pixels);
       }
     });
-  }
-
-  /// What sums are multiplied with to be codes, one for all or for each output channel.
-  static std::span<const float> Scales(KernelContext& context, int64_t outputs) {
-    const float x = Scalar(context.required_input(1), "x_scale"), y = Scalar(context.required_input(6), "y_scale");
-    const Tensor& w = context.required_input(4);
-    Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
-    const auto scales = context.scratch<float>(static_cast<size_t>(w.num_elements()));
-    for (size_t i = 0; i < scales.size(); ++i) scales[i] = x * w.data<float>()[i] / y;
-    return scales;
-  }
-
-  static int32_t Zero(KernelContext& context, size_t input) {
-    const auto zero = ReadZeroPoints(context, context.input(input));
-    Require(zero.size() == 1, "the zero point in input {} has {} values, 1 is expected", input, zero.size());
-    return zero[0];
-  }
-
-  static float Scalar(const Tensor& tensor, std::string_view name) {
-    Require(tensor.num_elements() == 1, "{} has {} values, 1 is expected", name, tensor.num_elements());
-    return tensor.data<float>()[0];
   }
 
   std::optional<ByteConv> fast_;

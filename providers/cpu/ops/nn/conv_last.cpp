@@ -1,0 +1,241 @@
+// QLinearConvLast (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as in
+// QLinearConv, constant and without zero points.
+
+#include <optional>
+#include <vector>
+
+#include "ops/nn/integer_conv.h"
+#include "ops/nn/pixel_rows.h"
+#include "ops/nn/qlinear_conv.h"
+#include "ops/ops.h"
+#include "simd/depthwise_last.h"
+#include "simd/rows_u8s8.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kChunkBytes = 128 << 10;  // of rows that stay in the second cache while lines pass
+constexpr int64_t kFewestRows = 12;
+
+/// Runs body(part, item) for all items, with at most four parts a thread.
+template <class Body>
+void ForEachItem(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
+  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) body(part, item);
+    }
+  });
+}
+
+int64_t PartsFor(const ThreadPool& threads, int64_t items) {
+  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
+}
+
+class QLinearConvLast final : public Kernel {
+ public:
+  explicit QLinearConvLast(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+    const Tensor* w = info.constant_input(3);
+    const Tensor* zero = info.constant_input(5);
+    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+    Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
+            "the weights must be constant, of rank 4, in {} groups", group_);
+    Require((!info.has_input(5) || zero != nullptr) && AreSigned(*w, zero), "the weights must have no zero points");
+    weights_ = w->shape();
+    const auto* bytes = static_cast<const uint8_t*>(w->raw());
+    const bool is_signed = w->is(ElementType::kInt8);
+    if (Depthwise()) {
+      PackTaps(bytes, is_signed);
+    } else {
+      PackGroups(info.threads(), bytes, is_signed);
+    }
+    info.ReleaseConstant(3);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor* bias = context.input(8);
+    const Shape& shape = x.shape();
+    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape.ToString());
+    const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
+    Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
+    if (output == nullptr || output->num_elements() == 0) return;
+    const Call call{x, bias, window, ConvZero(context, 2), ConvScales(context, weights_[0]), ConvZero(context, 7), *output};
+    depthwise_ ? RunDepthwise(context, call) : RunGroups(context, call);
+  }
+
+ private:
+  struct Call {
+    const Tensor& x;
+    const Tensor* bias;
+    const Window& window;
+    int32_t x_zero;
+    std::span<const float> scales;
+    int32_t y_zero;
+    Tensor& y;
+
+    uint32_t bias_of(int64_t i) const { return bias == nullptr ? 0 : static_cast<uint32_t>(bias->data<int32_t>()[i]); }
+    float scale_of(int64_t i) const { return scales[scales.size() == 1 ? 0 : static_cast<size_t>(i)]; }
+  };
+
+  bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
+
+  void PackTaps(const uint8_t* bytes, bool is_signed) {
+    const int64_t taps = weights_[2] * weights_[3];
+    std::vector<int16_t> wide(static_cast<size_t>(group_ * taps));
+    for (size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<int16_t>(is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i] - 128);
+    for (int64_t c = 0; c < group_; ++c) {
+      int32_t sum = 0;
+      for (int64_t t = 0; t < taps; ++t) sum += wide[static_cast<size_t>(c * taps + t)];
+      tap_sums_.push_back(sum);
+    }
+    depthwise_.emplace(wide.data(), group_, taps);
+  }
+
+  /// Lines of the weights in the order in which the window's bytes lie.
+  void PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed) {
+    Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
+    const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps), outputs = weights_[0] / group_;
+    Require(k <= INT32_MAX, "a line of the weights has {} values", k);
+    std::vector<uint8_t> turned(static_cast<size_t>(outputs * k));
+    for (int64_t g = 0; g < group_; ++g) {
+      for (int64_t i = 0; i < outputs; ++i) {
+        const uint8_t* from = bytes + (g * outputs + i) * k;
+        for (int64_t t = 0; t < taps; ++t) {
+          for (int64_t c = 0; c < channels; ++c) turned[static_cast<size_t>(i * k + t * channels + c)] = from[c * taps + t];
+        }
+      }
+      const auto packed = PackLines(threads, {turned.data(), is_signed, outputs, k, k, 1}, LineSide::kCodeRows);
+      Require(packed != nullptr, "the weights cannot be packed here");
+      groups_.push_back(*packed);
+    }
+  }
+
+  void RunGroups(KernelContext& context, const Call& call) const {
+    const bool is_signed = call.x.is(ElementType::kInt8);
+    const int64_t outputs = weights_[0] / group_, blocks = (outputs - 1) / groups_[0].width + 1;
+    const int64_t padded = blocks * groups_[0].width, x_zero = call.x_zero + (is_signed ? 128 : 0);
+    const auto add = context.scratch<uint32_t>(static_cast<size_t>(group_ * padded));
+    const auto scales = context.scratch<float>(add.size());
+    std::fill(add.begin(), add.end(), 0u);
+    std::fill(scales.begin(), scales.end(), 0.0f);
+    for (int64_t g = 0; g < group_; ++g) {
+      const PackedLines& lines = groups_[static_cast<size_t>(g)];
+      for (int64_t i = 0; i < outputs; ++i) {
+        const auto line = static_cast<size_t>(i);
+        // Sums wrap as in the definition.
+        add[g * padded + i] = call.bias_of(g * outputs + i) + static_cast<uint32_t>(lines.offsets[line]) -
+                              static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(lines.sums[line]);
+        scales[g * padded + i] = call.scale_of(g * outputs + i);
+      }
+    }
+    for (int64_t g = 0; g < group_; ++g) {
+      const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window, weights_[1] * group_, g * weights_[1], weights_[1],
+                             static_cast<uint8_t>(call.x_zero), is_signed ? 0x80 : 0);
+      Int8Store store;
+      store.kind = call.y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+      store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + g * outputs;
+      store.row = weights_[0];
+      store.add = reinterpret_cast<const int32_t*>(add.data()) + g * padded;
+      store.scales = scales.data() + g * padded;
+      store.zero = call.y_zero;
+      RunGroup(context, call, pixels, groups_[static_cast<size_t>(g)], store);
+    }
+  }
+
+  void RunGroup(KernelContext& context, const Call& call, const PixelRows& pixels, const PackedLines& lines, const Int8Store& store) const {
+    const int64_t rows = call.y.num_elements() / weights_[0], row = pixels.row(), blocks = (lines.lines - 1) / lines.width + 1;
+    const int64_t threads = context.threads().num_threads(), want = threads == 1 ? 1 : 3 * threads;
+    const int64_t fits = std::max(kChunkBytes / row / kFewestRows, int64_t{1}) * kFewestRows;
+    const int64_t chunk = std::min(fits, ((rows + want - 1) / want + kFewestRows - 1) / kFewestRows * kFewestRows);
+    const int64_t chunks = (rows + chunk - 1) / chunk;
+    // Splitting the lines repeats the copies.
+    const int64_t splits = chunks >= threads ? 1 : std::min(blocks, (threads + chunks - 1) / chunks);
+    const int64_t items = chunks * splits, parts = PartsFor(context.threads(), items);
+    const bool copies = !pixels.in_place();
+    const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, row) + PixelRows::kSlack, parts)) : 0);
+    const double work = static_cast<double>(lines.lines) * static_cast<double>(rows) * static_cast<double>(row) * 0.01;
+    ForEachItem(context.threads(), items, parts, work / static_cast<double>(items), [&](int64_t part, int64_t item) {
+      const int64_t begin = item / splits * chunk, end = std::min(rows, begin + chunk), split = item % splits;
+      const uint8_t* data = static_cast<const uint8_t*>(call.x.raw()) + begin * row;
+      if (copies) {
+        uint8_t* to = buffer.data() + part * (chunk * row + PixelRows::kSlack);
+        pixels.Copy(begin, end, to);
+        data = to;
+      }
+      Int8Store here = store;
+      here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
+      MultiplyCodeRows(lines, {data, row, end - begin}, blocks * split / splits, blocks * (split + 1) / splits, here);
+    });
+  }
+
+  void RunDepthwise(KernelContext& context, const Call& call) const {
+    const Window& window = call.window;
+    const int64_t channels = group_, taps = depthwise_->taps();
+    const auto by_channel = context.scratch<int32_t>(static_cast<size_t>(channels));
+    const auto floats = context.scratch<float>(static_cast<size_t>(channels));
+    for (int64_t c = 0; c < channels; ++c) {
+      const uint32_t sum = static_cast<uint32_t>(tap_sums_[static_cast<size_t>(c)]);
+      by_channel[c] = static_cast<int32_t>(call.bias_of(c) - static_cast<uint32_t>(call.x_zero) * sum);
+      floats[c] = call.scale_of(c);
+    }
+    const auto start = context.scratch<int32_t>(depthwise_->arranged());
+    const auto scales = context.scratch<float>(depthwise_->arranged());
+    depthwise_->Arrange(by_channel.data(), start.data());
+    depthwise_->Arrange(floats.data(), scales.data());
+    const auto outside = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(window.input[1], channels)));
+    std::fill(outside.begin(), outside.end(), static_cast<uint8_t>(call.x_zero));
+    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), start.data(), scales.data(), call.y_zero,
+                                       call.y.is(ElementType::kInt8), nullptr};
+    const int64_t rows = call.y.shape()[0] * window.output[0], parts = PartsFor(context.threads(), rows);
+    const auto pointers = context.scratch<const uint8_t*>(static_cast<size_t>(CheckedMul(parts, 2 * taps)));
+    const double cost = static_cast<double>(window.output[1] * channels) * (0.2 + static_cast<double>(taps) * 0.05);
+    ForEachItem(context.threads(), rows, parts, cost, [&](int64_t part, int64_t row) {
+      RunRow(call, row, outside.data(), pointers.subspan(static_cast<size_t>(part * 2 * taps), static_cast<size_t>(2 * taps)), pixels);
+    });
+  }
+
+  /// One row of the output: pixels at the borders one by one, those between them together.
+  void RunRow(const Call& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers, DepthwiseLast::Pixels pixels) const {
+    const Window& w = call.window;
+    const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1], taps = depthwise_->taps();
+    const int64_t stride = w.strides[1], reach = (w.kernel[1] - 1) * w.dilations[1];
+    // Where all taps of a pixel are inside: x * stride - begin >= 0, x * stride - begin + reach < input.
+    const int64_t first = std::min((w.begin[1] + stride - 1) / stride, width);
+    const int64_t room = w.input[1] - 1 - reach + w.begin[1];
+    const int64_t last = std::clamp(room < 0 ? 0 : room / stride + 1, first, width);
+    const uint8_t** at = pointers.data() + taps;
+    for (int64_t t = 0; t < taps; ++t) {
+      const int64_t in = y * w.strides[0] - w.begin[0] + t / w.kernel[1] * w.dilations[0];
+      const bool inside = in >= 0 && in < w.input[0];
+      pointers[t] = inside ? static_cast<const uint8_t*>(call.x.raw()) + (image * w.input[0] + in) * w.input[1] * channels : outside;
+    }
+    pixels.taps = at;
+    auto* out = static_cast<uint8_t*>(call.y.mutable_raw()) + row * width * channels;
+    for (int64_t x = 0; x < width; x += pixels.count) {
+      pixels.count = x == first && first < last ? last - first : 1;
+      for (int64_t t = 0; t < taps; ++t) {
+        const int64_t column = x * stride - w.begin[1] + t % w.kernel[1] * w.dilations[1];
+        at[t] = column >= 0 && column < w.input[1] ? pointers[t] + column * channels : outside;
+      }
+      pixels.out = out + x * channels;
+      depthwise_->Compute(pixels);
+    }
+  }
+
+  WindowAttributes attributes_;
+  int64_t group_;
+  Shape weights_;
+  std::vector<PackedLines> groups_;
+  std::optional<DepthwiseLast> depthwise_;
+  std::vector<int32_t> tap_sums_;
+};
+
+}  // namespace
+
+void RegisterQLinearConvLast(KernelRegistry& registry) {
+  constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
+  if (CodeRowsWidth() == 0) return;
+  registry.Add(Op("QLinearConvLast", "ai.tessera").Types(0, kBytes).Make<QLinearConvLast>());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,219 @@
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "attributes.h"
+#include "optimizer/rewriting.h"
+#include "simd/rows_u8s8.h"
+
+namespace tessera::testing {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+struct ConvSpec {
+  int64_t outputs, channels, kernel = 1, stride = 1, group = 1, dilation = 1;
+  Dims pads = {0, 0, 0, 0};
+  int most = 40;  // magnitude of the weights
+};
+
+/// A network of 8-bit codes; `x` is its input.
+class Network {
+ public:
+  Network(Dims x, ElementType codes, bool unsigned_weights = false) : codes_(codes), unsigned_weights_(unsigned_weights), model_(17) {
+    model_.Input("x", codes, std::move(x));
+    auto* import = model_.proto().add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
+    Codes("zero", codes, {}, {codes == ElementType::kInt8 ? -7 : 121});
+    model_.Floats("scale", {}, {0.02f});
+  }
+
+  std::string Conv(const std::string& from, const ConvSpec& spec) {
+    const std::string name = Name();
+    const Dims dims = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
+    const int64_t depth = dims[1] * dims[2] * dims[3];
+    std::vector<int> weights, bias;
+    std::vector<float> scales;
+    for (int64_t i = 0; i < spec.outputs * depth; ++i) {
+      const uint32_t mixed = static_cast<uint32_t>(i + 1) * 2654435761u;
+      const int weight = static_cast<int>((mixed >> 13) % static_cast<uint32_t>(2 * spec.most + 1)) - spec.most;
+      weights.push_back(unsigned_weights_ ? weight + 128 : weight);
+    }
+    for (int64_t i = 0; i < spec.outputs; ++i) {
+      bias.push_back(static_cast<int>(i * 977 % 5001) - 2500);
+      scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) / (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
+    }
+    const ElementType type = unsigned_weights_ ? ElementType::kUInt8 : ElementType::kInt8;
+    Codes(name + "w", type, dims, weights);
+    Codes(name + "z", type, {}, {unsigned_weights_ ? 128 : 0});
+    Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
+    model_.Floats(name + "s", {spec.outputs}, scales);
+    auto& node = model_.Node("QLinearConv", {from, "scale", "zero", name + "w", name + "s", name + "z", "scale", "zero", name + "b"}, {name});
+    Int(node, "group", spec.group);
+    Ints(node, "strides", {spec.stride, spec.stride});
+    Ints(node, "dilations", {spec.dilation, spec.dilation});
+    Ints(node, "pads", spec.pads);
+    return name;
+  }
+
+  std::string Add(const std::string& a, const std::string& b) {
+    const std::string name = Name();
+    model_.Node("QLinearAdd", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
+    return name;
+  }
+
+  std::string Average(const std::string& from) {
+    const std::string name = Name();
+    model_.Node("QLinearGlobalAveragePool", {from, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
+    return name;
+  }
+
+  std::string MaxPool(const std::string& from) {
+    const std::string name = Name();
+    auto& node = model_.Node("MaxPool", {from}, {name});
+    Ints(node, "kernel_shape", {3, 2});
+    Ints(node, "strides", {2, 1});
+    Ints(node, "pads", {1, 0, 1, 1});
+    return name;
+  }
+
+  ModelBuilder& Finish(const std::vector<std::string>& outputs) {
+    for (const std::string& output : outputs) model_.Output(output, codes_, {-1, -1, -1, -1});
+    return model_;
+  }
+
+  ElementType codes() const { return codes_; }
+
+ private:
+  std::string Name() { return "v" + std::to_string(count_++); }
+
+  void Codes(const std::string& name, ElementType type, const Dims& dims, const std::vector<int>& values) {
+    auto* tensor = model_.proto().mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(static_cast<int32_t>(type));
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    std::string bytes;
+    for (const int value : values) bytes.append(reinterpret_cast<const char*>(&value), type == ElementType::kInt32 ? sizeof(value) : 1);
+    tensor->set_raw_data(bytes);
+  }
+
+  ElementType codes_;
+  bool unsigned_weights_;
+  ModelBuilder model_;
+  int count_ = 0;
+};
+
+struct Results {
+  std::vector<Value> values;
+  std::multiset<std::string> operators;
+};
+
+Results RunAt(const ModelBuilder& model, OptimizationLevel level, const Tensor& x, size_t outputs) {
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.optimization_level = level;
+  options.intra_op_threads = 3;
+  const Session session = model.Session(options);
+  Results results;
+  for (const PlacementReport::NodeEntry& node : session.placement().nodes) results.operators.insert(node.op_type);
+  results.values.resize(outputs);
+  session.Run(std::vector<Value>{Value(x)}, results.values);
+  return results;
+}
+
+/// The same codes with and without the optimizer; returns the operators that are left.
+std::multiset<std::string> Compare(Network& network, const std::vector<std::string>& outputs, const Shape& shape) {
+  const ModelBuilder& model = network.Finish(outputs);
+  Tensor x(network.codes(), shape);
+  auto* codes = static_cast<uint8_t*>(x.mutable_raw());
+  for (int64_t i = 0; i < x.num_elements(); ++i) codes[i] = static_cast<uint8_t>(i * i * 31 + i * 7 + i / 13);
+  const Results expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
+  const Results given = RunAt(model, OptimizationLevel::kAll, x, outputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Tensor &e = expected.values[o].tensor(), &g = given.values[o].tensor();
+    EXPECT_EQ(g.shape(), e.shape());
+    if (g.shape() != e.shape()) continue;
+    const auto *a = static_cast<const uint8_t*>(e.raw()), *b = static_cast<const uint8_t*>(g.raw());
+    int64_t wrong = 0;
+    std::set<uint8_t> seen;
+    for (int64_t i = 0; i < e.num_elements(); ++i) {
+      seen.insert(a[i]);
+      if (a[i] == b[i]) continue;
+      if (wrong++ == 0) ADD_FAILURE() << outputs[o] << " at " << i << ": " << static_cast<int>(a[i]) << ", " << static_cast<int>(b[i]);
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(seen.size(), std::min<size_t>(static_cast<size_t>(e.num_elements()), 30) / 2) << "codes say little";
+  }
+  return given.operators;
+}
+
+size_t Expected(size_t convolutions) { return cpu::CodeRowsWidth() > 0 ? convolutions : 0; }
+
+struct ConvCase {
+  std::string name;
+  Dims input;
+  ConvSpec conv;
+};
+
+class ConvolutionsLast : public ::testing::TestWithParam<std::tuple<ConvCase, std::tuple<ElementType, bool>>> {};
+
+TEST_P(ConvolutionsLast, GiveTheSameCodes) {
+  const auto& [test, types] = GetParam();
+  const ConvSpec& conv = test.conv;
+  Network network(test.input, std::get<0>(types), std::get<1>(types));
+  // Wide ones around it make it worth while to turn the image.
+  const std::string before = network.Conv(network.Conv("x", {3 * conv.channels, test.input[1]}), {conv.channels, 3 * conv.channels});
+  const std::string after = network.Conv(network.Conv(network.Conv(before, conv), {6 * conv.outputs, conv.outputs}), {5, 6 * conv.outputs});
+  EXPECT_EQ(Compare(network, {after}, Shape(test.input)).count("QLinearConvLast"), Expected(5));
+}
+
+std::string NameOf(const ::testing::TestParamInfo<ConvolutionsLast::ParamType>& info) {
+  const auto& [codes, unsigned_weights] = std::get<1>(info.param);
+  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") + (unsigned_weights ? "UnsignedWeights" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, ConvolutionsLast,
+    ::testing::Combine(::testing::Values(ConvCase{"InPlace", {2, 8, 9, 7}, {24, 16}}, ConvCase{"OddChannels", {1, 8, 5, 5}, {13, 7}},
+                                         ConvCase{"OneColumn", {1, 8, 5, 5}, {40, 12}}, ConvCase{"Square", {1, 8, 9, 10}, {20, 12, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                                         ConvCase{"Strided", {2, 8, 11, 9}, {17, 6, 3, 2, 1, 1, {1, 0, 0, 2}}},
+                                         ConvCase{"StridedPoint", {1, 8, 9, 9}, {33, 20, 1, 2}},
+                                         ConvCase{"Dilated", {1, 8, 12, 11}, {16, 8, 3, 1, 1, 2, {2, 2, 2, 2}}},
+                                         ConvCase{"Groups", {1, 8, 8, 7}, {24, 16, 3, 1, 2, 1, {1, 1, 1, 1}}},
+                                         ConvCase{"Deep", {1, 8, 6, 5}, {36, 170, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                                         ConvCase{"LargeWeights", {1, 8, 6, 5}, {36, 160, 1, 1, 1, 1, {0, 0, 0, 0}, 63}},
+                                         ConvCase{"OnePixel", {2, 8, 1, 1}, {36, 20}}, ConvCase{"FewRows", {1, 8, 1, 2}, {36, 20}},
+                                         ConvCase{"Depthwise", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {1, 1, 1, 1}}},
+                                         ConvCase{"DepthwiseStrided", {2, 8, 9, 8}, {40, 40, 3, 2, 40, 1, {1, 0, 1, 1}}},
+                                         ConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
+                                         ConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
+                                         ConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
+                       ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
+    NameOf);
+
+TEST(ChannelsLast, ComputesWhatLiesBetween) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    Network network({2, 3, 16, 14}, type);
+    const std::string first = network.Conv("x", {48, 3, 3, 1, 1, 1, {1, 1, 1, 1}});
+    const std::string pooled = network.MaxPool(first);
+    const std::string left = network.Conv(pooled, {48, 48, 3, 1, 48, 1, {1, 1, 1, 1}});
+    const std::string right = network.Conv(pooled, {48, 48});
+    const std::string sum = network.Add(left, right);
+    const auto operators = Compare(network, {network.Average(sum), sum}, Shape{2, 3, 16, 14});
+    EXPECT_EQ(operators.count("QLinearConvLast"), Expected(3));
+    EXPECT_EQ(operators.count("MaxPoolLast"), Expected(1));
+    EXPECT_LE(operators.count("Transpose"), 3u);
+  }
+}
+
+TEST(ChannelsLast, LeavesWhatDoesNotPay) {
+  Network alone({1, 16, 8, 8}, ElementType::kUInt8);
+  EXPECT_EQ(Compare(alone, {alone.Conv("x", {16, 16, 3})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"), 0u);
+  Network large({1, 16, 8, 8}, ElementType::kUInt8);  // weights that products of bytes take in many steps
+  const std::string wide = large.Conv("x", {96, 16, 1, 1, 1, 1, {0, 0, 0, 0}, 127});
+  EXPECT_EQ(Compare(large, {large.Conv(wide, {16, 96, 1, 1, 1, 1, {0, 0, 0, 0}, 127})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"), 0u);
+}
+
+}  // namespace
+}  // namespace tessera::testing
