@@ -39,10 +39,11 @@ std::string Literal(const Tensor& tensor, size_t rank) {
   return fmt::format("((TA){:a}{})", value, tensor.is(ElementType::kDouble) ? "" : "f");
 }
 
-/// Follows the results of an anchor through the elementwise operators that read nothing else of its kind.
+/// Follows a value, the results of an anchor or of any node, through the elementwise operators that read nothing else of its kind.
 class Chain {
  public:
-  Chain(const GraphViewer& graph, const Node& anchor) : graph_(graph), anchor_(anchor), value_(anchor.outputs[0]) {}
+  Chain(const GraphViewer& graph, const Node& anchor) : graph_(graph), anchor_(&anchor), value_(anchor.outputs[0]) {}
+  Chain(const GraphViewer& graph, ValueIndex first) : graph_(graph), value_(first) {}
 
   /// Takes the node in if it can follow.
   bool Append(const Node& node) {
@@ -121,12 +122,12 @@ class Chain {
 
   /// MatMul and a vector with an element for each column.
   bool AppendBias(const Node& node) {
-    if (anchor_.op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" || !node.domain.empty()) return false;
+    if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" || !node.domain.empty()) return false;
     const ValueIndex other = node.inputs[node.inputs[0] == value_ ? 1 : 0];
     const Tensor* bias = graph_.constant(other);
     const TypeInfo& result = graph_.value(value_).type;
     if (bias == nullptr || bias->shape().rank() != 1 || !result.shape || result.shape->empty()) return false;
-    const TypeInfo& b = graph_.value(anchor_.inputs[1]).type;
+    const TypeInfo& b = graph_.value(anchor_->inputs[1]).type;
     if (!b.shape || b.shape->size() < 2 || !b.shape->back().known() || b.shape->back().value != bias->shape()[0]) return false;
     if (result.shape->back() != b.shape->back() || bias->type() != result.element) return false;
     bias_ = other;
@@ -156,7 +157,7 @@ class Chain {
   }
 
   const GraphViewer& graph_;
-  const Node& anchor_;
+  const Node* anchor_ = nullptr;
   ValueIndex value_;  // the results so far
   std::vector<NodeIndex> nodes_;
   ValueIndex bias_ = kNone;
@@ -164,7 +165,35 @@ class Chain {
   std::string functions_, steps_;
 };
 
-/// KernelInfo of the anchor of a fused subgraph.
+/// What a chain that starts with this elementwise operator follows: an input of the result's shape that no constant is.
+ValueIndex FirstOf(const GraphViewer& graph, const Node& node) {
+  if (node.outputs.empty() || node.outputs[0] == kNone || !node.implicit_inputs.empty()) return kNone;
+  for (const ValueIndex input : node.inputs) {
+    if (input == kNone || graph.constant(input) != nullptr) continue;
+    if (SameShape(graph.value(input).type, graph.value(node.outputs[0]).type)) return input;
+  }
+  return kNone;
+}
+
+/// A chain of elementwise operators without an anchor, in one pass over memory.
+class ElementwiseChain final : public Kernel {
+ public:
+  explicit ElementwiseChain(const KernelInfo& info)
+      : epilogue_(EpilogueOf(info)), kernel_(DeviceOf(info), "elementwise", epilogue_.defines, "chain") {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    Epilogue::Operands storage;
+    const auto operands = epilogue_.Collect(context, x.shape(), storage);
+    kernel_.Linear(context, x.num_elements(), x, *context.output(0, x.shape()), operands);
+  }
+
+ private:
+  const Epilogue epilogue_;
+  Launchable kernel_;
+};
+
+/// KernelInfo of the anchor of a fused subgraph, or of the first node of a chain without one.
 class AnchorInfo final : public KernelInfo, public HasEpilogue {
  public:
   AnchorInfo(const GraphViewer& graph, const Node& node, const FusionServices& services, Epilogue epilogue)
@@ -254,7 +283,7 @@ Value Upload(const Tensor& constant, const FusionServices& services) {
 
 }  // namespace
 
-std::vector<ComputeCapability> FuseEpilogues(const GraphViewer& graph, std::vector<ComputeCapability> claims) {
+std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::vector<ComputeCapability> claims) {
   std::vector<int> claim_of;  // by node, -1: not single or not claimed
   for (size_t i = 0; i < claims.size(); ++i) {
     if (claims[i].fuse || claims[i].nodes.size() != 1) continue;
@@ -262,45 +291,74 @@ std::vector<ComputeCapability> FuseEpilogues(const GraphViewer& graph, std::vect
     if (claim_of.size() <= node) claim_of.resize(node + 1, -1);
     claim_of[node] = static_cast<int>(i);
   }
+  const auto computes = [&](const Node& node) {
+    const ElementType type = node.outputs.empty() || node.outputs[0] == kNone ? ElementType{} : graph.value(node.outputs[0]).type.element;
+    return type == ElementType::kFloat || type == ElementType::kDouble;
+  };
+  const auto extend = [&](Chain& chain, std::string& name) {
+    for (const Node* next = chain.Reader(); next != nullptr; next = chain.Reader()) {
+      const auto index = static_cast<size_t>(next->index);
+      if (index >= claim_of.size() || claim_of[index] < 0) break;
+      if (claims[static_cast<size_t>(claim_of[index])].nodes.size() != 1 || !chain.Append(*next)) break;
+      name += "+" + next->op_type;
+    }
+  };
+  const auto take = [&](ComputeCapability& claim, std::vector<NodeIndex> nodes) {
+    for (const NodeIndex taken : nodes) claims[static_cast<size_t>(claim_of[static_cast<size_t>(taken)])].nodes.clear();
+    claim.fuse = true;
+    claim.nodes = std::move(nodes);
+  };
   for (ComputeCapability& claim : claims) {
     if (claim.fuse || claim.nodes.size() != 1 || !IsAnchor(graph.node(claim.nodes[0]))) continue;
     const Node& anchor = graph.node(claim.nodes[0]);
-    const ElementType type = graph.value(anchor.outputs[0]).type.element;
-    if (type != ElementType::kFloat && type != ElementType::kDouble) continue;
+    if (!computes(anchor)) continue;
     Chain chain(graph, anchor);
     claim.name = anchor.op_type;
-    for (const Node* next = chain.Reader(); next != nullptr; next = chain.Reader()) {
-      const auto index = static_cast<size_t>(next->index);
-      if (index >= claim_of.size() || claim_of[index] < 0 || !chain.Append(*next)) break;
-      claim.name += "+" + next->op_type;
-    }
+    extend(chain, claim.name);
     // Alone too: then constants that it has in a form of its own need not be on the device a second time.
     if (chain.nodes().empty() && (anchor.inputs.size() < 2 || graph.constant(anchor.inputs[1]) == nullptr)) continue;
-    claim.fuse = true;
-    claim.nodes.insert(claim.nodes.end(), chain.nodes().begin(), chain.nodes().end());
-    for (const NodeIndex taken : chain.nodes()) claims[static_cast<size_t>(claim_of[static_cast<size_t>(taken)])].nodes.clear();
+    std::vector<NodeIndex> nodes = {anchor.index};
+    nodes.insert(nodes.end(), chain.nodes().begin(), chain.nodes().end());
+    take(claim, std::move(nodes));
+  }
+  // What no product or convolution took in, earliest first.
+  for (ComputeCapability& claim : claims) {
+    if (claim.fuse || claim.nodes.size() != 1 || !computes(graph.node(claim.nodes[0]))) continue;
+    const Node& first = graph.node(claim.nodes[0]);
+    const ValueIndex value = FirstOf(graph, first);
+    if (value == kNone) continue;
+    Chain chain(graph, value);
+    std::string name = first.op_type;
+    if (!chain.Append(first)) continue;
+    extend(chain, name);
+    if (chain.nodes().size() < 2) continue;
+    claim.name = std::move(name);
+    take(claim, {chain.nodes().begin(), chain.nodes().end()});
   }
   std::erase_if(claims, [](const ComputeCapability& claim) { return claim.nodes.empty(); });
   return claims;
 }
 
-std::unique_ptr<Kernel> CompileEpilogue(const GraphViewer& subgraph, const FusionServices& services) {
+std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const FusionServices& services) {
   Require(!subgraph.nodes().empty() && subgraph.outputs().size() == 1, "the subgraph has {} outputs; one is expected", subgraph.outputs().size());
   const Node& anchor = subgraph.node(subgraph.nodes().front());
-  Chain chain(subgraph, anchor);
-  for (const NodeIndex index : subgraph.nodes().subspan(1)) {
+  const bool has_anchor = IsAnchor(anchor);
+  Chain chain = has_anchor ? Chain(subgraph, anchor) : Chain(subgraph, FirstOf(subgraph, anchor));
+  for (const NodeIndex index : subgraph.nodes().subspan(has_anchor ? 1 : 0)) {
     Require(chain.Append(subgraph.node(index)), "{} cannot follow {}", subgraph.node(index).op_type, anchor.op_type);
   }
   std::string why;
   const KernelDef* def = services.provider.kernels().Find(subgraph, anchor, &why);
   if (def == nullptr) Fail(ErrorCode::kNotImplemented, "{}: {}", anchor.op_type, why);
   auto kernel = std::make_unique<FusedKernel>();
-  std::vector<ValueIndex> operands(anchor.inputs.begin(), anchor.inputs.end());
+  std::vector<ValueIndex> operands;
+  if (has_anchor) operands.assign(anchor.inputs.begin(), anchor.inputs.end());
+  if (!has_anchor) operands = {FirstOf(subgraph, anchor)};
   operands.resize(Epilogue::kFirstInput, kNone);
   if (chain.bias() != kNone) operands[Epilogue::kFirstInput - 1] = chain.bias();
   operands.insert(operands.end(), chain.operands().begin(), chain.operands().end());
   const AnchorInfo info(subgraph, anchor, services, chain.Finish());
-  kernel->anchor = def->factory()(info);
+  kernel->anchor = has_anchor ? def->factory()(info) : std::make_unique<ElementwiseChain>(info);
   for (size_t i = 0; i < operands.size(); ++i) {
     const ValueIndex operand = operands[i];
     FusedKernel::Source source;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Elementwise operators inside the products and convolutions that they follow.
+// Elementwise operators inside the products and convolutions that they follow, and chains of others as one kernel.
 
 #include <memory>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace tessera::opencl {
 
-/// Draws claims of single nodes together where a kernel applies the ones that follow it to its results.
-std::vector<ComputeCapability> FuseEpilogues(const GraphViewer& graph, std::vector<ComputeCapability> claims);
+/// Draws claims of single nodes together where a kernel applies the ones that follow it to its results, or one made of them computes all.
+std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::vector<ComputeCapability> claims);
 
 /// What CompileEpilogue needs of the provider.
 struct FusionServices {
@@ -20,7 +20,7 @@ struct FusionServices {
   Allocator& constants;
   cl_command_queue queue;
 };
-/// The kernel of a subgraph that FuseEpilogues made.
-std::unique_ptr<Kernel> CompileEpilogue(const GraphViewer& subgraph, const FusionServices& services);
+/// The kernel of a subgraph that FuseElementwise made.
+std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const FusionServices& services);
 
 }  // namespace tessera::opencl

@@ -92,13 +92,13 @@ class OpenclProvider final : public ExecutionProvider {
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
     auto claims = ClaimNodes(graph, kernels, device_->capabilities(), refusals);
-    return services_.graph_optimization_level > 0 ? FuseEpilogues(graph, std::move(claims)) : claims;
+    return services_.graph_optimization_level > 0 ? FuseElementwise(graph, std::move(claims)) : claims;
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     const FusionServices services{*this, *services_.threads, constants_, queue_->get()};
     std::vector<std::unique_ptr<Kernel>> kernels;
-    for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileEpilogue(subgraph.graph, services));
+    for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileElementwise(subgraph.graph, services));
     return kernels;
   }
 

@@ -111,6 +111,7 @@ std::unique_ptr<Kernel> MakeMin(const KernelInfo& info) { return std::make_uniqu
 }  // namespace
 
 std::string_view ArithmeticExpressionOf(const Node& node) {
+  if (node.domain.empty() && node.op_type == "Pow" && node.since_version >= 7) return "pow(a, b)";
   constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
   if (!node.domain.empty() || std::ranges::find(kArithmetic, node.op_type) == std::end(kArithmetic)) return {};
   for (const Binary& op : kTable) {

@@ -190,6 +190,31 @@ TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
   EXPECT_THAT(Fused(*session), ::testing::ElementsAre("MatMul+Add+Gelu"));
 }
 
+TEST_P(OpenclProductsTest, ElementwiseOperatorsBecomeOneKernel) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {3, 70}).Input("r", ElementType::kFloat, {3, 70}).Output("y", ElementType::kFloat, {3, 70});
+  model.Constant("two", {}, std::vector<float>{2.0f}).Constant("row", {70}, Random(70, 3));
+  model.Node("Sigmoid", {"x"}, {"s"});
+  model.Node("Mul", {"x", "s"}, {"m"});
+  model.Node("Sub", {"r", "m"}, {"d"});
+  model.Node("Pow", {"d", "two"}, {"p"});
+  model.Node("Add", {"p", "row"}, {"a"});  // broadcasts
+  model.Node("Abs", {"a"}, {"b"});
+  model.Node("Sqrt", {"b"}, {"y"});
+  const auto session = ExpectSame(model, {Floats({3, 70}, Random(210, 1)), Floats({3, 70}, Random(210, 2))});
+  EXPECT_THAT(Fused(*session), ::testing::ElementsAre("", "Abs+Sqrt", "Sigmoid+Mul+Sub+Pow"));
+}
+
+TEST_P(OpenclProductsTest, ResultsOfTheGraphEndAChain) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {40}).Output("y", ElementType::kFloat, {40}).Output("n", ElementType::kFloat, {40});
+  model.Node("Exp", {"x"}, {"e"});
+  model.Node("Neg", {"e"}, {"n"});
+  model.Node("Tanh", {"n"}, {"t"});
+  model.Node("Add", {"t", "n"}, {"y"});
+  EXPECT_THAT(Fused(*ExpectSame(model, {Floats({40}, Random(40, 2))})), ::testing::ElementsAre("Exp+Neg", "Tanh+Add"));
+}
+
 TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 8, 6, 6}).Output("y", ElementType::kFloat, {1, 8, 6, 6}).Output("c", ElementType::kFloat, {1, 8, 6, 6});
