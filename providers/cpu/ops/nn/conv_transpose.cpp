@@ -169,6 +169,8 @@ class TransposedTables {
   int64_t most_columns_ = 0;
 };
 
+constexpr int64_t kMostJoined = 256;  // columns of an image
+
 /// One transposed convolution's tensors and sizes.
 template <class C>
 struct TransposedProblem {
@@ -181,6 +183,8 @@ struct TransposedProblem {
   C* out;
 
   C bias_of(int64_t output) const { return bias == nullptr ? C{0} : bias[output]; }
+  /// Products of one image have few columns for the weights that they read.
+  bool JoinsImages() const { return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined; }
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
 
   /// columns = W' X for `count` outputs of a group.
@@ -305,21 +309,40 @@ void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& proble
   }
 }
 
-/// Some output channels at a time: product and gathering.
+/// The images of all groups side by side, [group, channel, image, column]: one product for all of them reads the weights once.
+template <class C>
+const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem) {
+  const int64_t planes = problem.groups * problem.channels;
+  C* joined = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(planes, problem.batch), problem.columns))).data();
+  context.threads().ParallelFor(planes * problem.batch, 10 + static_cast<double>(problem.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t plane = i / problem.batch, image = i % problem.batch;
+      std::copy_n(problem.input + (image * planes + plane) * problem.columns, problem.columns, joined + i * problem.columns);
+    }
+  });
+  return joined;
+}
+
+/// Some output channels at a time: product and gathering. Small images are multiplied together.
 template <class C>
 void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables, int64_t block) {
   ThreadPool& threads = context.threads();
+  const bool joins = problem.JoinsImages();
+  const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a product
+  const int64_t matrices = problem.batch / images * problem.groups;
+  const C* input = joins ? JoinImages(context, problem) : problem.input;
+  const auto matrix_of = [&](int64_t i) { return input + i * problem.channels * columns; };
   const int64_t blocks = (problem.outputs + block - 1) / block;
-  const int64_t items = problem.batch * problem.groups * blocks;
+  const int64_t items = matrices * blocks;
   const int64_t parts = PartsFor(threads, items);
   // With one column, the product reads the matrices where they are.
-  const bool packs = blocks > 1 && problem.columns > 1;
-  const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, problem.columns) : 0;
-  const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), problem.batch * problem.groups)));
-  for (int64_t i = 0; packs && i < problem.batch * problem.groups; ++i) {
-    PackGemmB<C>(threads, problem.channels, problem.columns, problem.image(0, i), problem.columns, 1, packed.data() + i * static_cast<int64_t>(panel));
+  const bool packs = blocks > 1 && columns > 1;
+  const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, columns) : 0;
+  const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), matrices)));
+  for (int64_t i = 0; packs && i < matrices; ++i) {
+    PackGemmB<C>(threads, problem.channels, columns, matrix_of(i), columns, 1, packed.data() + i * static_cast<int64_t>(panel));
   }
-  const int64_t buffer_size = CheckedMul(CheckedMul(block, problem.kernel), problem.columns);
+  const int64_t buffer_size = CheckedMul(CheckedMul(block, problem.kernel), columns);
   const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
   const GatherScratch<C> scratch(context, tables, 1, parts);
   const double cost = static_cast<double>(buffer_size) * (static_cast<double>(problem.channels) * 0.025 + 0.2);
@@ -327,13 +350,18 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
     C* buffer = buffers.data() + part * buffer_size;
     for (int64_t item = begin; item < end; ++item) {
       const int64_t matrix = item / blocks, first = item % blocks * block;
-      const int64_t i = matrix / problem.groups, group = matrix % problem.groups;
+      const int64_t group = matrix % problem.groups, first_image = matrix / problem.groups;
       const int64_t count = std::min(block, problem.outputs - first);
-      GemmArgs<C> args = problem.Product(i, group, first, count, buffer);
+      GemmArgs<C> args = problem.Product(0, group, first, count, buffer);
+      args.n = args.b_k = args.c_row = columns;
+      args.b = matrix_of(matrix);
       if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
       GemmSerial(args);
-      for (int64_t o = 0; o < count; ++o) {
-        auto plane = ColumnsPlane<C>(problem, buffer + o * problem.kernel * problem.columns, i, group * problem.outputs + first + o);
+      for (int64_t o = 0; o < count * images; ++o) {
+        const int64_t output = o / images, image = o % images;
+        auto plane = ColumnsPlane<C>(problem, buffer + output * problem.kernel * columns + image * problem.columns, first_image + image,
+                                     group * problem.outputs + first + output);
+        plane.kernel_step = columns;
         scratch.Give(part, plane);
         ComputeTransposedRows<C>(tables.geometry(), plane, 0, tables.output_rows());
       }
@@ -345,10 +373,11 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
 template <class C>
 int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
   const int64_t least = (24 + problem.kernel - 1) / problem.kernel;
-  const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns, 1));
+  const int64_t images = problem.JoinsImages() ? problem.batch : 1;
+  const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
   int64_t block = std::max(fits, least);
   if (threads > 1) {
-    const int64_t all = problem.batch * problem.groups * problem.outputs;
+    const int64_t all = problem.batch / images * problem.groups * problem.outputs;
     block = std::min(block, std::max((12 + problem.kernel - 1) / problem.kernel, all / (3 * threads)));
   }
   // Rows of the product come in sixes or twelves.
@@ -438,7 +467,8 @@ class ConvTranspose final : public Kernel {
       return;
     }
     const int64_t block = ChooseBlock(problem, threads);
-    const int64_t blocks = problem.batch * problem.groups * ((problem.outputs + block - 1) / block);
+    const int64_t images = problem.JoinsImages() ? problem.batch : 1;
+    const int64_t blocks = problem.batch / images * problem.groups * ((problem.outputs + block - 1) / block);
     if (threads > 1 && blocks < 2 * threads) {
       GatherAfterwards(context, problem, tables);
     } else {
