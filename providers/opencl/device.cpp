@@ -37,7 +37,7 @@ T DeviceValue(cl_device_id id, cl_device_info what) {
 }
 
 bool HasExtension(const std::string& extensions, std::string_view name) {
-  return (" " + extensions + " ").find(" " + std::string(name) + " ") != std::string::npos;
+  return fmt::format(" {} ", extensions).find(fmt::format(" {} ", name)) != std::string::npos;
 }
 
 Capabilities Probe(cl_device_id id) {

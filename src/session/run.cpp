@@ -230,8 +230,9 @@ std::vector<Value> Session::Run(std::span<const std::string> input_names, std::s
   }
   for (const size_t position : state.required) {
     const GraphValue& input = state.graph_input(position);
-    Require(pointers.values()[position] != nullptr, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
-            input.type.shape ? " " + ToString(*input.type.shape) : "");
+    if (pointers.values()[position] != nullptr) continue;
+    Fail(ErrorCode::kInvalidArgument, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
+         input.type.shape ? fmt::format(" {}", ToString(*input.type.shape)) : "");
   }
   std::vector<Value> results(wanted.size());
   state.Run({pointers.values(), wanted, results, {}}, options);

@@ -93,7 +93,7 @@ void DamageAttribute(onnx::AttributeProto& attribute, Random& random) {
       if (attribute.strings_size() > 0 && OneIn(random, 2)) {
         attribute.mutable_strings()->RemoveLast();
       } else {
-        attribute.add_strings(OneIn(random, 2) ? "" : "x");
+        attribute.add_strings(std::string(Below(random, 2), 'x'));
       }
       break;
     case onnx::AttributeProto::TENSOR:

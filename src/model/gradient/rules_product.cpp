@@ -123,7 +123,7 @@ void EinsumRule(Step& s) {
     std::string text = WithDots(equation.result);
     std::vector<Term> inputs = {s.dy()};
     for (size_t k = 0; k < s.num_x(); ++k) {
-      text += "," + WithDots(equation.operands[k]);
+      text.append(1, ',').append(WithDots(equation.operands[k]));
       inputs.push_back(k == i ? s.build.Filled(s.build.ShapeOf(s.x(i)), 1, s.dy().element) : s.x(k));
     }
     const bool has_own_dots = own.find('.') != std::string::npos;
