@@ -11,17 +11,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "command_line/command_line.h"
 #include "hostile_model.h"
 #include "model/proto.h"
 #include "tessera/serialization.h"
@@ -317,20 +318,20 @@ class Runner {
 };
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Runs the cases of ONNX test-data directories with hostile inputs; only results and errors may come of it"};
+  CommandLine app{"Runs the cases of ONNX test-data directories with hostile inputs; only results and errors may come of it"};
   std::vector<std::string> folders;
   Settings settings;
   int every = 1, jobs = 1, first = 0;
   std::string only;
-  app.add_option("folders", folders, "Folders of cases")->required();
-  app.add_option("--seed", settings.seed, "Start of the random stream");
-  app.add_option("--per-case", settings.per_case, "Attempts on each case");
-  app.add_option("--every", every, "Take one case of so many")->check(CLI::PositiveNumber);
-  app.add_option("--timeout", settings.timeout_seconds, "Seconds after which an attempt counts as hanging");
-  app.add_option("-j", jobs, "Processes at a time")->check(CLI::PositiveNumber);
-  app.add_option("--case", only, "This case only");
-  app.add_option("--first", first, "Attempts from this one on");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("folders", folders, "Folders of cases").Required();
+  app.Add("--seed", settings.seed, "Start of the random stream");
+  app.Add("--per-case", settings.per_case, "Attempts on each case");
+  app.Add("--every", every, "Take one case of so many").Range(1, std::numeric_limits<int>::max());
+  app.Add("--timeout", settings.timeout_seconds, "Seconds after which an attempt counts as hanging");
+  app.Add("-j", jobs, "Processes at a time").Range(1, std::numeric_limits<int>::max());
+  app.Add("--case", only, "This case only");
+  app.Add("--first", first, "Attempts from this one on");
+  if (const auto status = app.Parse(argc, argv)) return *status;
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {

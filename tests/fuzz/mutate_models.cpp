@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 
+#include "command_line/command_line.h"
 #include "tessera/tessera.h"
 
 namespace tessera::fuzz {
@@ -93,15 +93,15 @@ void Try(const Bytes& model, const SessionOptions& options, Counts& counts) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Loads and runs damaged models; only results and errors may come of it"};
+  CommandLine app{"Loads and runs damaged models; only results and errors may come of it"};
   std::vector<std::string> folders;
   uint32_t seed = 1;
   int per_model = 20, every = 1;
-  app.add_option("folders", folders, "Folders with .onnx files")->required();
-  app.add_option("--seed", seed, "Start of the random stream");
-  app.add_option("--per-model", per_model, "Mutations of each model");
-  app.add_option("--every", every, "Take one model of so many");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("folders", folders, "Folders with .onnx files").Required();
+  app.Add("--seed", seed, "Start of the random stream");
+  app.Add("--per-model", per_model, "Mutations of each model");
+  app.Add("--every", every, "Take one model of so many");
+  if (const auto status = app.Parse(argc, argv)) return *status;
   std::vector<fs::path> models;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <fstream>
 #include <mutex>
 #include <thread>
 
+#include "command_line/command_line.h"
 #include "defective_data.h"
 #include "provider_options.h"
 #include "report.h"
@@ -118,39 +118,39 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Runs ONNX test-data directories (FOLDER/model.onnx, FOLDER/test_data_set_N/{input,output}_K.pb)"};
+  CommandLine app{"Runs ONNX test-data directories (FOLDER/model.onnx, FOLDER/test_data_set_N/{input,output}_K.pb)"};
   Options options;
   bool parallel = false, no_arena = false, no_pattern = false, pause = false;
   int optimization = 99;
   std::string mode = "node", precision;
   std::vector<std::string> provider_options;
-  app.add_option("folders", options.folders, "Folders to search for cases, nested ones too")->required();
-  app.add_option("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
-      ->default_str("cpu");
-  app.add_option("-i", provider_options, kProviderOptionsHelp);
-  app.add_option("-j", options.jobs, "Cases to run at a time")->check(CLI::Range(1, 1024));
-  app.add_option("-c", options.concurrent, "Threads that call Run at once on each session")->check(CLI::Range(1, 1024));
-  app.add_option("-r", options.repeat, "Runs of each data set")->check(CLI::Range(1, 1000000));
-  app.add_option("-m", mode, "Kind of the cases, accepted for compatibility")->check(CLI::IsMember({"node", "model"}));
-  app.add_option("-n", options.name_pattern, "Only cases whose name matches this regular expression");
-  app.add_option("-t", options.rtol, "Relative tolerance (default 1e-3, or the case's tolerance.json)");
-  app.add_option("-a", options.atol, "Absolute tolerance (default 1e-7, or the case's tolerance.json)");
-  app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
-  app.add_option("--precision", precision, "What products may be computed in (session.precision)")
-      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
-  app.add_flag("-x", parallel, "Use the parallel executor");
-  app.add_flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
-  app.add_flag("-p", pause, "Pause after launch, to attach a debugger");
-  app.add_flag("-s", options.statistics, "Show times");
-  app.add_flag("-A", no_arena, "Disable the memory arena");
-  app.add_flag("-M", no_pattern, "Disable memory patterns");
-  app.add_option("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
-  app.add_option("--skip", options.skip_list, "File of 'NAME: reason' lines");
-  app.add_option("--junit", options.junit, "Write JUnit XML here");
-  app.add_flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
-  app.add_option("--timeout", options.timeout_seconds, "Seconds a case may take under --isolate (0: any)");
-  app.add_flag("--worker", options.worker)->group("");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("folders", options.folders, "Folders to search for cases, nested ones too").Required();
+  app.Add("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
+      .Default("cpu");
+  app.Add("-i", provider_options, kProviderOptionsHelp);
+  app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
+  app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
+  app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
+  app.Add("-m", mode, "Kind of the cases, accepted for compatibility").OneOf({"node", "model"});
+  app.Add("-n", options.name_pattern, "Only cases whose name matches this regular expression");
+  app.Add("-t", options.rtol, "Relative tolerance (default 1e-3, or the case's tolerance.json)");
+  app.Add("-a", options.atol, "Absolute tolerance (default 1e-7, or the case's tolerance.json)");
+  app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
+  app.Add("--precision", precision, "What products may be computed in (session.precision)")
+      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+  app.Flag("-x", parallel, "Use the parallel executor");
+  app.Flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
+  app.Flag("-p", pause, "Pause after launch, to attach a debugger");
+  app.Flag("-s", options.statistics, "Show times");
+  app.Flag("-A", no_arena, "Disable the memory arena");
+  app.Flag("-M", no_pattern, "Disable memory patterns");
+  app.Add("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
+  app.Add("--skip", options.skip_list, "File of 'NAME: reason' lines");
+  app.Add("--junit", options.junit, "Write JUnit XML here");
+  app.Flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
+  app.Add("--timeout", options.timeout_seconds, "Seconds a case may take under --isolate (0: any)");
+  app.Flag("--worker", options.worker, "").Hidden();
+  if (const auto status = app.Parse(argc, argv)) return *status;
 
   options.session.execution_mode = parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
   options.session.optimization_level = static_cast<OptimizationLevel>(optimization);
@@ -166,8 +166,8 @@ int Main(int argc, char** argv) {
       std::getchar();
     }
     return Run(options, {argv, argv + argc});
-  } catch (const CLI::Error& error) {
-    return app.exit(error);
+  } catch (const UsageError& error) {
+    return app.Exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "onnx_test_runner: {}\n", error.what());
     return 2;

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <thread>
 
+#include "case_json.h"
 #include "compare.h"
 #include "tessera/serialization.h"
 
@@ -153,11 +153,7 @@ std::optional<TestCase> CaseIn(const fs::path& folder, const fs::path& group, co
   test.model = named != models.end() ? *named : models.front();
   test.name = folder.filename().string();
   test.folder_group = group.string();
-  if (std::ifstream file(folder / "tolerance.json"); file) {
-    const auto json = nlohmann::json::parse(file);
-    test.rtol = json.value("rtol", test.rtol);
-    test.atol = json.value("atol", test.atol);
-  }
+  ReadTolerance(folder / "tolerance.json", test);
   test.rtol = options.rtol.value_or(test.rtol);
   test.atol = options.atol.value_or(test.atol);
   return test;
@@ -212,46 +208,6 @@ CaseResult RunCase(const TestCase& test, const Options& options) {
     result.cause = "data";
     result.message = error.what();
   }
-  return result;
-}
-
-nlohmann::json ToJson(const TestCase& test) {
-  std::vector<std::string> data_sets;
-  for (const fs::path& path : test.data_sets) data_sets.push_back(path.string());
-  return {{"name", test.name},       {"group", test.folder_group}, {"model", test.model.string()},
-          {"data_sets", data_sets}, {"rtol", test.rtol},          {"atol", test.atol}};
-}
-
-TestCase TestCaseFromJson(const nlohmann::json& json) {
-  TestCase test;
-  test.name = json.at("name");
-  test.folder_group = json.at("group");
-  test.model = json.at("model").get<std::string>();
-  for (const std::string path : json.at("data_sets")) test.data_sets.emplace_back(path);
-  test.rtol = json.at("rtol");
-  test.atol = json.at("atol");
-  return test;
-}
-
-nlohmann::json ToJson(const CaseResult& result) {
-  return {{"name", result.name},           {"group", result.group},
-          {"outcome", static_cast<int>(result.outcome)},
-          {"cause", result.cause},         {"message", result.message},
-          {"operators", result.operators}, {"nodes", result.nodes_per_provider},
-          {"load_ms", result.load_ms},     {"run_ms", result.run_ms}};
-}
-
-CaseResult CaseResultFromJson(const nlohmann::json& json) {
-  CaseResult result;
-  result.name = json.at("name");
-  result.group = json.at("group");
-  result.outcome = static_cast<Outcome>(json.at("outcome").get<int>());
-  result.cause = json.at("cause");
-  result.message = json.at("message");
-  result.operators = json.at("operators").get<std::set<std::string>>();
-  result.nodes_per_provider = json.at("nodes").get<std::map<std::string, size_t>>();
-  result.load_ms = json.at("load_ms");
-  result.run_ms = json.at("run_ms");
   return result;
 }
 

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "options.h"
 
 namespace tessera::runner {
@@ -41,10 +39,5 @@ std::vector<TestCase> FindCases(const Options& options);
 
 /// Loads, runs and compares; never throws.
 CaseResult RunCase(const TestCase& test, const Options& options);
-
-nlohmann::json ToJson(const TestCase& test);
-TestCase TestCaseFromJson(const nlohmann::json& json);
-nlohmann::json ToJson(const CaseResult& result);
-CaseResult CaseResultFromJson(const nlohmann::json& json);
 
 }  // namespace tessera::runner

@@ -13,11 +13,11 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
 
+#include "case_json.h"
 extern char** environ;
 
 namespace tessera::runner {
@@ -121,10 +121,10 @@ CaseResult RunInWorker(std::optional<Worker>& worker, const TestCase& test, cons
   CaseResult result{.name = test.name, .group = test.folder_group};
   if (!worker) worker.emplace(arguments);
   std::string line;
-  const auto reply = worker->Send(ToJson(test).dump()) ? worker->Receive(line, options.timeout_seconds) : Worker::Reply::kEnd;
+  const auto reply = worker->Send(ToJson(test)) ? worker->Receive(line, options.timeout_seconds) : Worker::Reply::kEnd;
   switch (reply) {
     case Worker::Reply::kLine:
-      return CaseResultFromJson(nlohmann::json::parse(line));
+      return CaseResultFromJson(line);
     case Worker::Reply::kTimeout:
       result.cause = "timeout";
       result.message = fmt::format("no result after {} s", options.timeout_seconds);
@@ -172,10 +172,8 @@ int WorkerMain(const Options& options) {
   dup2(STDERR_FILENO, STDOUT_FILENO);
   std::string line;
   while (std::getline(std::cin, line)) {
-    const TestCase test = TestCaseFromJson(nlohmann::json::parse(line));
-    // Messages may quote bytes of hostile models: invalid UTF-8 is replaced.
-    const std::string reply =
-        ToJson(RunCase(test, options)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const TestCase test = TestCaseFromJson(line);
+    const std::string reply = ToJson(RunCase(test, options)) + "\n";
     for (size_t sent = 0; sent < reply.size();) {
       const ssize_t n = write(results, reply.data() + sent, reply.size() - sent);
       if (n <= 0 && errno != EINTR) return 1;

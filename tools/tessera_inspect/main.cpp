@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "provider_options.h"
 #include "tessera/session.h"
 
@@ -127,34 +126,34 @@ void PrintOperators() {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Shows a model, its placement on providers, and what this build offers"};
+  CommandLine app{"Shows a model, its placement on providers, and what this build offers"};
   std::string model;
   std::vector<std::string> providers, first_options;
   bool placement = false, optimization_report = false, json = false, dot = false;
   bool list_providers = false, operators = false, provider_options = false;
   int optimization = 99;
   std::string precision;
-  app.add_option("model", model, "The .onnx file");
-  app.add_option("-e", providers, "Execution providers in priority order (default: every one that can start)");
-  app.add_option("-i", first_options, kProviderOptionsHelp);
-  app.add_option("-o", optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
-  app.add_option("--precision", precision, "What products may be computed in (session.precision)")
-      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
-  app.add_flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
-  app.add_flag("--optimization", optimization_report, "What each pass of the optimizer did");
-  app.add_flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
-  app.add_flag("--dot", dot, "The placement as a Graphviz drawing");
-  app.add_flag("--providers,--devices", list_providers,
+  app.Add("model", model, "The .onnx file");
+  app.Add("-e", providers, "Execution providers in priority order (default: every one that can start)");
+  app.Add("-i", first_options, kProviderOptionsHelp);
+  app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
+  app.Add("--precision", precision, "What products may be computed in (session.precision)")
+      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+  app.Flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
+  app.Flag("--optimization", optimization_report, "What each pass of the optimizer did");
+  app.Flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
+  app.Flag("--dot", dot, "The placement as a Graphviz drawing");
+  app.Flag("--providers,--devices", list_providers,
                "The compiled-in providers, whether each starts here, their options");
-  app.add_flag("--operators", operators, "Operators by provider, as Markdown");
-  app.add_flag("--provider-options", provider_options, "Options by provider, as Markdown");
-  CLI11_PARSE(app, argc, argv);
+  app.Flag("--operators", operators, "Operators by provider, as Markdown");
+  app.Flag("--provider-options", provider_options, "Options by provider, as Markdown");
+  if (const auto status = app.Parse(argc, argv)) return *status;
   try {
     if (list_providers) PrintProviders();
     if (operators) PrintOperators();
     if (provider_options) PrintProviderOptions();
     if (model.empty()) {
-      if (!list_providers && !operators && !provider_options) fmt::print("{}", app.help());
+      if (!list_providers && !operators && !provider_options) fmt::print("{}", app.Help());
       return 0;
     }
     SessionOptions options;
@@ -177,6 +176,8 @@ int Main(int argc, char** argv) {
       if (placement) fmt::print("\n{}\n", session.placement().ToText());
     }
     return 0;
+  } catch (const UsageError& error) {
+    return app.Exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tessera_inspect: {}\n", error.what());
     return 1;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -11,11 +10,12 @@
 #include <functional>
 #include <limits>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
 #include "allocation_count.h"
+#include "command_line/command_line.h"
+#include "measurement.h"
 #include "provider_options.h"
 #include "random_inputs.h"
 #include "stored_values.h"
@@ -45,16 +45,6 @@ struct Arguments {
   bool profile = false;
 };
 
-struct Measurement {
-  double load_ms = 0;
-  ContextReport context;
-  std::vector<double> latency_ms;  // sorted
-  double peak_rss_mib = 0;
-  double allocations_per_run = 0;
-  double runs_per_second = 0;
-  std::map<std::string, size_t> providers;
-};
-
 double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -70,13 +60,9 @@ double PeakRssMib() {
   return 0;
 }
 
-double Percentile(const std::vector<double>& sorted, double p) {
-  return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))];
-}
-
 std::pair<std::string, std::string> SplitPair(const std::string& text, const char* option) {
   const size_t equal = text.find('=');
-  if (equal == std::string::npos || equal == 0) throw CLI::ValidationError(option, text + " is not NAME=VALUE");
+  if (equal == std::string::npos || equal == 0) throw UsageError(option, text + " is not NAME=VALUE");
   return {text.substr(0, equal), text.substr(equal + 1)};
 }
 
@@ -188,22 +174,6 @@ Measurement Measure(const Arguments& arguments) {
   return result;
 }
 
-nlohmann::ordered_json ToJson(const Measurement& m) {
-  nlohmann::ordered_json json;
-  json["latency_ms"] = {{"median", Percentile(m.latency_ms, 0.5)},
-                        {"min", Percentile(m.latency_ms, 0)},
-                        {"p90", Percentile(m.latency_ms, 0.9)},
-                        {"p99", Percentile(m.latency_ms, 0.99)}};
-  json["runs_per_second"] = m.runs_per_second;
-  json["load_ms"] = m.load_ms;
-  if (m.context.enabled) json["context"] = m.context.detail;
-  json["peak_rss_mib"] = m.peak_rss_mib;
-  json["allocations_per_run"] = m.allocations_per_run;
-  json["providers"] = m.providers;
-  json["runs"] = m.latency_ms.size();
-  return json;
-}
-
 void PrintText(const Arguments& arguments, const Measurement& m) {
   fmt::print("{}\n", arguments.model);
   fmt::print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
@@ -218,13 +188,6 @@ void PrintText(const Arguments& arguments, const Measurement& m) {
   for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
 }
 
-/// "dnnl_Conv_12" and "dnnl_Conv_57" are two regions of one kind.
-std::string WithoutNumber(std::string name) {
-  const size_t last = name.find_last_not_of("0123456789");
-  if (last != std::string::npos && last + 1 < name.size() && name[last] == '_') name.resize(last);
-  return name;
-}
-
 /// Runs with profiling on and adds up the trace's node events by operator.
 void PrintProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
@@ -235,67 +198,51 @@ void PrintProfile(const Arguments& arguments) {
   const int runs = arguments.runs > 0 ? arguments.runs : 20;
   for (int i = 0; i < runs; ++i) session.Run(inputs, results);
   const std::filesystem::path trace = session.EndProfiling();
-  std::ifstream file(trace);
-  const auto json = nlohmann::json::parse(file);
-  const auto& events = json.is_array() ? json : json.at("traceEvents");
-  struct Row {
-    double us = 0;
-    int64_t calls = 0;
-  };
-  std::map<std::string, Row> rows;
+  const std::vector<OperatorTime> operators = SumByOperator(trace);
   double total = 0;
-  for (const auto& event : events) {
-    if (event.value("cat", "") != "Node") continue;
-    const auto& args = event.at("args");
-    Row& row = rows[WithoutNumber(args.value("op_type", "?")) + " (" + args.value("provider", "?") + ")"];
-    row.us += event.value("dur", 0.0);
-    total += event.value("dur", 0.0);
-    ++row.calls;
-  }
-  std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.us > b.second.us; });
+  for (const OperatorTime& row : operators) total += row.us;
   fmt::print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
-  for (const auto& [name, row] : sorted) {
-    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", name, row.us / 1000 / runs, total > 0 ? 100 * row.us / total : 0,
+  for (const OperatorTime& row : operators) {
+    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / runs, total > 0 ? 100 * row.us / total : 0,
                static_cast<double>(row.calls) / runs);
   }
   fmt::print("trace: {}\n", trace.string());
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Measures a model: load time, latency, memory, allocations, time by operator"};
+  CommandLine app{"Measures a model: load time, latency, memory, allocations, time by operator"};
   Arguments arguments;
-  app.add_option("model", arguments.model, "The .onnx file")->required();
-  app.add_option("-e", arguments.providers, "Execution providers in priority order (default: CPU)");
-  app.add_option("-i", arguments.provider_options, kProviderOptionsHelp);
-  app.add_option("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)");
-  app.add_option("-r,--runs", arguments.runs, "Counted runs (0: as many as --seconds allows)");
-  app.add_option("--seconds", arguments.seconds, "How long to run");
-  app.add_option("--warmup", arguments.warmup, "Runs that do not count")->check(CLI::Range(1, 100000));
-  app.add_option("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs (others are 1)");
-  app.add_option("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
-  app.add_option("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
-  app.add_option("--callers", arguments.callers, "Threads that call Run on the one session at once")->check(CLI::Range(1, 1024));
-  app.add_option("--precision", arguments.precision, "What products may be computed in (session.precision)")
-      ->check(CLI::IsMember({"f32", "bf16", "fp16", "int8-dynamic"}));
-  app.add_option("--config", arguments.config, "KEY=VALUE session configuration entries");
-  app.add_option("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
-  app.add_option("-o", arguments.optimization, "Graph optimization level")->check(CLI::IsMember({0, 1, 2, 3, 99}));
-  app.add_flag("-x", arguments.parallel, "Use the parallel executor");
-  app.add_flag("--json", arguments.json, "Print one JSON object");
-  app.add_flag("--profile", arguments.profile, "Also print time by operator, from a second, profiled session");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("model", arguments.model, "The .onnx file").Required();
+  app.Add("-e", arguments.providers, "Execution providers in priority order (default: CPU)");
+  app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
+  app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)");
+  app.Add("-r,--runs", arguments.runs, "Counted runs (0: as many as --seconds allows)");
+  app.Add("--seconds", arguments.seconds, "How long to run");
+  app.Add("--warmup", arguments.warmup, "Runs that do not count").Range(1, 100000);
+  app.Add("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs (others are 1)");
+  app.Add("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
+  app.Add("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
+  app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
+  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
+      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+  app.Add("--config", arguments.config, "KEY=VALUE session configuration entries");
+  app.Add("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
+  app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
+  app.Flag("-x", arguments.parallel, "Use the parallel executor");
+  app.Flag("--json", arguments.json, "Print one JSON object");
+  app.Flag("--profile", arguments.profile, "Also print time by operator, from a second, profiled session");
+  if (const auto status = app.Parse(argc, argv)) return *status;
   try {
     const Measurement measurement = Measure(arguments);
     if (arguments.json) {
-      fmt::print("{}\n", ToJson(measurement).dump(2));
+      fmt::print("{}\n", ToJson(measurement));
     } else {
       PrintText(arguments, measurement);
     }
     if (arguments.profile) PrintProfile(arguments);
     return 0;
-  } catch (const CLI::Error& error) {
-    return app.exit(error);
+  } catch (const UsageError& error) {
+    return app.Exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tessera_perf: {}\n", error.what());
     return 1;

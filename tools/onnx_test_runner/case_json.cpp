@@ -1,0 +1,63 @@
+#include "case_json.h"
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+namespace tessera::runner {
+
+void ReadTolerance(const std::filesystem::path& path, TestCase& test) {
+  std::ifstream file(path);
+  if (!file) return;
+  const auto json = nlohmann::json::parse(file);
+  test.rtol = json.value("rtol", test.rtol);
+  test.atol = json.value("atol", test.atol);
+}
+
+std::string ToJson(const TestCase& test) {
+  std::vector<std::string> data_sets;
+  for (const std::filesystem::path& path : test.data_sets) data_sets.push_back(path.string());
+  const nlohmann::json json = {{"name", test.name},      {"group", test.folder_group}, {"model", test.model.string()},
+                               {"data_sets", data_sets}, {"rtol", test.rtol},          {"atol", test.atol}};
+  return json.dump();
+}
+
+TestCase TestCaseFromJson(const std::string& line) {
+  const auto json = nlohmann::json::parse(line);
+  TestCase test;
+  test.name = json.at("name");
+  test.folder_group = json.at("group");
+  test.model = json.at("model").get<std::string>();
+  for (const std::string path : json.at("data_sets")) test.data_sets.emplace_back(path);
+  test.rtol = json.at("rtol");
+  test.atol = json.at("atol");
+  return test;
+}
+
+std::string ToJson(const CaseResult& result) {
+  const nlohmann::json json = {{"name", result.name},           {"group", result.group},
+                               {"outcome", static_cast<int>(result.outcome)},
+                               {"cause", result.cause},         {"message", result.message},
+                               {"operators", result.operators}, {"nodes", result.nodes_per_provider},
+                               {"load_ms", result.load_ms},     {"run_ms", result.run_ms}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+CaseResult CaseResultFromJson(const std::string& line) {
+  const auto json = nlohmann::json::parse(line);
+  CaseResult result;
+  result.name = json.at("name");
+  result.group = json.at("group");
+  result.outcome = static_cast<Outcome>(json.at("outcome").get<int>());
+  result.cause = json.at("cause");
+  result.message = json.at("message");
+  result.operators = json.at("operators").get<std::set<std::string>>();
+  result.nodes_per_provider = json.at("nodes").get<std::map<std::string, size_t>>();
+  result.load_ms = json.at("load_ms");
+  result.run_ms = json.at("run_ms");
+  return result;
+}
+
+}  // namespace tessera::runner

@@ -1,0 +1,59 @@
+#include "measurement.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tessera::perf {
+namespace {
+
+/// "dnnl_Conv_12" and "dnnl_Conv_57" are two regions of one kind.
+std::string WithoutNumber(std::string name) {
+  const size_t last = name.find_last_not_of("0123456789");
+  if (last != std::string::npos && last + 1 < name.size() && name[last] == '_') name.resize(last);
+  return name;
+}
+
+}  // namespace
+
+double Percentile(const std::vector<double>& sorted, double p) {
+  return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))];
+}
+
+std::string ToJson(const Measurement& m) {
+  nlohmann::ordered_json json;
+  json["latency_ms"] = {{"median", Percentile(m.latency_ms, 0.5)},
+                        {"min", Percentile(m.latency_ms, 0)},
+                        {"p90", Percentile(m.latency_ms, 0.9)},
+                        {"p99", Percentile(m.latency_ms, 0.99)}};
+  json["runs_per_second"] = m.runs_per_second;
+  json["load_ms"] = m.load_ms;
+  if (m.context.enabled) json["context"] = m.context.detail;
+  json["peak_rss_mib"] = m.peak_rss_mib;
+  json["allocations_per_run"] = m.allocations_per_run;
+  json["providers"] = m.providers;
+  json["runs"] = m.latency_ms.size();
+  return json.dump(2);
+}
+
+std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace) {
+  std::ifstream file(trace);
+  const auto json = nlohmann::json::parse(file);
+  const auto& events = json.is_array() ? json : json.at("traceEvents");
+  std::map<std::string, OperatorTime> rows;
+  for (const auto& event : events) {
+    if (event.value("cat", "") != "Node") continue;
+    const auto& args = event.at("args");
+    const std::string name = WithoutNumber(args.value("op_type", "?")) + " (" + args.value("provider", "?") + ")";
+    OperatorTime& row = rows[name];
+    row.name = name;
+    row.us += event.value("dur", 0.0);
+    ++row.calls;
+  }
+  std::vector<OperatorTime> sorted;
+  for (auto& [name, row] : rows) sorted.push_back(std::move(row));
+  std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.us > b.us; });
+  return sorted;
+}
+
+}  // namespace tessera::perf

@@ -1,0 +1,40 @@
+#pragma once
+
+// What is measured, and its forms in JSON.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tessera/session.h"
+
+namespace tessera::perf {
+
+struct Measurement {
+  double load_ms = 0;
+  ContextReport context;
+  std::vector<double> latency_ms;  // sorted
+  double peak_rss_mib = 0;
+  double allocations_per_run = 0;
+  double runs_per_second = 0;
+  std::map<std::string, size_t> providers;
+};
+
+double Percentile(const std::vector<double>& sorted, double p);
+
+std::string ToJson(const Measurement& m);
+
+/// The node events of one operator in a trace.
+struct OperatorTime {
+  std::string name;  // "Conv (CPUExecutionProvider)"
+  double us = 0;
+  int64_t calls = 0;
+};
+
+/// Adds up a trace's node events by operator; what took longest comes first.
+std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace);
+
+}  // namespace tessera::perf
