@@ -1,0 +1,71 @@
+// What a session writes as JSON. In a file of its own: each that parses JSON takes ten seconds to build.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model_builder.h"
+#include "toy_provider.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::ModelBuilder;
+
+SessionOptions OnToy(ProviderOptions options) {
+  SessionOptions session;
+  session.providers = {{std::string(testing::Toy().name), std::move(options)}};
+  return session;
+}
+
+ModelBuilder AddModel() {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Add", {"a", "b"}, {"y"}, "sum");
+  return model;
+}
+
+TEST(Reports, WritePlacement) {
+  ModelBuilder model = AddModel();
+  model.Output("n", ElementType::kFloat, {2}).Node("Neg", {"y"}, {"n"}, "negate");
+  SessionOptions options = OnToy({{"ops", "Add"}, {"device", "1"}});
+  options.config["session.min_island_nodes"] = "0";
+  const Session session = model.Session(options);
+  const auto json = nlohmann::json::parse(session.placement().ToJson());
+  EXPECT_EQ(json["providers"][0]["name"], "ToyExecutionProvider");
+  EXPECT_EQ(json["providers"][0]["status"], "active");
+  EXPECT_EQ(json["providers"][0]["nodes"], 1);
+  EXPECT_EQ(json["nodes"][1]["op_type"], "Neg");
+  EXPECT_EQ(json["nodes"][1]["since_version"], 13);
+  EXPECT_EQ(json["nodes"][1]["refusals"][0]["reason"], "not among the ops");
+  EXPECT_EQ(json["copies"].size(), 3u);
+  EXPECT_EQ(json["copies"][2]["from"], "Toy");
+}
+
+TEST(Reports, WriteATrace) {
+  SessionOptions options = OnToy({});
+  options.profile_prefix = std::filesystem::path(::testing::TempDir()) / "trace";
+  Session session = AddModel().Session(options);
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, results);
+  const std::filesystem::path path = session.EndProfiling();
+  std::ifstream file(path);
+  const auto trace = nlohmann::json::parse(file);
+  bool node = false, load = false;
+  for (const auto& event : trace) {
+    node |= event["cat"] == "Node" && event["name"] == "Add 'sum'" && event["args"]["provider"] == "ToyExecutionProvider" &&
+            event["args"]["inputs"] == "float[2], float[2]" && event["args"]["outputs"] == "float[2]";
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_GT(event["tid"], 0);
+    EXPECT_GE(event["dur"], 0);
+    load |= event["cat"] == "Load" && event["name"] == "partition";
+  }
+  EXPECT_TRUE(node);
+  EXPECT_TRUE(load);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tessera
