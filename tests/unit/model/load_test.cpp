@@ -1,40 +1,23 @@
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "model/model.h"
 #include "model_builder.h"
+#include "temporary_folder.h"
 
 namespace tessera {
 namespace {
 
 using testing::Floats;
 using testing::ModelBuilder;
+using testing::TemporaryFolder;
 using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
-
-/// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "tessera_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  const fs::path& path() const noexcept { return path_; }
-  fs::path Write(const std::string& name, std::string_view bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
-  }
-
- private:
-  fs::path path_;
-};
 
 SessionOptions OnCpu() {
   SessionOptions options;

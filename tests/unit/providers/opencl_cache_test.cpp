@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "opencl/program_cache.h"
+#include "temporary_folder.h"
 
 namespace tessera::opencl {
 namespace {
@@ -14,19 +14,14 @@ namespace fs = std::filesystem;
 
 class ProgramCacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tessera_program_cache." + std::to_string(getpid()));
-    fs::remove_all(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static std::vector<std::byte> Bytes(size_t size, int seed) {
     std::vector<std::byte> bytes(size);
     for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 31 + static_cast<size_t>(seed)) & 0xff);
     return bytes;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(ProgramCacheTest, KeepsOneProgramForEachKey) {

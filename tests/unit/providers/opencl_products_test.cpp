@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -11,6 +10,7 @@
 #include "attributes.h"
 #include "model_builder.h"
 #include "providers/opencl_device.h"
+#include "temporary_folder.h"
 #include "tessera/providers/opencl.h"
 #include "tessera/session.h"
 
@@ -225,8 +225,8 @@ TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
 }
 
 TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("tessera_tuning.{}.{}", getpid(), GetParam());
-  fs::remove_all(folder);
+  const testing::TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 8, 10, 10}).Output("y", ElementType::kFloat, {1, 20, 10, 10});
   model.Constant("w", {20, 8, 3, 3}, Random(1440, 1));
@@ -238,7 +238,6 @@ TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
   EXPECT_GT(first, 0);
   ExpectSame(model, inputs, {{"tuning", "1"}, {"program_cache_path", folder.string() + "/."}});  // as another process
   EXPECT_EQ(files(), first);
-  fs::remove_all(folder);
 }
 
 TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {

@@ -1,7 +1,6 @@
 // The OpenCL provider on whatever device there is, against the CPU provider; skipped where there is none.
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "attributes.h"
 #include "model_builder.h"
 #include "providers/opencl_device.h"
+#include "temporary_folder.h"
 #include "tessera/providers/opencl.h"
 #include "tessera/session.h"
 
@@ -296,8 +296,8 @@ TEST_F(OpenclTest, RefusalsSayWhy) {
 }
 
 TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
-  const fs::path folder = fs::temp_directory_path() / ("tessera_opencl_programs." + std::to_string(getpid()));
-  fs::remove_all(folder);
+  const testing::TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   ModelBuilder model(22);
   model.Input("x", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4});
   model.Node("Relu", {"x"}, {"y"});
@@ -332,7 +332,6 @@ TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
   }
   run();
   EXPECT_EQ(contents().find("damaged"), std::string::npos);
-  fs::remove_all(folder);
 }
 
 TEST(Opencl, IsSkippedWithAReasonWhereNothingFits) {

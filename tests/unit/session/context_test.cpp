@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "model_builder.h"
+#include "temporary_folder.h"
 
 namespace tessera {
 namespace {
@@ -82,12 +83,7 @@ std::vector<float> RunAll(const Session& session) {
 
 class Context : public ::testing::Test {
  protected:
-  Context() {
-    std::string name = (fs::temp_directory_path() / "tessera_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    Write(model(), ModelBytes());
-  }
-  ~Context() override { fs::remove_all(folder_); }
+  Context() { Write(model(), ModelBytes()); }
 
   static void Write(const fs::path& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
   static std::string Read(const fs::path& path) {
@@ -96,8 +92,8 @@ class Context : public ::testing::Test {
     return text.str();
   }
 
-  fs::path model() const { return folder_ / "model.onnx"; }
-  fs::path file() const { return folder_ / "model_ctx.tessera"; }
+  fs::path model() const { return folder_.path() / "model.onnx"; }
+  fs::path file() const { return folder_.path() / "model_ctx.tessera"; }
   SessionOptions Options(bool enable = true) const {
     SessionOptions options;
     options.providers = {{"cpu", {}}};
@@ -107,7 +103,7 @@ class Context : public ::testing::Test {
   }
   std::vector<float> Expected() const { return RunAll(Session(model(), Options(false))); }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(Context, TheSecondSessionStartsFromIt) {
@@ -201,7 +197,7 @@ TEST_F(Context, FilesThatOthersMayWriteAreRefused) {
 
 TEST_F(Context, WhereItCannotBeWrittenTheSessionStillStarts) {
   SessionOptions options = Options();
-  options.config["ep.context_file_path"] = (folder_ / "missing" / "file").string();
+  options.config["ep.context_file_path"] = (folder_.path() / "missing" / "file").string();
   const Session session(model(), options);
   EXPECT_FALSE(session.context().used);
   EXPECT_FALSE(session.context().written);
@@ -279,7 +275,7 @@ TEST_F(Context, ManyWriters) {
   for (std::thread& thread : threads) thread.join();
   Session(model(), Options());
   EXPECT_TRUE(Session(model(), Options()).context().used);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);  // no temporary file stays
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 2);  // no temporary file stays
 }
 
 }  // namespace
