@@ -148,7 +148,7 @@ const Epilogue& EpilogueOf(const KernelInfo& info) {
 std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result, Operands& operands) const {
   for (size_t i = 0; i < inputs; ++i) {
     operands[i] = &context.required_input(kFirstInput + i);
-    Require(operands[i]->shape() == result, "an operand of {} follows a result of {}", operands[i]->shape().ToString(), result.ToString());
+    Require(operands[i]->shape() == result, "an operand of {} follows a result of {}", operands[i]->shape(), result);
   }
   return std::span<const Tensor* const>(operands).first(inputs);
 }
@@ -160,7 +160,7 @@ size_t Axis(int64_t axis, size_t rank) {
 }
 
 Shape HostIntegers(const Tensor& tensor) {
-  Require(tensor.shape().rank() <= 1, "sizes or axes are {}; one dimension is expected", tensor.shape().ToString());
+  Require(tensor.shape().rank() <= 1, "sizes or axes are {}; one dimension is expected", tensor.shape());
   if (tensor.is(ElementType::kInt64)) return Shape(tensor.values<int64_t>());
   Require(tensor.is(ElementType::kInt32), "sizes or axes are tensor({})", ElementTypeName(tensor.type()));
   Shape integers;

@@ -38,7 +38,7 @@ WindowAttributes::WindowAttributes(const KernelInfo& info)
 Window WindowAttributes::Resolve(const Shape& input, std::span<const int64_t> kernel) const {
   Window w;
   w.rank = input.rank() - 2;
-  Require(w.rank <= 3 && kernel.size() == w.rank, "a window of {} dimensions over input {}", kernel.size(), input.ToString());
+  Require(w.rank <= 3 && kernel.size() == w.rank, "a window of {} dimensions over input {}", kernel.size(), input);
   const auto at = [](const std::vector<int64_t>& list, size_t i, int64_t fallback) { return i < list.size() ? list[i] : fallback; };
   for (size_t i = 0; i < w.rank; ++i) {
     w.in[i] = input[i + 2];

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/format.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -13,7 +14,8 @@ template <class... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes.
+/// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes. Kernels call it in
+/// every run: give shapes as they are, not as text.
 template <class... Args>
 void Require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (!condition) [[unlikely]] {

@@ -96,8 +96,8 @@ const void* Tensor::AlignedRaw() const {
 }
 
 Tensor Tensor::Reshaped(const Shape& shape) const {
-  Require(shape.num_elements() == num_elements_, "cannot view a tensor of shape {} as {}", shape_.ToString(),
-          shape.ToString());
+  Require(shape.num_elements() == num_elements_, "cannot view a tensor of shape {} as {}", shape_,
+          shape);
   Tensor result = *this;
   result.shape_ = shape;
   return result;
@@ -123,7 +123,7 @@ Tensor SparseTensor::ToDense() const {
   const Shape expected = linear ? Shape{nnz} : Shape{nnz, static_cast<int64_t>(rank)};
   Require(indices.is(ElementType::kInt64) && indices.shape() == expected,
           "sparse tensor: indices are {} {}, expected int64 [{}] or [{},{}]", ElementTypeName(indices.type()),
-          indices.shape().ToString(), nnz, nnz, rank);
+          indices.shape(), nnz, nnz, rank);
   const bool strings = values.is(ElementType::kString);
   Require(strings || BitWidth(values.type()) >= 8, "sparse tensor: packed element type {} is not supported",
           ElementTypeName(values.type()));
@@ -137,11 +137,11 @@ Tensor SparseTensor::ToDense() const {
       for (size_t axis = 0; axis < rank; ++axis) {
         const int64_t index = indices.data<int64_t>()[i * static_cast<int64_t>(rank) + static_cast<int64_t>(axis)];
         Require(index >= 0 && index < dense_shape[axis], "sparse tensor: index {} is outside dimension {} of {}", index,
-                axis, dense_shape.ToString());
+                axis, dense_shape);
         offset = offset * dense_shape[axis] + index;
       }
     }
-    Require(offset >= 0 && offset < total, "sparse tensor: index {} is outside {}", offset, dense_shape.ToString());
+    Require(offset >= 0 && offset < total, "sparse tensor: index {} is outside {}", offset, dense_shape);
     if (strings) {
       dense.mutable_data<std::string>()[offset] = values.data<std::string>()[i];
     } else {

@@ -35,7 +35,7 @@ constexpr size_t kUnalignedFrom = size_t{32} << 10;
 Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
-          ElementTypeName(type), shape.ToString(), expected);
+          ElementTypeName(type), shape, expected);
   const bool aligned = reinterpret_cast<uintptr_t>(raw.bytes.data()) % RequiredAlignment(type) == 0;
   if (raw.owner != nullptr && !aligned && !IsSixBit(type) && expected >= kUnalignedFrom) {
     return Tensor::ShareUnaligned(type, shape, raw.bytes.data(), raw.owner);
@@ -56,7 +56,7 @@ Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, con
 template <class T, class Field>
 void CopyField(const Field& field, Tensor& tensor, const std::string& name) {
   Require(field.size() == tensor.num_elements(), "tensor '{}': {} elements of data, shape {} has {}", name, field.size(),
-          tensor.shape().ToString(), tensor.num_elements());
+          tensor.shape(), tensor.num_elements());
   std::transform(field.begin(), field.end(), tensor.mutable_data<T>(), [](auto value) { return static_cast<T>(value); });
 }
 
@@ -66,7 +66,7 @@ void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
   const int bits = BitWidth(tensor.type());
   const int64_t expected = bits < 8 ? static_cast<int64_t>(tensor.byte_size()) : tensor.num_elements();
   Require(field.size() == expected, "tensor '{}': {} entries of int32_data, {} {} needs {}", proto.name(), field.size(),
-          ElementTypeName(tensor.type()), tensor.shape().ToString(), expected);
+          ElementTypeName(tensor.type()), tensor.shape(), expected);
   auto* bytes = static_cast<std::byte*>(tensor.mutable_raw());
   const size_t width = bits < 8 ? 1 : static_cast<size_t>(bits) / 8;
   for (int i = 0; i < field.size(); ++i) {
@@ -100,7 +100,7 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
       return CopyComplexField<double>(proto.double_data(), tensor, proto.name());
     case ElementType::kString:
       Require(proto.string_data_size() == tensor.num_elements(), "tensor '{}': {} strings, shape {} has {}", proto.name(),
-              proto.string_data_size(), tensor.shape().ToString(), tensor.num_elements());
+              proto.string_data_size(), tensor.shape(), tensor.num_elements());
       std::copy(proto.string_data().begin(), proto.string_data().end(), tensor.mutable_data<std::string>());
       return;
     default:
@@ -136,7 +136,7 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
     // Check before allocating: a tiny message must not ask for terabytes.
     const int64_t held = proto.float_data_size() + proto.int32_data_size() * 4 + proto.string_data_size() +
                          proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
-    Require(shape.num_elements() <= std::max<int64_t>(held, 0), "it holds less data than shape {} needs", shape.ToString());
+    Require(shape.num_elements() <= std::max<int64_t>(held, 0), "it holds less data than shape {} needs", shape);
     Tensor tensor(type, shape);
     CopyTypedFields(proto, tensor);
     return tensor;

@@ -75,7 +75,7 @@ void MakeOwned(Value& value, const SessionResources& resources) {
 void CopyToResult(const Tensor& result, Tensor& buffer, std::string_view output, const SessionResources& resources) {
   Require(result.type() == buffer.type() && result.shape() == buffer.shape(),
           "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none", output, ElementTypeName(result.type()),
-          result.shape().ToString(), ElementTypeName(buffer.type()), buffer.shape().ToString());
+          result.shape(), ElementTypeName(buffer.type()), buffer.shape());
   resources.Copy(result, buffer);
 }
 

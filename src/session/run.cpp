@@ -36,7 +36,8 @@ void CheckTensor(const GraphValue& declared, const Tensor& given) {
   const Shape& shape = given.shape();
   bool fits = shape.rank() == type.shape->size();
   for (size_t i = 0; fits && i < shape.rank(); ++i) fits = !(*type.shape)[i].known() || (*type.shape)[i].value == shape[i];
-  Require(fits, "input '{}' has shape {}, but the model expects {}", declared.name, shape.ToString(), ToString(*type.shape));
+  if (fits) return;
+  Fail(ErrorCode::kInvalidArgument, "input '{}' has shape {}, but the model expects {}", declared.name, shape, ToString(*type.shape));
 }
 
 /// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit

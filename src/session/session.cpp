@@ -53,7 +53,7 @@ Allocator& Session::allocator(const MemoryInfo& memory) const {
 
 void Session::Copy(const Tensor& from, Tensor& to) const {
   Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}", ElementTypeName(from.type()),
-          from.shape().ToString(), ElementTypeName(to.type()), to.shape().ToString());
+          from.shape(), ElementTypeName(to.type()), to.shape());
   state_->resources.Copy(from, to);
 }
 

@@ -124,7 +124,7 @@ std::vector<Value> MakeUpInputs(const Session::State& session) {
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs) {
     Require(input.type.is_tensor() && input.type.shape.has_value(), "input '{}' is {}: only tensors of known rank can be made up", input.name,
-            input.type.ToString());
+            input.type);
     Shape shape;
     for (const Dimension& dim : *input.type.shape) shape.Append(dim.known() ? dim.value : 1);
     inputs.emplace_back(MakeUp(input.type.element, shape));

@@ -53,8 +53,8 @@ class Elementwise final : public Kernel {
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
     const Tensor& a = context.required_input(0);
     const Tensor* b = context.input(1);
-    Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape().ToString(),
-            b == nullptr ? "" : b->shape().ToString());
+    Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape(),
+            OptionalShape{b});
     Tensor* y = context.output(0, a.shape());
     if (y->raw() == a.raw()) ++Counters().in_place;
     for (int64_t i = 0; i < a.num_elements(); ++i) {

@@ -112,7 +112,7 @@ Shape BroadcastShape(const Shape& a, const Shape& b) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t x = DimFromBack(a, i);
     const int64_t y = DimFromBack(b, i);
-    Require(x == y || x == 1 || y == 1, "shapes {} and {} do not broadcast: {} against {}", a.ToString(), b.ToString(), x, y);
+    Require(x == y || x == 1 || y == 1, "shapes {} and {} do not broadcast: {} against {}", a, b, x, y);
     result[rank - 1 - i] = x == 1 ? y : x;
   }
   return result;
@@ -136,12 +136,12 @@ Shape LegacyBroadcastShape(const Shape& a, const Shape& b, int64_t axis) {
   } else if (axis < 0) {
     axis += rank_a;
   }
-  Require(axis >= 0 && axis <= rank_a && rank_b <= rank_a - axis, "shape {} does not lie on {} at axis {}", b.ToString(),
-          a.ToString(), axis);
+  Require(axis >= 0 && axis <= rank_a && rank_b <= rank_a - axis, "shape {} does not lie on {} at axis {}", b,
+          a, axis);
   Shape result(a.rank(), 1);
   for (size_t i = 0; i < b.rank(); ++i) {
     const size_t d = static_cast<size_t>(axis) + i;
-    Require(b[i] == a[d] || b[i] == 1, "shape {} does not lie on {} at axis {}", b.ToString(), a.ToString(), axis);
+    Require(b[i] == a[d] || b[i] == 1, "shape {} does not lie on {} at axis {}", b, a, axis);
     result[d] = b[i];
   }
   return result;
@@ -160,7 +160,7 @@ BroadcastGroups::BroadcastGroups(std::span<const Operand> inputs, const Shape& o
     if (count_ > 0 && advancing_[count_ - 1] == advancing) {
       sizes_[count_ - 1] *= dim;
     } else {
-      Require(count_ < kMaxGroups, "broadcasting to {} alternates more than {} times", output_shape.ToString(), kMaxGroups);
+      Require(count_ < kMaxGroups, "broadcasting to {} alternates more than {} times", output_shape, kMaxGroups);
       sizes_[count_] = dim;
       advancing_[count_] = advancing;
       for (size_t k = 0; k < inputs.size(); ++k) strides_[k][count_] = (advancing >> k & 1) != 0 ? extent[k] : 0;

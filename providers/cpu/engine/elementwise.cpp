@@ -115,8 +115,8 @@ void BinaryKernel::Compute(KernelContext& context) {
   } else if (!legacy_) {
     Run(context, a, b, a.shape(), b.shape(), BroadcastShape(a.shape(), b.shape()));
   } else {
-    Require(legacy_broadcast_, "shapes {} and {} differ and attribute 'broadcast' is 0", a.shape().ToString(),
-            b.shape().ToString());
+    Require(legacy_broadcast_, "shapes {} and {} differ and attribute 'broadcast' is 0", a.shape(),
+            b.shape());
     Run(context, a, b, a.shape(), LegacyBroadcastShape(a.shape(), b.shape(), legacy_axis_), a.shape());
   }
 }

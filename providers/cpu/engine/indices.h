@@ -36,7 +36,7 @@ class Integers {
   Integers(const Tensor& tensor, const char* what)
       : data_(tensor.raw()), size_(static_cast<size_t>(tensor.num_elements())), wide_(tensor.is(ElementType::kInt64)) {
     Require(wide_ || tensor.is(ElementType::kInt32), "{} is {}, expected int32 or int64", what, ElementTypeName(tensor.type()));
-    Require(tensor.shape().rank() <= 1, "{} has shape {}, expected a list", what, tensor.shape().ToString());
+    Require(tensor.shape().rank() <= 1, "{} has shape {}, expected a list", what, tensor.shape());
   }
   explicit Integers(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()), wide_(true) {}
 

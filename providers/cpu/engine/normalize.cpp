@@ -205,7 +205,7 @@ void ExpandTo(const Tensor& tensor, std::span<const int64_t> shape, C* out) {
   for (size_t i = 0; i < from.rank(); ++i) {
     const size_t dim = from.rank() - 1 - i;
     const bool fits = i < shape.size() && (from[dim] == 1 || from[dim] == shape[shape.size() - 1 - i]);
-    Require(fits || from[dim] == 1, "shape {} does not broadcast to {}", from.ToString(), Shape(shape).ToString());
+    Require(fits || from[dim] == 1, "shape {} does not broadcast to {}", from, Shape(shape));
     if (i < shape.size() && from[dim] != 1) strides[shape.size() - 1 - i] = stride;
     stride *= from[dim];
   }

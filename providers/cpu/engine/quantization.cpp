@@ -15,7 +15,7 @@ QuantizationLayout::QuantizationLayout(const Shape& x, const Shape& scales, int6
   inner_ = view.inner;
   if (block_size == 0) {
     Require(scales.rank() == 1 && scales[0] == count_,
-            "scale of shape {} for an input of shape {} along axis {}, expected [{}]", scales.ToString(), x.ToString(), normalized, count_);
+            "scale of shape {} for an input of shape {} along axis {}, expected [{}]", scales, x, normalized, count_);
     return;
   }
   block_ = block_size;
@@ -23,7 +23,7 @@ QuantizationLayout::QuantizationLayout(const Shape& x, const Shape& scales, int6
   Shape expected = x;
   expected[normalized] = blocks_;
   Require(scales == expected, "scale of shape {} for an input of shape {} in blocks of {} along axis {}, expected {}",
-          scales.ToString(), x.ToString(), block_size, normalized, expected.ToString());
+          scales, x, block_size, normalized, expected);
 }
 
 const float* ReadScales(KernelContext& context, const Tensor& scales) {
@@ -43,7 +43,7 @@ const V* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType
   Require(zeros->type() == type, "zero point is tensor({}), expected tensor({})", ElementTypeName(zeros->type()),
           ElementTypeName(type));
   const int64_t count = zeros->num_elements();
-  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape().ToString(),
+  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape(),
           scale_count);
   ElementCast(type, ElementTypeOf<V>).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
   if (count < scale_count) std::fill(values.begin() + 1, values.end(), values[0]);

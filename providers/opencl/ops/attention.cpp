@@ -46,9 +46,9 @@ namespace {
 struct Heads {
   Heads(const Shape& shape, int64_t given_heads, const char* name) {
     packed = shape.rank() == 3;
-    Require(packed || shape.rank() == 4, "{} is {}; 3 or 4 dimensions are expected", name, shape.ToString());
+    Require(packed || shape.rank() == 4, "{} is {}; 3 or 4 dimensions are expected", name, shape);
     Require(!packed || (given_heads > 0 && shape[2] % given_heads == 0), "{} is {}, which does not divide into {} heads", name,
-            shape.ToString(), given_heads);
+            shape, given_heads);
     batch = shape[0];
     heads = packed ? given_heads : shape[1];
     rows = shape[packed ? 1 : 2];
@@ -97,7 +97,7 @@ class Attention final : public Kernel {
     const Heads qh(q.shape(), q_heads_, "Q"), kh(k.shape(), kv_heads_, "K"), vh(v.shape(), kv_heads_, "V");
     Require(qh.batch == kh.batch && qh.batch == vh.batch && qh.width == kh.width && kh.heads == vh.heads && kh.rows == vh.rows &&
                 kh.heads > 0 && qh.heads % kh.heads == 0,
-            "Q is {}, K {}, V {}", q.shape().ToString(), k.shape().ToString(), v.shape().ToString());
+            "Q is {}, K {}, V {}", q.shape(), k.shape(), v.shape());
     const int64_t past = PastRows(past_key, past_value, kh, vh);
     AttentionProblem p{.batch = qh.batch, .q_heads = qh.heads, .kv_heads = kh.heads, .queries = qh.rows, .keys = CheckedAdd(past, kh.rows),
               .width = qh.width, .value_width = vh.width,
@@ -148,7 +148,7 @@ class Attention final : public Kernel {
       return s.rank() == 4 && s[0] == sizes.batch && s[1] == sizes.heads && s[3] == sizes.width;
     };
     Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2], "past_key {} and past_value {} do not fit K and V",
-            key->shape().ToString(), value->shape().ToString());
+            key->shape(), value->shape());
     return key->shape()[2];
   }
 
@@ -181,13 +181,13 @@ class Attention final : public Kernel {
   static void FitMask(const Tensor* mask, AttentionProblem& p) {
     if (mask == nullptr) return;
     const Shape& shape = mask->shape();
-    Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape.ToString());
+    Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape);
     std::array<int64_t, 4> dims = {1, 1, 1, 1};
     for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
     const std::array<int64_t, 4> wanted = {p.batch, p.q_heads, p.queries, p.keys};
     for (size_t i = 0; i < 4; ++i) {
       Require(dims[i] == 1 || dims[i] == wanted[i] || (i == 3 && dims[3] < wanted[3]), "attn_mask {} does not broadcast to [{},{},{},{}]",
-              shape.ToString(), wanted[0], wanted[1], wanted[2], wanted[3]);
+              shape, wanted[0], wanted[1], wanted[2], wanted[3]);
     }
     p.m_keys = dims[3];
     p.m_row = dims[2] == 1 ? 0 : dims[3];
@@ -200,7 +200,7 @@ class Attention final : public Kernel {
     if (lengths == nullptr) return {};
     Require(!has_past, "nonpad_kv_seqlen cannot be combined with past_key");
     Require(lengths->is(ElementType::kInt64) && lengths->num_elements() == p.batch, "nonpad_kv_seqlen is {}, the batch is {}",
-            lengths->shape().ToString(), p.batch);
+            lengths->shape(), p.batch);
     for (int64_t length : lengths->values<int64_t>()) Require(length >= 0 && length <= p.keys, "nonpad_kv_seqlen holds {} of {} keys", length, p.keys);
     if (p.batch == 0) return {};
     return lengths_.Send(context, lengths->shape(), p.batch,

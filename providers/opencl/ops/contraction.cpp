@@ -113,7 +113,7 @@ class Einsum final : public Kernel {
                            bool Dim::*in) {
     const bool has_dots = std::ranges::find(term, cpu::kEllipsis) != term.end();
     const size_t named = term.size() - (has_dots ? 1 : 0);
-    Require(has_dots ? shape.rank() >= named : shape.rank() == named, "an operand {} does not fit its {} labels", shape.ToString(), named);
+    Require(has_dots ? shape.rank() >= named : shape.rank() == named, "an operand {} does not fit its {} labels", shape, named);
     const size_t dots = shape.rank() - named;
     const auto strides = RowMajor(shape);
     size_t axis = 0;

@@ -37,8 +37,8 @@ class ConvTranspose final : public Kernel {
     const Tensor* bias = context.input(2);
     const Shape &xs = x.shape(), &ws = w.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(), "input {} and weights {} need the same 3 to 5 dimensions",
-            xs.ToString(), ws.ToString());
-    Require(xs[1] == ws[0] && xs[1] % group_ == 0, "input {} in {} groups does not fit weights {}", xs.ToString(), group_, ws.ToString());
+            xs, ws);
+    Require(xs[1] == ws[0] && xs[1] % group_ == 0, "input {} in {} groups does not fit weights {}", xs, group_, ws);
     const int64_t filters = CheckedMul(ws[1], group_);
     Require(bias == nullptr || bias->num_elements() == filters, "the bias has {} elements for {} filters",
             bias == nullptr ? 0 : bias->num_elements(), filters);

@@ -62,9 +62,9 @@ class Conv final : public Kernel {
     const Tensor& w = context.required_input(1);
     const Shape &xs = x.shape(), &ws = w.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
-            "input {} and weights {} need the same 3 to 5 dimensions", xs.ToString(), ws.ToString());
+            "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
     Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}",
-            xs.ToString(), group_, ws.ToString());
+            xs, group_, ws);
     const Tensor* bias = context.input(2);
     Require(bias == nullptr || bias->num_elements() == ws[0], "the bias has {} elements for {} filters",
             bias ? bias->num_elements() : 0, ws[0]);

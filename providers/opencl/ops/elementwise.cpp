@@ -55,7 +55,7 @@ Shape Elementwise::Broadcast(const Shape& a, const Shape& b) {
     const size_t shift = result.rank() - shape->rank();
     for (size_t i = 0; i < shape->rank(); ++i) {
       int64_t& dim = result[shift + i];
-      Require((*shape)[i] == 1 || dim == 1 || dim == (*shape)[i], "shapes {} and {} do not broadcast", a.ToString(), b.ToString());
+      Require((*shape)[i] == 1 || dim == 1 || dim == (*shape)[i], "shapes {} and {} do not broadcast", a, b);
       if ((*shape)[i] != 1) dim = (*shape)[i];
     }
   }

@@ -64,7 +64,7 @@ class Trilu final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor* offset = context.input(1);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape);
     Require(offset == nullptr || (offset->num_elements() == 1 && offset->is(ElementType::kInt64)), "k is not one int64");
     const int64_t rows = shape[shape.rank() - 2], columns = shape.back();
     const int64_t k = offset == nullptr ? 0 : std::clamp<int64_t>(offset->data<int64_t>()[0], -rows, columns);
@@ -90,7 +90,7 @@ class OneHot final : public Kernel {
     const Shape& dims = indices.shape();
     const int64_t depth = Depth(context.required_input(1));
     Require(depth >= 0, "depth is {}", depth);
-    Require(values.shape() == Shape{2}, "values has shape {}, expected [2]", values.shape().ToString());
+    Require(values.shape() == Shape{2}, "values has shape {}, expected [2]", values.shape());
     const size_t axis = Axis(axis_, dims.rank() + 1);
     Shape result(dims.dims().first(axis));
     result.Append(depth);
@@ -120,7 +120,7 @@ class EyeLike final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
-    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims.ToString());
+    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims);
     Tensor& y = *context.output(0, dims);
     kernel_.Linear(context, y.num_elements(), y, cl_long{dims[1]}, cl_long{k_});
   }

@@ -80,9 +80,9 @@ class GatherElements final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const size_t axis = Axis(axis_, x.shape().rank());
-    Require(indices.shape().rank() == x.shape().rank(), "indices are {} for data {}", indices.shape().ToString(), x.shape().ToString());
+    Require(indices.shape().rank() == x.shape().rank(), "indices are {} for data {}", indices.shape(), x.shape());
     for (size_t i = 0; i < x.shape().rank(); ++i) {
-      Require(i == axis || indices.shape()[i] <= x.shape()[i], "indices are {} for data {}", indices.shape().ToString(), x.shape().ToString());
+      Require(i == axis || indices.shape()[i] <= x.shape()[i], "indices are {} for data {}", indices.shape(), x.shape());
     }
     Tensor& y = *context.output(0, indices.shape());
     if (y.num_elements() == 0) return;

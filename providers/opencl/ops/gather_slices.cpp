@@ -38,9 +38,9 @@ class GatherND final : public GatherSlices {
     const Shape& index_dims = indices.shape();
     const auto batch = static_cast<size_t>(batch_dims_);
     Require(indices.is(ElementType::kInt64) && dims.rank() > batch && index_dims.rank() > batch,
-            "batch_dims is {}, data has shape {}, indices {}", batch, dims.ToString(), index_dims.ToString());
+            "batch_dims is {}, data has shape {}, indices {}", batch, dims, index_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth, dims.ToString());
+    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth, dims);
     Shape result;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
       Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i], index_dims[i]);
@@ -76,10 +76,10 @@ class ReverseSequence final : public GatherSlices {
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
     const Tensor& given = context.required_input(1);
-    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims.ToString());
+    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims);
     const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
     Require(given.is(ElementType::kInt64) && given.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]",
-            given.shape().ToString(), batch);
+            given.shape(), batch);
     const auto lengths = given.values<int64_t>();
     for (int64_t length : lengths) Require(length >= 0 && length <= times, "a length is {}, sequences have {} steps", length, times);
     const int64_t row = dims.SizeOfRange(2, dims.rank());
@@ -109,7 +109,7 @@ class Compress final : public GatherSlices {
     const Tensor& condition = context.required_input(1);
     const Shape dims = flattens_ ? Shape{x.num_elements()} : x.shape();
     Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool), "the condition is {}, expected a list of bool",
-            condition.shape().ToString());
+            condition.shape());
     const size_t axis = Axis(axis_, dims.rank());
     const int64_t length = std::min(dims[axis], condition.num_elements());
     const auto* wanted = static_cast<const uint8_t*>(condition.raw());

@@ -29,7 +29,7 @@ class GridSample final : public Kernel {
     const Tensor& grid = context.required_input(1);
     const Shape &xs = x.shape(), &gs = grid.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && gs.rank() == xs.rank() && gs[0] == xs[0] && gs.back() == static_cast<int64_t>(xs.rank()) - 2,
-            "the grid is {} for an input {}", gs.ToString(), xs.ToString());
+            "the grid is {} for an input {}", gs, xs);
     Sampling s;
     s.rank = static_cast<cl_int>(xs.rank() - 2);
     s.channels = xs[1];
@@ -41,7 +41,7 @@ class GridSample final : public Kernel {
     for (size_t i = 1; i + 1 < gs.rank(); ++i) result.Append(gs[i]);
     for (size_t i = 2; i < xs.rank(); ++i) s.in[i - 2] = xs[i];
     const Tensor& y = *context.output(0, result);
-    Require(y.num_elements() == 0 || x.num_elements() > 0, "an empty image {} has no samples", xs.ToString());
+    Require(y.num_elements() == 0 || x.num_elements() > 0, "an empty image {} has no samples", xs);
     kernel_.Linear(context, y.num_elements(), x, grid, y, s);
   }
 

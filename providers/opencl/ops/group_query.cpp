@@ -37,16 +37,16 @@ class GroupQueryAttention final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);
     const Shape& qs = query.shape();
-    Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs.ToString());
+    Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs);
     const bool packed = context.input(1) == nullptr;
     const int64_t parts = packed ? heads_ + 2 * kv_heads_ : heads_;
-    Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs.ToString(), parts);
+    Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs, parts);
     const Call call = MakeCall(context, qs, qs[2] / parts);
     const Tensor& key = packed ? query : context.required_input(1);
     const Tensor& value = packed ? query : context.required_input(2);
     const Shape expected{call.batch, call.steps, kv_heads_ * call.width};
     Require(packed ? context.input(2) == nullptr : key.shape() == expected && value.shape() == expected && key.type() == type_ && value.type() == type_,
-            "key and value are {} and {}; {} is expected", key.shape().ToString(), value.shape().ToString(), expected.ToString());
+            "key and value are {} and {}; {} is expected", key.shape(), value.shape(), expected);
     const Tensor& y = *context.output(0, {call.batch, call.steps, heads_ * call.width});
     const Cache keys = MakeCache(context, 1, call), values = MakeCache(context, 2, call);
     if (y.num_elements() == 0) return;
@@ -78,7 +78,7 @@ class GroupQueryAttention final : public Kernel {
     const Tensor &lengths = context.required_input(5), &total_input = context.required_input(6);
     Require(total_input.num_elements() == 1 && total_input.is(ElementType::kInt32) && lengths.is(ElementType::kInt32) &&
                 lengths.num_elements() == call.batch,
-            "seqlens_k is {} and total_sequence_length {}, the batch {}", lengths.shape().ToString(), total_input.shape().ToString(), call.batch);
+            "seqlens_k is {} and total_sequence_length {}, the batch {}", lengths.shape(), total_input.shape(), call.batch);
     const int64_t total = total_input.data<int32_t>()[0];
     const Tensor *past = context.input(3), *past_value = context.input(4);
     Require((past == nullptr) == (past_value == nullptr), "past_key and past_value must be given together");
@@ -86,7 +86,7 @@ class GroupQueryAttention final : public Kernel {
       const Shape& s = past->shape();
       Require(s.rank() == 4 && s[0] == call.batch && s[1] == kv_heads_ && s[3] == width && past_value->shape() == s && past->type() == type_ &&
                   past_value->type() == type_,
-              "the past is {}; [{},{},*,{}] is expected", s.ToString(), call.batch, kv_heads_, width);
+              "the past is {}; [{},{},*,{}] is expected", s, call.batch, kv_heads_, width);
       call.held = s[2];
     }
     Require(total >= call.steps && total <= call.held + call.steps, "total_sequence_length is {} with {} new tokens and a past of {} rows", total,
@@ -109,11 +109,11 @@ class GroupQueryAttention final : public Kernel {
   static void FindPositions(KernelContext& context, const Call& call) {
     const Tensor &cosine = context.required_input(7), &sine = context.required_input(8), *given = context.input(9);
     const Shape& s = cosine.shape();
-    Require(s.rank() == 2 && s == sine.shape() && 2 * s[1] <= call.width, "cos_cache is {} and sin_cache {} for heads of {}", s.ToString(),
-            sine.shape().ToString(), call.width);
+    Require(s.rank() == 2 && s == sine.shape() && 2 * s[1] <= call.width, "cos_cache is {} and sin_cache {} for heads of {}", s,
+            sine.shape(), call.width);
     const int64_t tokens = call.batch * call.steps;
     Require(given == nullptr || (given->is(ElementType::kInt64) && given->num_elements() == tokens), "position_ids is {}; [{},{}] is expected",
-            given == nullptr ? "" : given->shape().ToString(), call.batch, call.steps);
+            OptionalShape{given}, call.batch, call.steps);
     for (int64_t i = 0; i < tokens; ++i) {
       const int64_t position = given != nullptr ? given->data<int64_t>()[i] : call.facts[static_cast<size_t>(i / call.steps)] + i % call.steps;
       Require(position >= 0 && position < s[0], "position {} is outside the caches' {} rows", position, s[0]);

@@ -122,9 +122,9 @@ class IntegerConv final : public Kernel {
     const Shape& xs = context.required_input(static_cast<size_t>(places_.a)).shape();
     const Shape& ws = context.required_input(static_cast<size_t>(places_.b)).shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(), "input {} and weights {} need the same 3 to 5 dimensions",
-            xs.ToString(), ws.ToString());
-    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}", xs.ToString(),
-            group_, ws.ToString());
+            xs, ws);
+    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}", xs,
+            group_, ws);
     const Operands o(context, places_, ws[0], ws[0]);
     const Window window = window_.Resolve(xs, ws.dims().subspan(2));
     Shape ys{xs[0], ws[0]};

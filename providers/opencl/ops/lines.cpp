@@ -79,7 +79,7 @@ class Cumulate final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& given = context.required_input(1);
-    Require(given.num_elements() == 1, "the axis is {}, not one number", given.shape().ToString());
+    Require(given.num_elements() == 1, "the axis is {}, not one number", given.shape());
     const size_t axis = Axis(HostIntegers(given.Reshaped(Shape{1}))[0], x.shape().rank());
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;

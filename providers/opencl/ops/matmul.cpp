@@ -102,8 +102,8 @@ struct StackedSizes {
     for (const Shape* s : {&batch_a, &batch_b}) {
       for (size_t i = 0; i < s->rank(); ++i) {
         int64_t& dim = batch[batch.rank() - s->rank() + i];
-        Require(dim == 1 || (*s)[i] == 1 || dim == (*s)[i], "stacks {} and {} do not broadcast", batch_a.ToString(),
-                batch_b.ToString());
+        Require(dim == 1 || (*s)[i] == 1 || dim == (*s)[i], "stacks {} and {} do not broadcast", batch_a,
+                batch_b);
         if ((*s)[i] != 1) dim = (*s)[i];
       }
     }
@@ -186,7 +186,7 @@ class Gemm final : public Kernel {
       const size_t rank = c->shape().rank();
       const int64_t rows = rank == 2 ? c->shape()[0] : 1, columns = rank >= 1 ? c->shape().back() : 1;
       Require(rank <= 2 && (rows == s.m || rows == 1) && (columns == s.n || columns == 1),
-              "C is {}; it does not broadcast to [{},{}]", c->shape().ToString(), s.m, s.n);
+              "C is {}; it does not broadcast to [{},{}]", c->shape(), s.m, s.n);
       bias.row = rows == 1 ? 0 : static_cast<cl_int>(columns);
       bias.column = columns == 1 ? 0 : 1;
     }
@@ -199,7 +199,7 @@ class Gemm final : public Kernel {
 
  private:
   TileProductShape Sizes(const Shape& a, const Shape& b) const {
-    Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a.ToString(), b.ToString());
+    Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a, b);
     const int64_t m = a[trans_a_ ? 1 : 0], k = a[trans_a_ ? 0 : 1], n = b[trans_b_ ? 0 : 1];
     Require(b[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b[trans_b_ ? 1 : 0]);
     const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);

@@ -39,20 +39,20 @@ class MatMulNBits final : public Kernel {
     const Tensor& codes = context.required_input(1);
     const Tensor& scales = context.required_input(2);
     const Tensor *zeros = context.input(3), *bias = context.input(5);
-    Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape().ToString(), k_);
+    Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape(), k_);
     Sizes s{.rows = a.num_elements() / k_, .k = k_, .n = n_, .blocks = (k_ - 1) / block_ + 1, .block_bytes = block_ * bits_ / 8};
     s.zero_row_bytes = (s.blocks * bits_ + 7) / 8;
     s.block_shift = std::countr_zero(static_cast<uint64_t>(s.block_bytes));
     s.packed_zeros = zeros != nullptr && zeros->is(ElementType::kUInt8);
     const int64_t blocks = CheckedMul<int64_t>(n_, s.blocks);
     Require(codes.is(ElementType::kUInt8) && codes.num_elements() == CheckedMul<int64_t>(blocks, s.block_bytes), "B is {}; [{},{},{}] is expected",
-            codes.shape().ToString(), n_, s.blocks, s.block_bytes);
-    Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape().ToString(), n_, s.blocks);
+            codes.shape(), n_, s.blocks, s.block_bytes);
+    Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), n_, s.blocks);
     Require(zeros == nullptr || (s.packed_zeros && zeros->num_elements() == n_ * s.zero_row_bytes) ||
                 (zeros->type() == a.type() && zeros->num_elements() == blocks),
-            "zero_points is {}", zeros == nullptr ? "" : zeros->shape().ToString());
+            "zero_points is {}", OptionalShape{zeros});
     Require(bias == nullptr || (bias->type() == a.type() && bias->num_elements() == n_), "the bias is {}; [{}] is expected",
-            bias == nullptr ? "" : bias->shape().ToString(), n_);
+            OptionalShape{bias}, n_);
     Shape shape = a.shape();
     shape[shape.rank() - 1] = n_;
     const Tensor& y = *context.output(0, shape);

@@ -105,7 +105,7 @@ class GroupNormalization final : public Standardize {
 
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
-    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
     const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_, spatial = shape.SizeOfRange(2, shape.rank());
     Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
     const Tensor& y = *context.output(0, shape);
@@ -130,7 +130,7 @@ class BatchNormalization final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape);
     for (size_t i = 1; i < 5; ++i) {
       Require(context.required_input(i).num_elements() == shape[1], "input {} needs one element a channel, {} in all", i, shape[1]);
     }
@@ -158,7 +158,7 @@ class Lrn final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
     const int64_t before = std::min((size_ - 1) / 2, shape[1]), after = std::min(size_ / 2, shape[1]);
     Tensor& y = *context.output(0, shape);
     kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]}, cl_long{before},

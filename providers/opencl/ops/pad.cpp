@@ -44,7 +44,7 @@ class Pad final : public Kernel {
       Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost, "a pad is too large");
       s.c[axis] = pads[i];
       result[axis] = shape[axis] + pads[i] + pads[count + i];
-      Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape.ToString());
+      Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape);
     }
     for (int64_t dim : shape) inside &= dim > 0;
     Tensor& y = *context.output(0, result);

@@ -48,7 +48,7 @@ class Pool final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& xs = x.shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5, "the input is {}; 3 to 5 dimensions are expected", xs.ToString());
+    Require(xs.rank() >= 3 && xs.rank() <= 5, "the input is {}; 3 to 5 dimensions are expected", xs);
     Window w;
     if (global_ || window_.kernel_shape().empty()) {  // LpPool 1 may leave it out
       w.rank = xs.rank() - 2;

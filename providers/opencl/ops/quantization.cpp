@@ -31,7 +31,7 @@ Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size
     expected = x;
     expected[at] = layout.blocks;
   }
-  Require(scales == expected, "scale of shape {} for an input of shape {}, expected {}", scales.ToString(), x.ToString(), expected.ToString());
+  Require(scales == expected, "scale of shape {} for an input of shape {}, expected {}", scales, x, expected);
   return layout;
 }
 

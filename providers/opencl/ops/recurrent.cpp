@@ -152,8 +152,8 @@ class Recurrent final : public Kernel {
   Sizes CheckedSizes(const KernelContext& context) const {
     const Tensor& x_tensor = context.required_input(0);
     const Shape &x = x_tensor.shape(), &r = context.required_input(2).shape();
-    Require(x.rank() == 3 && r.rank() == 3, "X is {} and R {}, three axes are expected", x.ToString(), r.ToString());
-    Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r.ToString());
+    Require(x.rank() == 3 && r.rank() == 3, "X is {} and R {}, three axes are expected", x, r);
+    Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r);
     const Sizes s{.steps = x[batch_first_ ? 1 : 0],
                   .batch = x[batch_first_ ? 0 : 1],
                   .input = x[2],
@@ -167,7 +167,7 @@ class Recurrent final : public Kernel {
     const auto check = [&](size_t input, const char* name, const Shape& expected) {
       const Tensor* tensor = context.input(input);
       Require(tensor == nullptr || (tensor->shape() == expected && tensor->type() == x_tensor.type()), "{} is {}, {} is expected", name,
-              tensor == nullptr ? "" : tensor->shape().ToString(), expected.ToString());
+              OptionalShape{tensor}, expected);
     };
     const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
     context.required_input(1);
@@ -187,7 +187,7 @@ class Recurrent final : public Kernel {
     const Tensor* given = context.input(4);
     if (given == nullptr) return {};
     Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch}, "sequence_lens is {}, [{}] of int32 is expected",
-            given->shape().ToString(), s.batch);
+            given->shape(), s.batch);
     for (int32_t length : given->values<int32_t>()) Require(length >= 0 && length <= s.steps, "a sequence length is {} of {}", length, s.steps);
     return lengths_.Send(context, given->shape(), s.batch,
                          [&](std::span<int64_t> lengths) { std::ranges::copy(given->values<int32_t>(), lengths.begin()); });

@@ -32,13 +32,13 @@ class RotaryEmbedding final : public Kernel {
     const Tensor* positions = context.input(microsoft_ ? 1 : 3);
     const Shape& shape = x.shape();
     const bool packed = shape.rank() == 3;
-    Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape.ToString());
-    Require(cosine.shape() == sine.shape() && cosine.shape().rank() >= 2, "the caches are {} and {}", cosine.shape().ToString(),
-            sine.shape().ToString());
+    Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape);
+    Require(cosine.shape() == sine.shape() && cosine.shape().rank() >= 2, "the caches are {} and {}", cosine.shape(),
+            sine.shape());
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], hidden = packed ? shape[2] : shape[1] * shape[3];
     const int64_t half = cosine.shape().back(), width = Width(shape, packed, hidden, half);
     Require(width > 0 && hidden % width == 0 && 2 * half <= width && (turned_ == 0 ? microsoft_ || 2 * half == width : 2 * half == turned_),
-            "caches {} turn {} elements of an input {}", cosine.shape().ToString(), turned_, shape.ToString());
+            "caches {} turn {} elements of an input {}", cosine.shape(), turned_, shape);
     const Tensor& y = *context.output(0, shape);
     if (x.num_elements() == 0) return;
     const Buffer sent = Checked(context, positions, cosine.shape(), batch, steps, half);
@@ -58,12 +58,12 @@ class RotaryEmbedding final : public Kernel {
   Buffer Checked(KernelContext& context, const Tensor* positions, const Shape& caches, int64_t batch, int64_t steps, int64_t half) {
     if (positions == nullptr) {
       Require(!microsoft_ && caches == Shape({batch, steps, half}), "the caches are {}; [{},{},{}] is expected without position_ids",
-              caches.ToString(), batch, steps, half);
+              caches, batch, steps, half);
       return {};
     }
-    Require(caches.rank() == 2 && positions->is(ElementType::kInt64), "the caches are {}", caches.ToString());
+    Require(caches.rank() == 2 && positions->is(ElementType::kInt64), "the caches are {}", caches);
     const bool one = microsoft_ && positions->num_elements() == 1 && positions->shape().rank() != 2;
-    Require(one || positions->shape() == Shape({batch, steps}), "position_ids is {}, [{},{}] is expected", positions->shape().ToString(), batch, steps);
+    Require(one || positions->shape() == Shape({batch, steps}), "position_ids is {}, [{},{}] is expected", positions->shape(), batch, steps);
     const int64_t last = one ? steps - 1 : 0;
     for (int64_t position : positions->values<int64_t>()) {
       Require(position >= 0 && position < caches[0] - last, "position {} is outside the caches' {} rows", position, caches[0]);

@@ -98,13 +98,13 @@ class ScatterND final : public ScatterSlices {
     const Tensor& updates = context.required_input(2);
     const Shape &dims = data.shape(), &index_dims = indices.shape();
     Require(indices.is(ElementType::kInt64) && updates.type() == data.type() && dims.rank() > 0 && index_dims.rank() > 0,
-            "data has shape {}, indices {}", dims.ToString(), index_dims.ToString());
+            "data has shape {}, indices {}", dims, index_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims.ToString());
+    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims);
     Shape expected(index_dims.dims().first(index_dims.rank() - 1));
     const int64_t tuples = expected.num_elements();
     for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
-    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape().ToString(), expected.ToString());
+    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape(), expected);
     Scatter(context, data, updates, tuples, dims.SizeOfRange(static_cast<size_t>(depth), dims.rank()),
             [&](std::span<int64_t> offsets) { TupleOffsets(dims.dims(), depth, indices.values<int64_t>(), offsets); });
   }
@@ -121,10 +121,10 @@ class ScatterElements final : public ScatterSlices {
     const Shape &dims = data.shape(), &walked = indices.shape();
     const size_t axis = Axis(axis_, dims.rank());
     Require(updates.shape() == walked && updates.type() == data.type(), "updates have shape {}, indices {}",
-            updates.shape().ToString(), walked.ToString());
-    Require(walked.rank() == dims.rank(), "indices are {} for data {}", walked.ToString(), dims.ToString());
+            updates.shape(), walked);
+    Require(walked.rank() == dims.rank(), "indices are {} for data {}", walked, dims);
     for (size_t i = 0; i < dims.rank(); ++i) {
-      Require(i == axis || walked[i] <= dims[i], "indices are {} for data {}", walked.ToString(), dims.ToString());
+      Require(i == axis || walked[i] <= dims[i], "indices are {} for data {}", walked, dims);
     }
     Scatter(context, data, updates, indices.num_elements(), 1, [&](std::span<int64_t> offsets) {
       const HostIndices index(indices);
@@ -157,9 +157,9 @@ class TensorScatter final : public ScatterSlices {
     const size_t axis = Axis(axis_, dims.rank());
     bool fits = axis != 0 && update.type() == past.type() && fresh.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? fresh[i] <= dims[i] : fresh[i] == dims[i];
-    Require(fits, "update {} does not fit the cache {} along axis {}", fresh.ToString(), dims.ToString(), axis_);
+    Require(fits, "update {} does not fit the cache {} along axis {}", fresh, dims, axis_);
     Require(given == nullptr || (given->is(ElementType::kInt64) && given->shape() == Shape{dims[0]}), "write_indices are {}, expected [{}]",
-            given == nullptr ? "" : given->shape().ToString(), dims[0]);
+            OptionalShape{given}, dims[0]);
     const int64_t size = dims[axis], length = fresh[axis], inner = dims.SizeOfRange(axis + 1, dims.rank());
     const int64_t rows = dims.SizeOfRange(0, axis), per_batch = dims.SizeOfRange(1, axis);
     Scatter(context, past, update, rows * length, inner, [&](std::span<int64_t> offsets) {

@@ -49,7 +49,7 @@ class Clip final : public Elementwise {
     for (size_t i = 0; i < 2; ++i) {
       const Tensor* bound = context.input(i + 1);
       if (bound == nullptr) continue;
-      Require(bound->num_elements() == 1, "a bound is {}, not one number", bound->shape().ToString());
+      Require(bound->num_elements() == 1, "a bound is {}, not one number", bound->shape());
       bounds[i] = bound->Reshaped(Shape{});
     }
     const Tensor* operands[] = {&x, &bounds[0], &bounds[1]};

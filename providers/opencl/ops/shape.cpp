@@ -24,15 +24,15 @@ class Reshape final : public Kernel {
         Require(i < x.shape().rank(), "dimension {} is copied from an input of {} dimensions", i, x.shape().rank());
         result[i] = x.shape()[i];
       }
-      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", wanted.ToString());
+      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", wanted);
       if (result[i] == -1) {
         open = i;
       } else {
-        Require(!__builtin_mul_overflow(known, result[i], &known), "shape {} cannot be resolved", wanted.ToString());
+        Require(!__builtin_mul_overflow(known, result[i], &known), "shape {} cannot be resolved", wanted);
       }
     }
     if (open) {
-      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), wanted.ToString());
+      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), wanted);
       result[*open] = x.num_elements() / known;
     }
     context.set_output(0, x.Reshaped(result));
@@ -104,7 +104,7 @@ class Squeeze final : public SqueezeBase {
     Shape result;
     for (size_t i = 0; i < x.shape().rank(); ++i) {
       const bool gone = named ? marked[i] : x.shape()[i] == 1;
-      Require(!gone || x.shape()[i] == 1, "dimension {} of {} is not 1", i, x.shape().ToString());
+      Require(!gone || x.shape()[i] == 1, "dimension {} of {} is not 1", i, x.shape());
       if (!gone) result.Append(x.shape()[i]);
     }
     context.set_output(0, x.Reshaped(result));

@@ -21,12 +21,12 @@ class SkipNormalization final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& skip = context.required_input(1);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 2 || shape.rank() == 3, "the input is {}; 2 or 3 dimensions are expected", shape.ToString());
+    Require(shape.rank() == 2 || shape.rank() == 3, "the input is {}; 2 or 3 dimensions are expected", shape);
     const int64_t width = shape.back(), rows = shape.SizeOfRange(0, shape.rank() - 1), skip_rows = SkipRows(shape, skip.shape());
     const Tensor &gamma = context.required_input(2), *beta = center_ ? context.input(3) : nullptr, *bias = context.input(center_ ? 4 : 3);
     for (const Tensor* parameter : {&gamma, beta, bias}) {
       Require(parameter == nullptr || (parameter->num_elements() == width && parameter->type() == x.type()), "a parameter of a row is {}; [{}] is expected",
-              parameter == nullptr ? "" : parameter->shape().ToString(), width);
+              OptionalShape{parameter}, width);
     }
     Shape reduced = shape;
     reduced[shape.rank() - 1] = 1;
@@ -43,7 +43,7 @@ class SkipNormalization final : public Kernel {
     const size_t rank = x.rank(), skipped = rank - std::min(rank, skip.rank());
     const bool fits = skip.rank() >= 2 && skip.rank() <= rank && std::equal(skip.begin() + 1, skip.end(), x.begin() + skipped + 1) &&
                       (skip[0] == x[skipped] || (rank == 3 && skip.rank() == 3 && skip[0] == 1));
-    Require(fits, "skip is {} for an input {}", skip.ToString(), x.ToString());
+    Require(fits, "skip is {} for an input {}", skip, x);
     return std::max<int64_t>(skip.SizeOfRange(0, skip.rank() - 1), 1);
   }
 

@@ -72,7 +72,7 @@ class DepthToSpace final : public StridedKernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
-    Require(s.rank() == 4 && s[1] % (size_ * size_) == 0, "input {} does not divide into blocks of {}", s.ToString(), size_);
+    Require(s.rank() == 4 && s[1] % (size_ * size_) == 0, "input {} does not divide into blocks of {}", s, size_);
     const int64_t channels = s[1] / (size_ * size_);
     Tensor& y = *context.output(0, Shape{s[0], channels, s[2] * size_, s[3] * size_});
     if (columns_first_) {
@@ -101,7 +101,7 @@ class SpaceToDepth final : public StridedKernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
-    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s.ToString(), size_);
+    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s, size_);
     Tensor& y = *context.output(0, Shape{s[0], s[1] * size_ * size_, s[2] / size_, s[3] / size_});
     static constexpr size_t kBlocksFirst[] = {0, 3, 5, 1, 2, 4}, kChannelsFirst[] = {0, 1, 3, 5, 2, 4};
     CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_}, channels_first_ ? kChannelsFirst : kBlocksFirst, y);
@@ -123,7 +123,7 @@ class Expand final : public StridedKernel {
     for (size_t i = 0; i < sizes.rank(); ++i) result[result.rank() - sizes.rank() + i] = sizes[i];
     for (size_t i = 0; i < x.shape().rank(); ++i) {
       int64_t& dim = result[result.rank() - x.shape().rank() + i];
-      Require(dim == 1 || x.shape()[i] == 1 || dim == x.shape()[i], "{} does not expand to {}", x.shape().ToString(), result.ToString());
+      Require(dim == 1 || x.shape()[i] == 1 || dim == x.shape()[i], "{} does not expand to {}", x.shape(), result);
       if (x.shape()[i] != 1) dim = x.shape()[i];
     }
     Tensor& y = *context.output(0, result);
@@ -223,9 +223,9 @@ class Concat final : public StridedKernel {
     const size_t axis = Axis(axis_, result.rank());
     for (size_t i = 1; i < context.num_inputs(); ++i) {
       const Shape& shape = context.required_input(i).shape();
-      Require(shape.rank() == result.rank(), "inputs {} and {} cannot be joined", result.ToString(), shape.ToString());
+      Require(shape.rank() == result.rank(), "inputs {} and {} cannot be joined", result, shape);
       for (size_t d = 0; d < shape.rank(); ++d) {
-        Require(d == axis || shape[d] == result[d], "inputs {} and {} cannot be joined along axis {}", result.ToString(), shape.ToString(), axis);
+        Require(d == axis || shape[d] == result[d], "inputs {} and {} cannot be joined along axis {}", result, shape, axis);
       }
       result[axis] += shape[axis];
     }
@@ -264,7 +264,7 @@ class Split final : public StridedKernel {
     for (int64_t i = 0; i < count; ++i) {
       Shape part = x.shape();
       part[axis] = sizes.rank() == 0 ? std::min(even, x.shape()[axis] - at) : sizes[static_cast<size_t>(i)];
-      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis, x.shape().ToString());
+      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis, x.shape());
       Strided block = Block(part);
       block.a = strides;
       block.b = RowMajor(part);

@@ -32,7 +32,7 @@ class TopK final : public Kernel {
     int64_t k = k_;
     if (k < 0) {
       const Tensor& given = context.required_input(1);
-      Require(given.is(ElementType::kInt64) && given.num_elements() == 1, "K is {}, one int64 is expected", given.shape().ToString());
+      Require(given.is(ElementType::kInt64) && given.num_elements() == 1, "K is {}, one int64 is expected", given.shape());
       k = given.data<int64_t>()[0];
     }
     Require(k >= 0 && k <= n, "k is {}, a number from 0 to the axis's {} is expected", k, n);

@@ -118,7 +118,7 @@ class Clip final : public Kernel {
     if (tensor == nullptr) return;
     Require(tensor->type() == ElementTypeOf<T> && tensor->num_elements() == 1,
             "input {} is tensor({}) of shape {}, expected one element of tensor({})", i, ElementTypeName(tensor->type()),
-            tensor->shape().ToString(), ElementTypeName(ElementTypeOf<T>));
+            tensor->shape(), ElementTypeName(ElementTypeOf<T>));
     bound = static_cast<C>(*tensor->data<T>());
   }
 

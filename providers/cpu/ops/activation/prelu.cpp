@@ -76,7 +76,7 @@ class PRelu final : public BinaryKernel {
       Run(context, x, slope, x.shape(), LegacyBroadcastShape(x.shape(), slope.shape(), AxisOf(x.shape(), slope.shape()[0])),
           x.shape());
     } else {
-      Require(broadcasts, "slope of shape {} does not broadcast to {}", slope.shape().ToString(), x.shape().ToString());
+      Require(broadcasts, "slope of shape {} does not broadcast to {}", slope.shape(), x.shape());
       Run(context, x, slope, x.shape(), slope.shape(), x.shape());
     }
   }
@@ -87,10 +87,10 @@ class PRelu final : public BinaryKernel {
     int64_t axis = -1;
     for (size_t i = 0; i < shape.rank(); ++i) {
       if (shape[i] != size) continue;
-      Require(axis < 0, "slope of shape [{}] lies on more than one axis of {}", size, shape.ToString());
+      Require(axis < 0, "slope of shape [{}] lies on more than one axis of {}", size, shape);
       axis = static_cast<int64_t>(i);
     }
-    Require(axis >= 0, "slope of shape [{}] does not broadcast to {}", size, shape.ToString());
+    Require(axis >= 0, "slope of shape [{}] does not broadcast to {}", size, shape);
     return axis;
   }
 };

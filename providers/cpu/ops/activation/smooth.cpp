@@ -180,7 +180,7 @@ class SwiGlu final : public BinaryKernel {
   void Compute(KernelContext& context) override {
     const Shape& a = context.required_input(0).shape();
     const Shape& b = context.required_input(1).shape();
-    Require(a == b, "shapes {} and {} differ: this operator does not broadcast", a.ToString(), b.ToString());
+    Require(a == b, "shapes {} and {} differ: this operator does not broadcast", a, b);
     BinaryKernel::Compute(context);
   }
 

@@ -53,8 +53,8 @@ struct HeadSizes {
 
 HeadSizes ReadSizes(const Shape& shape, int64_t heads, std::string_view name) {
   if (shape.rank() == 4) return {shape[0], shape[1], shape[2], shape[3], false};
-  Require(shape.rank() == 3, "{} is {}; 3 or 4 dimensions are expected", name, shape.ToString());
-  Require(heads > 0 && shape[2] % heads == 0, "{} is {}, which does not divide into {} heads", name, shape.ToString(), heads);
+  Require(shape.rank() == 3, "{} is {}; 3 or 4 dimensions are expected", name, shape);
+  Require(heads > 0 && shape[2] % heads == 0, "{} is {}, which does not divide into {} heads", name, shape, heads);
   return {shape[0], heads, shape[1], shape[2] / heads, true};
 }
 
@@ -95,7 +95,7 @@ const C* ReadMask(KernelContext& context, const Tensor& mask) {
 /// Dimensions of the mask along batch, heads, queries and keys: 1 where it has none.
 std::array<int64_t, 4> MaskDims(const Tensor& mask) {
   const Shape& shape = mask.shape();
-  Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape.ToString());
+  Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape);
   std::array<int64_t, 4> dims = {1, 1, 1, 1};
   for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
   return dims;
@@ -109,7 +109,7 @@ AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const Atten
   const std::array<int64_t, 4> wanted = {sizes.batch, sizes.query_heads, sizes.queries, sizes.keys};
   const auto fits = [&](size_t axis) { return dims[axis] == 1 || dims[axis] == wanted[axis]; };
   Require(fits(0) && fits(1) && fits(2) && (fits(3) || (pads && dims[3] < wanted[3])), "attn_mask {} does not broadcast to [{},{},{},{}]",
-          mask->shape().ToString(), wanted[0], wanted[1], wanted[2], wanted[3]);
+          mask->shape(), wanted[0], wanted[1], wanted[2], wanted[3]);
   bias.data = ReadMask<C>(context, *mask);
   bias.keys = dims[3];
   if (!pads && dims[3] == 1 && sizes.keys > 1) {  // one number a row
@@ -187,7 +187,7 @@ class Attention final : public Kernel {
       return s.rank() == 4 && s[0] == sizes.batch && s[1] == sizes.heads && s[3] == sizes.width;
     };
     Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2],
-            "past_key {} and past_value {} do not fit K and V", key->shape().ToString(), value->shape().ToString());
+            "past_key {} and past_value {} do not fit K and V", key->shape(), value->shape());
     return key->shape()[2];
   }
 

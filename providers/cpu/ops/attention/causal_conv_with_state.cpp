@@ -70,9 +70,9 @@ class CausalConvWithState final : public Kernel {
 
  private:
   static CausalConvSizes Check(const Shape& x, const Shape& weight, const Tensor* bias, const Tensor* past) {
-    Require(x.rank() == 3, "input is {}; [batch,channels,length] is expected", x.ToString());
+    Require(x.rank() == 3, "input is {}; [batch,channels,length] is expected", x);
     Require(weight.rank() == 3 && weight[0] == x[1] && weight[1] == 1 && weight[2] > 0, "weight is {}; [{},1,k] is expected",
-            weight.ToString(), x[1]);
+            weight, x[1]);
     const CausalConvSizes sizes{x[0], x[1], x[2], weight[2]};
     Require(bias == nullptr || bias->shape() == Shape{x[1]}, "bias needs one element for each of {} channels", x[1]);
     Require(past == nullptr || past->shape() == Shape({x[0], x[1], sizes.carried()}), "past_state needs the shape [{},{},{}]", x[0], x[1],

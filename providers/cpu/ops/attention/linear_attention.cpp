@@ -107,13 +107,13 @@ class LinearAttention final : public Kernel {
   }
 
   LinearAttentionSizes Check(const Shape& q, const Shape& k, const Shape& v, const Tensor* past) const {
-    Require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3, "query is {}, key {} and value {}; all need 3 dimensions", q.ToString(),
-            k.ToString(), v.ToString());
+    Require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3, "query is {}, key {} and value {}; all need 3 dimensions", q,
+            k, v);
     Require(q[2] % q_heads_ == 0 && k[2] % kv_heads_ == 0 && v[2] % kv_heads_ == 0,
-            "query {}, key {} and value {} do not divide into {} and {} heads", q.ToString(), k.ToString(), v.ToString(), q_heads_, kv_heads_);
+            "query {}, key {} and value {} do not divide into {} and {} heads", q, k, v, q_heads_, kv_heads_);
     const LinearAttentionSizes s{q[0], q[1], kv_heads_, q[2] / q_heads_, v[2] / kv_heads_};
     Require(k[0] == s.batch && v[0] == s.batch && k[1] == s.steps && v[1] == s.steps && k[2] / kv_heads_ == s.width,
-            "query is {}, key {} and value {}: batches, steps or head sizes differ", q.ToString(), k.ToString(), v.ToString());
+            "query is {}, key {} and value {}: batches, steps or head sizes differ", q, k, v);
     Require(past == nullptr || past->shape() == Shape({s.batch, s.heads, s.width, s.value_width}), "past_state needs the shape [{},{},{},{}]",
             s.batch, s.heads, s.width, s.value_width);
     return s;
@@ -122,7 +122,7 @@ class LinearAttention final : public Kernel {
   static void SetDecay(KernelContext& context, const Tensor& decay, const LinearAttentionSizes& s, LinearAttentionBlock& block) {
     const Shape& shape = decay.shape();
     Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps && (shape[2] == s.heads || shape[2] == s.heads * s.width),
-            "decay is {}; [{},{},{}] or [{},{},{}] is expected", shape.ToString(), s.batch, s.steps, s.heads, s.batch, s.steps,
+            "decay is {}; [{},{},{}] or [{},{},{}] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps,
             s.heads * s.width);
     block.decay_row = shape[2] == s.heads ? 0 : 1;
     block.decay_step = shape[2];
@@ -138,7 +138,7 @@ class LinearAttention final : public Kernel {
   static void SetBeta(KernelContext& context, const Tensor& beta, const LinearAttentionSizes& s, LinearAttentionBlock& block) {
     const Shape& shape = beta.shape();
     Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps && (shape[2] == s.heads || shape[2] == 1),
-            "beta is {}; [{},{},{}] or [{},{},1] is expected", shape.ToString(), s.batch, s.steps, s.heads, s.batch, s.steps);
+            "beta is {}; [{},{},{}] or [{},{},1] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps);
     block.beta_step = shape[2];
     block.beta = RealView<float>(context, beta);
   }

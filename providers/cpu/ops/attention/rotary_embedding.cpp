@@ -62,22 +62,22 @@ class RotaryEmbedding final : public Kernel {
  private:
   RotarySizes Sizes(const Shape& x) const {
     if (x.rank() == 4) return {x[0], x[1], x[2], x[3], false};
-    Require(x.rank() == 3, "X is {}; 3 or 4 dimensions are expected", x.ToString());
-    Require(heads_ > 0 && x[2] % heads_ == 0, "X is {}, which does not divide into {} heads", x.ToString(), heads_);
+    Require(x.rank() == 3, "X is {}; 3 or 4 dimensions are expected", x);
+    Require(heads_ > 0 && x[2] % heads_ == 0, "X is {}, which does not divide into {} heads", x, heads_);
     return {x[0], heads_, x[1], x[2] / heads_, true};
   }
 
   /// Rows of the caches.
   static int64_t CheckCaches(const Shape& cosine, const Shape& sine, const Tensor* positions, const RotarySizes& sizes, int64_t half) {
-    Require(cosine == sine, "cos_cache is {} and sin_cache {}", cosine.ToString(), sine.ToString());
+    Require(cosine == sine, "cos_cache is {} and sin_cache {}", cosine, sine);
     if (positions != nullptr) {
-      Require(cosine.rank() == 2 && cosine[1] == half, "the caches are {}; [positions,{}] is expected", cosine.ToString(), half);
+      Require(cosine.rank() == 2 && cosine[1] == half, "the caches are {}; [positions,{}] is expected", cosine, half);
       Require(positions->shape() == Shape({sizes.batch, sizes.steps}), "position_ids is {}, [{},{}] is expected",
-              positions->shape().ToString(), sizes.batch, sizes.steps);
+              positions->shape(), sizes.batch, sizes.steps);
       return cosine[0];
     }
     Require(cosine == Shape({sizes.batch, sizes.steps, half}), "the caches are {}; [{},{},{}] is expected without position_ids",
-            cosine.ToString(), sizes.batch, sizes.steps, half);
+            cosine, sizes.batch, sizes.steps, half);
     return sizes.batch * sizes.steps;
   }
 

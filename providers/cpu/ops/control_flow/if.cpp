@@ -20,7 +20,7 @@ class If final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& condition = context.required_input(0);
     Require(condition.is(ElementType::kBool) && condition.num_elements() == 1,
-            "the condition is {} {}, one bool is expected", ElementTypeName(condition.type()), condition.shape().ToString());
+            "the condition is {} {}, one bool is expected", ElementTypeName(condition.type()), condition.shape());
     SubgraphRunner& branch = *condition.data<bool>() ? then_ : else_;
     std::vector<Value> outputs(branch.num_outputs());
     branch.Run(context, {}, outputs);

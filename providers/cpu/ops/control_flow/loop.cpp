@@ -32,7 +32,7 @@ bool NeverStops(const KernelInfo& info) {
 bool ToBool(const Value& value, const char* what) {
   const Tensor* tensor = value.tensor_if();
   Require(tensor != nullptr && tensor->is(ElementType::kBool) && tensor->num_elements() == 1, "{} is {}, one bool is expected",
-          what, value.type().ToString());
+          what, value.type());
   return *tensor->data<bool>();
 }
 
@@ -42,14 +42,14 @@ class ScanOutput {
   /// `trips`: how many rows will come, -1 when that is not known.
   void Add(KernelContext& context, size_t output, int64_t trips, Value value) {
     const Tensor* row = value.tensor_if();
-    Require(row != nullptr, "scan output {} is {}, a tensor is expected", output, value.type().ToString());
+    Require(row != nullptr, "scan output {} is {}, a tensor is expected", output, value.type());
     if (count_ == 0) {
       shape_ = row->shape();
       type_ = row->type();
       if (trips >= 0) target_ = context.output(output, type_, WithRows(trips));
     }
     Require(row->shape() == shape_ && row->type() == type_, "scan output {} is {} after {} and was {} before", output,
-            row->shape().ToString(), count_ + 1, shape_.ToString());
+            row->shape(), count_ + 1, shape_);
     if (trips >= 0) {
       if (target_ != nullptr) CopyElements(*row, 0, *target_, count_ * row->num_elements(), row->num_elements());
     } else {
@@ -150,7 +150,7 @@ class Loop final : public Kernel {
     if (given == nullptr || given->is_none()) return std::numeric_limits<int64_t>::max();
     const Tensor& trips = given->tensor();
     Require(trips.is(ElementType::kInt64) && trips.num_elements() == 1, "the trip count is {} {}, one int64 is expected",
-            ElementTypeName(trips.type()), trips.shape().ToString());
+            ElementTypeName(trips.type()), trips.shape());
     return std::max<int64_t>(*trips.data<int64_t>(), 0);
   }
 

@@ -76,7 +76,7 @@ class ScanBody {
 
   const Tensor& RowOf(std::span<const Value> out, size_t i) const {
     const Tensor* row = out[states + i].tensor_if();
-    Require(row != nullptr, "scan output {} is {}, a tensor is expected", i, out[states + i].type().ToString());
+    Require(row != nullptr, "scan output {} is {}, a tensor is expected", i, out[states + i].type());
     return *row;
   }
 
@@ -157,7 +157,7 @@ class Scan final : public Kernel {
       if (axis != 0) target.moved = Tensor(row.type(), WithDim(row.shape(), 0, trips), context.allocator());
     }
     Require(row.shape() == target.row && row.type() == target.output->type(), "scan output {} is {} in iteration {} and was {}",
-            i, row.shape().ToString(), t, target.row.ToString());
+            i, row.shape(), t, target.row);
     const int64_t at = output_directions_[i] == 0 ? t : trips - 1 - t;
     Tensor& rows = target.moved.defined() ? target.moved : *target.output;
     CopyElements(row, 0, rows, at * row.num_elements(), row.num_elements());
@@ -238,7 +238,7 @@ class BatchedScan final : public Kernel {
     const Tensor* given = context.input(0);
     if (given == nullptr) return {};
     Require(given->is(ElementType::kInt64) && given->num_elements() == batch, "sequence_lens is {}, [{}] is expected",
-            given->shape().ToString(), batch);
+            given->shape(), batch);
     for (const int64_t length : given->values<int64_t>()) {
       Require(length >= 0 && length <= longest, "sequence_lens holds {}, scan inputs have {} rows", length, longest);
     }
@@ -260,7 +260,7 @@ class BatchedScan final : public Kernel {
       }
     }
     Require(results[output] != nullptr && shape == results[output]->shape() && row.type() == results[output]->type(),
-            "output {} is {} in one iteration and was another", output, row.shape().ToString());
+            "output {} is {} in one iteration and was another", output, row.shape());
     CopyElements(row, 0, *results[output], at * row.num_elements(), row.num_elements());
   }
 

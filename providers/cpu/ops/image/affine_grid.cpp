@@ -19,12 +19,12 @@ class AffineGrid final : public Kernel {
     const Tensor& theta = context.required_input(0);
     const Tensor& size = context.required_input(1);
     Require(size.is(ElementType::kInt64) && size.shape().rank() == 1 && (size.num_elements() == 4 || size.num_elements() == 5),
-            "size is {}, 4 or 5 numbers are expected", size.shape().ToString());
+            "size is {}, 4 or 5 numbers are expected", size.shape());
     const int64_t axes = size.num_elements() - 2;
     const int64_t* dims = size.data<int64_t>();
     for (int64_t i = 0; i < axes + 2; ++i) Require(dims[i] >= 0, "size {} is negative", dims[i]);
     const Shape expected{dims[0], axes, axes + 1};
-    Require(theta.shape() == expected, "theta is {}, {} is expected", theta.shape().ToString(), expected.ToString());
+    Require(theta.shape() == expected, "theta is {}, {} is expected", theta.shape(), expected);
     Shape shape(static_cast<size_t>(axes) + 2);
     shape[0] = dims[0];
     for (int64_t i = 0; i < axes; ++i) shape[static_cast<size_t>(i) + 1] = dims[i + 2];

@@ -328,7 +328,7 @@ class GridSample final : public Kernel {
     const size_t spatial = shape.rank() - 2;
     Require(shape.rank() >= 3 && spatial <= kMaxSpatial && grid_shape.rank() == shape.rank() && grid_shape[0] == shape[0] &&
                 grid_shape.back() == static_cast<int64_t>(spatial),
-            "X is {} and grid {}: a grid of [{}, ..., {}] is expected", shape.ToString(), grid_shape.ToString(),
+            "X is {} and grid {}: a grid of [{}, ..., {}] is expected", shape, grid_shape,
             shape.rank() > 0 ? shape[0] : 0, static_cast<int64_t>(spatial));
     Shape out_shape = shape;
     for (size_t i = 0; i < spatial; ++i) out_shape[i + 2] = grid_shape[i + 1];
@@ -337,8 +337,8 @@ class GridSample final : public Kernel {
     Problem problem{shape[0], shape[1], shape.dims().subspan(2)};
     problem.plane = shape.SizeOfRange(2, shape.rank());
     problem.points = out_shape.SizeOfRange(2, shape.rank());
-    Require(problem.plane > 0, "X is {}: there is nothing to sample", shape.ToString());
-    Require(problem.plane <= std::numeric_limits<int32_t>::max(), "X is {}: too large", shape.ToString());
+    Require(problem.plane > 0, "X is {}: there is nothing to sample", shape);
+    Require(problem.plane <= std::numeric_limits<int32_t>::max(), "X is {}: too large", shape);
 
     if (grid.is(ElementType::kDouble)) return Run(context, problem, input, grid.data<double>(), *output);
     if (grid.is(ElementType::kFloat)) return Run(context, problem, input, grid.data<float>(), *output);

@@ -47,7 +47,7 @@ class ImageDecoder final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& encoded = context.required_input(0);
     Require(encoded.is(ElementType::kUInt8) && encoded.shape().rank() == 1, "encoded_stream is {} of {}, a vector of uint8 is expected",
-            encoded.shape().ToString(), ElementTypeName(encoded.type()));
+            encoded.shape(), ElementTypeName(encoded.type()));
     DecodedImage image;
     // What can not be decoded becomes an empty matrix.
     if (!Decode(encoded.values<uint8_t>(), image)) image = {};

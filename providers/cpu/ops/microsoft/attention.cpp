@@ -34,8 +34,8 @@ class Attention final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     const Shape& weights = packed_ ? weights_shape_ : context.required_input(1).shape();
-    Require(shape.rank() == 3 && weights.rank() == 2 && shape[2] == weights[0], "the input is {} and the weights are {}", shape.ToString(),
-            weights.ToString());
+    Require(shape.rank() == 3 && weights.rank() == 2 && shape[2] == weights[0], "the input is {} and the weights are {}", shape,
+            weights);
     int64_t hidden[3];
     Split(weights[1], hidden);
     const int64_t batch = shape[0], rows = shape[1], columns = weights[1];
@@ -77,13 +77,13 @@ class Attention final : public Kernel {
     if (past == nullptr) return 0;
     const Shape& s = past->shape();
     Require(s.rank() == 5 && s[0] == 2 && s[1] == batch && s[2] == heads_ && s[4] == width && width == value_width,
-            "past is {}; [2,{},{},*,{}] is expected", s.ToString(), batch, heads_, width);
+            "past is {}; [2,{},{},*,{}] is expected", s, batch, heads_, width);
     return s[3];
   }
 
   const float* Project(KernelContext& context, const Tensor& x, int64_t rows, int64_t columns, int64_t k) const {
     const Tensor* bias = context.input(2);
-    Require(bias == nullptr || bias->num_elements() == columns, "the bias is {}; [{}] is expected", bias == nullptr ? "" : bias->shape().ToString(),
+    Require(bias == nullptr || bias->num_elements() == columns, "the bias is {}; [{}] is expected", OptionalShape{bias},
             columns);
     float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data();
     GemmArgs<float> args;

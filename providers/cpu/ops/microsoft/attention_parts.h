@@ -74,7 +74,7 @@ class KeyMask {
       fits = shape[0] == sizes.batch && shape[1] == 1 && shape[2] == shape[3] && shape[3] >= keys;
       width_ = shape[3];
     }
-    Require(fits, "the mask is {} for a batch of {}, {} queries and {} keys", shape.ToString(), sizes.batch, sizes.queries, keys);
+    Require(fits, "the mask is {} for a batch of {}, {} queries and {} keys", shape, sizes.batch, sizes.queries, keys);
   }
 
   bool exists() const { return data_ != nullptr; }
@@ -106,7 +106,7 @@ inline AttentionBias<float> FitBias(KernelContext& context, const Tensor* tensor
   const Shape& s = tensor->shape();
   Require(s.rank() == 4 && (s[0] == 1 || s[0] == sizes.batch) && (s[1] == 1 || s[1] == sizes.query_heads) && s[2] == sizes.queries &&
               s[3] >= sizes.keys,
-          "attention_bias is {}; [{} or 1,{} or 1,{},{}] is expected", s.ToString(), sizes.batch, sizes.query_heads, sizes.queries, sizes.keys);
+          "attention_bias is {}; [{} or 1,{} or 1,{},{}] is expected", s, sizes.batch, sizes.query_heads, sizes.queries, sizes.keys);
   bias.data = RealView<float>(context, *tensor);
   bias.row = s[3];
   bias.head = s[1] == 1 ? 0 : s[2] * s[3];

@@ -35,11 +35,11 @@ class CropAndResize final : public Kernel {
     const Tensor& images = context.required_input(2);
     const Tensor& size = context.required_input(3);
     const Shape& s = x.shape();
-    Require(s.rank() == 4, "X is {}; 4 dimensions are expected", s.ToString());
+    Require(s.rank() == 4, "X is {}; 4 dimensions are expected", s);
     const Shape& b = boxes.shape();
     Require(b.rank() == 2 && b[1] == 4 && images.shape() == Shape({b[0]}) && size.num_elements() == 2,
-            "rois, batch_indices and crop_size are {}, {} and {}; [n,4], [n] and [2] are expected", b.ToString(), images.shape().ToString(),
-            size.shape().ToString());
+            "rois, batch_indices and crop_size are {}, {} and {}; [n,4], [n] and [2] are expected", b, images.shape(),
+            size.shape());
     const int64_t height = size.data<int32_t>()[0], width = size.data<int32_t>()[1], channels = s[1];
     Require(height > 0 && width > 0, "crop_size is {} by {}", height, width);
     for (const int32_t image : images.values<int32_t>()) Require(image >= 0 && image < s[0], "batch index {} is outside the batch of {}", image, s[0]);

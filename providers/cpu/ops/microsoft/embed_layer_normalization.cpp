@@ -22,10 +22,10 @@ class EmbedLayerNormalization final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Shape& ids = context.required_input(0).shape();
-    Require(ids.rank() == 2, "input_ids is {}; [batch, sequence] is expected", ids.ToString());
+    Require(ids.rank() == 2, "input_ids is {}; [batch, sequence] is expected", ids);
     const int64_t batch = ids[0], steps = ids[1], tokens = ids.num_elements();
     const Shape& embedding = context.required_input(2).shape();
-    Require(embedding.rank() == 2, "word_embedding is {}; 2 dimensions are expected", embedding.ToString());
+    Require(embedding.rank() == 2, "word_embedding is {}; 2 dimensions are expected", embedding);
     const int64_t width = embedding[1];
     const Table words = MakeTable(context, 2, context.input(0), width, ids);
     const Tensor* positions = context.input(8);
@@ -75,16 +75,16 @@ class EmbedLayerNormalization final : public Kernel {
   static Table MakeTable(KernelContext& context, size_t input, const Tensor* ids, int64_t width, const Shape& shape) {
     const Tensor& rows = context.required_input(input);
     Require(rows.shape().rank() == 2 && rows.shape()[1] == width, "embedding table {} is {}; [*,{}] is expected", input,
-            rows.shape().ToString(), width);
-    Require(ids == nullptr || ids->shape() == shape, "ids are {} where {} is expected", ids == nullptr ? "" : ids->shape().ToString(),
-            shape.ToString());
+            rows.shape(), width);
+    Require(ids == nullptr || ids->shape() == shape, "ids are {} where {} is expected", OptionalShape{ids},
+            shape);
     return {&rows, ids == nullptr ? nullptr : ids->data<int32_t>()};
   }
 
   /// How many words of each sentence are no padding.
   static void CountMask(KernelContext& context, const Shape& ids, Tensor* counts) {
     const Tensor* mask = context.input(7);
-    Require(mask == nullptr || mask->shape() == ids, "mask is {}, input_ids {}", mask == nullptr ? "" : mask->shape().ToString(), ids.ToString());
+    Require(mask == nullptr || mask->shape() == ids, "mask is {}, input_ids {}", OptionalShape{mask}, ids);
     if (counts == nullptr) return;
     for (int64_t b = 0; b < ids[0]; ++b) {
       int32_t count = 0;

@@ -37,8 +37,8 @@ class GatherBlockQuantized final : public Kernel {
     const Tensor& scales = context.required_input(2);
     Shape logical = data.shape();
     const size_t rank = logical.rank();
-    Require(rank > 0 && scales.shape().rank() == rank, "data is {} and scales {}; they have the same rank, not 0", data.shape().ToString(),
-            scales.shape().ToString());
+    Require(rank > 0 && scales.shape().rank() == rank, "data is {} and scales {}; they have the same rank, not 0", data.shape(),
+            scales.shape());
     if (in_bytes_) logical[rank - 1] = CheckedMul<int64_t>(logical[rank - 1], 8 / bits_);
     const size_t axis = NormalizeAxis(gather_axis_, rank), quantize_axis = NormalizeAxis(quantize_axis_, rank);
     Require(!in_bytes_ || bits_ == 8 || (axis == 0 && quantize_axis != axis), "bytes that hold several codes are gathered along axis 0 only");
@@ -74,7 +74,7 @@ class GatherBlockQuantized final : public Kernel {
     if (zeros == nullptr) return;
     Shape expected = scales;
     if (in_bytes_) expected[scales.rank() - 1] = ZeroRowBytes(scales);
-    Require(zeros->shape() == expected, "zero_points is {}; {} is expected", zeros->shape().ToString(), expected.ToString());
+    Require(zeros->shape() == expected, "zero_points is {}; {} is expected", zeros->shape(), expected);
   }
 
   float ZeroOf(const Tensor* zeros, const Shape& scales, int64_t i) const {

@@ -83,7 +83,7 @@ class BiasGelu final : public BinaryKernel {
     const Shape& shape = bias.shape();
     Require(x.type() == bias.type(), "the bias is {}, the input {}", ElementTypeName(bias.type()), ElementTypeName(x.type()));
     Require(x.shape().rank() > 0 && shape.rank() == 1 && shape[0] == x.shape().back(), "the bias is {} for an input {}",
-            shape.ToString(), x.shape().ToString());
+            shape, x.shape());
     Run(context, x, bias, x.shape(), shape, x.shape());
   }
 

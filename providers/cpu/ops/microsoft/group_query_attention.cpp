@@ -48,10 +48,10 @@ class GroupQueryAttention final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);
     const Shape& qs = query.shape();
-    Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs.ToString());
+    Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs);
     const bool packed = context.input(1) == nullptr;
     const int64_t parts = packed ? heads_ + 2 * kv_heads_ : heads_;
-    Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs.ToString(), parts);
+    Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs, parts);
     Call call = MakeCall(context, qs, qs[2] / parts);
     NewRows q, k, v;
     Place(context, query, packed, call, q, k, v);
@@ -93,7 +93,7 @@ class GroupQueryAttention final : public Kernel {
     Call call{query[0], query[1], width, 0, false, nullptr, nullptr};
     const Tensor& lengths = context.required_input(5);
     const Tensor& total_input = context.required_input(6);
-    Require(total_input.num_elements() == 1, "total_sequence_length is {}; a scalar is expected", total_input.shape().ToString());
+    Require(total_input.num_elements() == 1, "total_sequence_length is {}; a scalar is expected", total_input.shape());
     const int64_t total = *total_input.data<int32_t>();
     Require(lengths.num_elements() == call.batch, "seqlens_k has {} elements, the batch {}", lengths.num_elements(), call.batch);
     Require(total >= call.steps, "total_sequence_length is {} with {} new tokens", total, call.steps);
@@ -132,8 +132,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& key = context.required_input(1);
     const Tensor& value = context.required_input(2);
     const Shape expected{call.batch, call.steps, kv_heads_ * call.width};
-    Require(key.shape() == expected && value.shape() == expected, "key and value are {} and {}; {} is expected", key.shape().ToString(),
-            value.shape().ToString(), expected.ToString());
+    Require(key.shape() == expected && value.shape() == expected, "key and value are {} and {}; {} is expected", key.shape(),
+            value.shape(), expected);
     k = part(RealView<float>(context, key), kv_heads_, expected[2]);
     v = part(RealView<float>(context, value), kv_heads_, expected[2]);
   }
@@ -142,8 +142,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& cosines = context.required_input(7);
     const Tensor& sines = context.required_input(8);
     const Shape& s = cosines.shape();
-    Require(s.rank() == 2 && s == sines.shape() && 2 * s[1] <= call.width, "cos_cache is {} and sin_cache {} for heads of {}", s.ToString(),
-            sines.shape().ToString(), call.width);
+    Require(s.rank() == 2 && s == sines.shape() && 2 * s[1] <= call.width, "cos_cache is {} and sin_cache {} for heads of {}", s,
+            sines.shape(), call.width);
     return {RealView<float>(context, cosines), RealView<float>(context, sines), s[0], s[1]};
   }
 
@@ -152,7 +152,7 @@ class GroupQueryAttention final : public Kernel {
     const auto positions = context.scratch<int64_t>(static_cast<size_t>(call.batch * call.steps));
     const Tensor* given = context.input(9);
     Require(given == nullptr || given->num_elements() == call.batch * call.steps, "position_ids is {}; [{},{}] is expected",
-            given == nullptr ? "" : given->shape().ToString(), call.batch, call.steps);
+            OptionalShape{given}, call.batch, call.steps);
     for (int64_t i = 0; i < call.batch * call.steps; ++i) {
       const int64_t position = given != nullptr ? given->data<int64_t>()[i] : call.past[i / call.steps] + i % call.steps;
       Require(position >= 0 && position < limit, "position {} is outside the caches' {} rows", position, limit);
@@ -192,7 +192,7 @@ class GroupQueryAttention final : public Kernel {
     if (past != nullptr) {
       const Shape& s = past->shape();
       Require(s.rank() == 4 && s[0] == call.batch && s[1] == kv_heads_ && s[2] == context.input(3)->shape()[2] && s[3] == call.width,
-              "the past is {}; [{},{},*,{}] is expected", s.ToString(), call.batch, kv_heads_, call.width);
+              "the past is {}; [{},{},*,{}] is expected", s, call.batch, kv_heads_, call.width);
     }
     const Shape shape{call.batch, kv_heads_, call.capacity, call.width};
     Tensor* cache = wanted ? context.output(i, shape) : nullptr;
@@ -209,7 +209,7 @@ class GroupQueryAttention final : public Kernel {
   const float* Sinks(KernelContext& context) const {
     const Tensor* sinks = context.input(11);
     if (sinks != nullptr) {
-      Require(sinks->num_elements() == heads_, "head_sink is {}; [{}] is expected", sinks->shape().ToString(), heads_);
+      Require(sinks->num_elements() == heads_, "head_sink is {}; [{}] is expected", sinks->shape(), heads_);
       return RealView<float>(context, *sinks);
     }
     if (!smooth_) return nullptr;

@@ -99,12 +99,12 @@ class QGemm final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
-    Require(a.shape().rank() == 2, "A is {}, a matrix is expected", a.shape().ToString());
+    Require(a.shape().rank() == 2, "A is {}, a matrix is expected", a.shape());
     const bool packed = product_ && *product_;
     const Tensor left = turns_a_ ? Turned(context, a) : a;
     const Tensor right = packed ? Tensor() : turns_b_ ? Turned(context, context.required_input(3)) : context.required_input(3);
     const MatMulShape shape = InferMatMulShape(left.shape(), packed ? product_->shape() : right.shape());
-    Require(shape.output.rank() == 2, "B is {}, a matrix is expected", right.shape().ToString());
+    Require(shape.output.rank() == 2, "B is {}, a matrix is expected", right.shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const bool real = output->is(ElementType::kFloat);
@@ -144,7 +144,7 @@ class QGemm final : public Kernel {
   }
 
   static Tensor Turned(KernelContext& context, const Tensor& matrix) {
-    Require(matrix.shape().rank() == 2, "an operand is {}, a matrix is expected", matrix.shape().ToString());
+    Require(matrix.shape().rank() == 2, "an operand is {}, a matrix is expected", matrix.shape());
     const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
     const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(matrix.num_elements()));
     const auto* from = static_cast<const uint8_t*>(matrix.raw());
@@ -160,7 +160,7 @@ class QGemm final : public Kernel {
     const size_t rank = c->shape().rank();
     const int64_t columns = rank == 0 ? 1 : c->shape().back(), rows = rank < 2 ? 1 : c->shape()[rank - 2];
     Require(rank <= 2 && (columns == 1 || columns == shape.n) && (rows == 1 || rows == shape.m), "C is {}, which does not broadcast to {}",
-            c->shape().ToString(), shape.output.ToString());
+            c->shape(), shape.output);
     if (columns == shape.n) return {c->data<int32_t>(), rows == 1 ? 0 : shape.n};
     const auto spread = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(rows, shape.n)));
     for (int64_t i = 0; i < rows; ++i) std::fill_n(spread.begin() + i * shape.n, shape.n, c->data<int32_t>()[i]);

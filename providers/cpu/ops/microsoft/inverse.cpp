@@ -21,7 +21,7 @@ class Inverse final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     const size_t rank = shape.rank();
-    Require(rank >= 2 && shape[rank - 2] == shape[rank - 1], "the input is {}; square matrices are expected", shape.ToString());
+    Require(rank >= 2 && shape[rank - 2] == shape[rank - 1], "the input is {}; square matrices are expected", shape);
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;
     const int64_t n = shape[rank - 1], size = n * n;

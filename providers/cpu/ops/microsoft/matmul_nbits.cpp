@@ -80,12 +80,12 @@ class MatMulNBits final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const size_t rank = a.shape().rank();
-    Require(rank > 0 && a.shape().back() == weights_.k, "A is {}; K is {}", a.shape().ToString(), weights_.k);
+    Require(rank > 0 && a.shape().back() == weights_.k, "A is {}; K is {}", a.shape(), weights_.k);
     const NBitsWeights weights = Weights(context);
     const int32_t* groups = Groups(context);
     const Tensor* bias_input = context.input(5);
     Require(bias_input == nullptr || bias_input->num_elements() == weights.n, "the bias is {}; [{}] is expected",
-            bias_input == nullptr ? "" : bias_input->shape().ToString(), weights.n);
+            OptionalShape{bias_input}, weights.n);
     Shape shape = a.shape();
     shape[rank - 1] = weights.n;
     Tensor* output = context.output(0, shape);
@@ -183,9 +183,9 @@ class MatMulNBits final : public Kernel {
     const Tensor& codes = context.required_input(1);
     const Tensor& scales = context.required_input(2);
     const int64_t blocks = CheckedMul(w.n, w.blocks);
-    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape().ToString(), w.n,
+    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape(), w.n,
             w.blocks, w.block_bytes());
-    Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape().ToString(), w.n, w.blocks);
+    Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), w.n, w.blocks);
     w.codes = codes.data<uint8_t>();
     w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
     const Tensor* zeros = context.input(3);
@@ -193,7 +193,7 @@ class MatMulNBits final : public Kernel {
     const bool packed = zeros->is(ElementType::kUInt8);
     Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected", ElementTypeName(zeros->type()));
     Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks), "zero_points is {}; [{},{}] is expected",
-            zeros->shape().ToString(), w.n, packed ? w.zero_row_bytes() : w.blocks);
+            zeros->shape(), w.n, packed ? w.zero_row_bytes() : w.blocks);
     if (packed) w.zeros = zeros->data<uint8_t>();
     else w.float_zeros = ComputeView<T>(context, zeros);
     return w;
@@ -203,7 +203,7 @@ class MatMulNBits final : public Kernel {
   const int32_t* Groups(KernelContext& context) const {
     const Tensor* groups = context.input(4);
     if (groups == nullptr) return nullptr;
-    Require(groups->num_elements() >= weights_.k, "g_idx is {} for a K of {}", groups->shape().ToString(), weights_.k);
+    Require(groups->num_elements() >= weights_.k, "g_idx is {} for a K of {}", groups->shape(), weights_.k);
     for (const int32_t group : groups->values<int32_t>()) {
       Require(group >= 0 && group < weights_.blocks, "g_idx holds {}, there are {} blocks", group, weights_.blocks);
     }

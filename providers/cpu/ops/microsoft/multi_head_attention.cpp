@@ -64,7 +64,7 @@ class MultiHeadAttention final : public Kernel {
  private:
   /// [batch, rows, heads * width].
   Part Packed3(const float* data, const Shape& shape) const {
-    Require(shape.rank() == 3 && shape[2] % heads_ == 0, "{} does not divide into {} heads", shape.ToString(), heads_);
+    Require(shape.rank() == 3 && shape[2] % heads_ == 0, "{} does not divide into {} heads", shape, heads_);
     const int64_t width = shape[2] / heads_;
     return {{data, shape[1] * shape[2], width, shape[2]}, shape[1], width};
   }
@@ -82,7 +82,7 @@ class MultiHeadAttention final : public Kernel {
     const float* q_data = RealView<float>(context, query);
     if (key == nullptr) {
       Require(qs.rank() == 5 && qs[2] == heads_ && qs[3] == 3 && value == nullptr, "the query is {}; [batch,sequence,{},3,width] is expected without a key",
-              qs.ToString(), heads_);
+              qs, heads_);
       q = Packed5(q_data, qs, 0);
       k = Packed5(q_data, qs, 1);
       v = Packed5(q_data, qs, 2);
@@ -91,26 +91,26 @@ class MultiHeadAttention final : public Kernel {
     q = Packed3(q_data, qs);
     const Shape& ks = key->shape();
     const float* k_data = RealView<float>(context, *key);
-    Require(ks.rank() >= 3 && ks[0] == batch, "the query is {} and the key {}", qs.ToString(), ks.ToString());
+    Require(ks.rank() >= 3 && ks[0] == batch, "the query is {} and the key {}", qs, ks);
     if (ks.rank() == 5) {
-      Require(ks[2] == heads_ && ks[3] == 2 && value == nullptr, "the key is {}; [batch,sequence,{},2,width] is expected", ks.ToString(), heads_);
+      Require(ks[2] == heads_ && ks[3] == 2 && value == nullptr, "the key is {}; [batch,sequence,{},2,width] is expected", ks, heads_);
       k = Packed5(k_data, ks, 0);
       v = Packed5(k_data, ks, 1);
     } else {
-      Require(value != nullptr && value->shape().rank() == ks.rank() && value->shape()[0] == batch, "the key is {} and the value {}", ks.ToString(),
-              value == nullptr ? "missing" : value->shape().ToString());
+      Require(value != nullptr && value->shape().rank() == ks.rank() && value->shape()[0] == batch, "the key is {} and the value {}", ks,
+              OptionalShape{value});
       const Shape& vs = value->shape();
       const float* v_data = RealView<float>(context, *value);
       k = ks.rank() == 3 ? Packed3(k_data, ks) : Separate(k_data, ks);
       v = ks.rank() == 3 ? Packed3(v_data, vs) : Separate(v_data, vs);
     }
-    Require(k.width == q.width && k.rows == v.rows, "query, key and value are {}, {} and {}", qs.ToString(), ks.ToString(),
-            value == nullptr ? ks.ToString() : value->shape().ToString());
+    Require(k.width == q.width && k.rows == v.rows, "query, key and value are {}, {} and {}", qs, ks,
+            value == nullptr ? ks : value->shape());
   }
 
   /// [batch, heads, rows, width].
   Part Separate(const float* data, const Shape& shape) const {
-    Require(shape.rank() == 4 && shape[1] == heads_, "{} has not {} heads", shape.ToString(), heads_);
+    Require(shape.rank() == 4 && shape[1] == heads_, "{} has not {} heads", shape, heads_);
     return {{data, heads_ * shape[2] * shape[3], shape[2] * shape[3], shape[3]}, shape[2], shape[3]};
   }
 
@@ -119,7 +119,7 @@ class MultiHeadAttention final : public Kernel {
     const Tensor* bias = context.input(3);
     if (bias == nullptr) return;
     const int64_t hidden = heads_ * q.width;
-    Require(bias->num_elements() == 2 * hidden + heads_ * v.width, "the bias is {}; [{}] is expected", bias->shape().ToString(),
+    Require(bias->num_elements() == 2 * hidden + heads_ * v.width, "the bias is {}; [{}] is expected", bias->shape(),
             2 * hidden + heads_ * v.width);
     const float* values = RealView<float>(context, *bias);
     AddBias(context, batch, values, q);
@@ -148,7 +148,7 @@ class MultiHeadAttention final : public Kernel {
     if (key == nullptr) return 0;
     const auto fits = [&](const Shape& s, int64_t width) { return s.rank() == 4 && s[0] == batch && s[1] == heads_ && s[3] == width; };
     Require(fits(key->shape(), k.width) && fits(value->shape(), v.width) && key->shape()[2] == value->shape()[2],
-            "past_key is {} and past_value {}", key->shape().ToString(), value->shape().ToString());
+            "past_key is {} and past_value {}", key->shape(), value->shape());
     return key->shape()[2];
   }
 

@@ -58,7 +58,7 @@ void StoreRow(C* row, int64_t first, int64_t width, Tensor& tensor) {
 /// A one-dimensional parameter as C: in place, or converted.
 template <class C>
 const C* RowParameter(KernelContext& context, const Tensor& tensor, int64_t width, std::string_view name) {
-  Require(tensor.shape().rank() == 1 && tensor.shape()[0] == width, "{} is {}; [{}] is expected", name, tensor.shape().ToString(), width);
+  Require(tensor.shape().rank() == 1 && tensor.shape()[0] == width, "{} is {}; [{}] is expected", name, tensor.shape(), width);
   const RowReader<C> reader(tensor);
   return reader.Read(0, width, reader.direct() ? nullptr : context.scratch<C>(static_cast<size_t>(width)).data());
 }

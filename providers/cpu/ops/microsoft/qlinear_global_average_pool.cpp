@@ -48,7 +48,7 @@ class QLinearGlobalAveragePool final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const size_t rank = x.shape().rank();
-    Require(rank >= 2, "the input must have batch and channels, it is {}", x.shape().ToString());
+    Require(rank >= 2, "the input must have batch and channels, it is {}", x.shape());
     const QuantizedScalar in = ReadQuantizedScalar(context, 1), out = ReadQuantizedScalar(context, 3);
     Shape shape = x.shape();
     const size_t first = channels_last_ ? 1 : 2;

@@ -25,13 +25,13 @@ class RotaryEmbedding final : public Kernel {
     const Shape& sine = context.required_input(3).shape();
     const Shape& shape = x.shape();
     const bool packed = shape.rank() == 3;
-    Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape.ToString());
-    Require(cosine.rank() == 2 && cosine == sine, "cos_cache is {} and sin_cache {}", cosine.ToString(), sine.ToString());
+    Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape);
+    Require(cosine.rank() == 2 && cosine == sine, "cos_cache is {} and sin_cache {}", cosine, sine);
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], half = cosine[1], turned = 2 * half;
     const int64_t hidden = packed ? shape[2] : shape[1] * shape[3];
     const int64_t width = !packed ? shape[3] : turned_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : turned;
     Require(width > 0 && hidden % width == 0 && turned <= width && (turned_ == 0 || turned_ == turned),
-            "caches {} turn {} elements of an input {}", cosine.ToString(), turned, shape.ToString());
+            "caches {} turn {} elements of an input {}", cosine, turned, shape);
     const int64_t heads = hidden / width;
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;
@@ -62,12 +62,12 @@ class RotaryEmbedding final : public Kernel {
   static void CheckPositions(const Tensor& positions, int64_t batch, int64_t steps, int64_t limit) {
     const Shape& s = positions.shape();
     if (s.rank() != 2) {
-      Require(positions.num_elements() == 1, "position_ids is {}; [1] or [{},{}] is expected", s.ToString(), batch, steps);
+      Require(positions.num_elements() == 1, "position_ids is {}; [1] or [{},{}] is expected", s, batch, steps);
       const int64_t first = *positions.data<int64_t>();
       Require(first >= 0 && first <= limit - steps, "positions {} to {} are outside the caches' {} rows", first, first + (steps - 1), limit);
       return;
     }
-    Require(s[0] == batch && s[1] == steps, "position_ids is {}; [{},{}] is expected", s.ToString(), batch, steps);
+    Require(s[0] == batch && s[1] == steps, "position_ids is {}; [{},{}] is expected", s, batch, steps);
     for (const int64_t position : positions.values<int64_t>()) {
       Require(position >= 0 && position < limit, "position {} is outside the caches' {} rows", position, limit);
     }

@@ -22,7 +22,7 @@ class SkipLayerNormalization final : public Kernel {
     const Tensor& skip = context.required_input(1);
     const Shape& shape = x.shape();
     const size_t rank = shape.rank();
-    Require(rank == 2 || rank == 3, "the input is {}; 2 or 3 dimensions are expected", shape.ToString());
+    Require(rank == 2 || rank == 3, "the input is {}; 2 or 3 dimensions are expected", shape);
     const int64_t width = shape.back();
     const int64_t rows = shape.SizeOfRange(0, rank - 1);
     const int64_t skip_rows = SkipRows(shape, skip.shape());
@@ -64,7 +64,7 @@ class SkipLayerNormalization final : public Kernel {
     const size_t rank = x.rank(), skipped = rank - std::min(rank, skip.rank());
     const bool fits = skip.rank() >= 2 && skip.rank() <= rank && std::equal(skip.begin() + 1, skip.end(), x.begin() + skipped + 1) &&
                       (skip[0] == x[skipped] || (rank == 3 && skip.rank() == 3 && skip[0] == 1));
-    Require(fits, "skip is {} for an input {}", skip.ToString(), x.ToString());
+    Require(fits, "skip is {} for an input {}", skip, x);
     return std::max<int64_t>(skip.SizeOfRange(0, skip.rank() - 1), 1);
   }
 

@@ -53,7 +53,7 @@ class Imputer final : public Kernel {
     const Tensor& x = context.required_input(0);
     const auto width = static_cast<int64_t>(values_.size());
     Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} imputed values do not fit X of shape {}",
-            width, x.shape().ToString());
+            width, x.shape());
     Tensor* y = context.output(0, x.type(), x.shape());
     if (y == nullptr) return;
     const T* in = x.data<T>();
@@ -153,7 +153,7 @@ class Scaler final : public Kernel {
     const Tensor& x = context.required_input(0);
     const auto width = static_cast<int64_t>(offset_.size());
     Require(width == 1 || (x.shape().rank() > 0 && x.shape().back() == width), "{} offsets do not fit X of shape {}", width,
-            x.shape().ToString());
+            x.shape());
     Tensor* y = context.output(0, ElementType::kFloat, x.shape());
     if (y == nullptr) return;
     const T* in = x.data<T>();

@@ -21,7 +21,7 @@ struct Rows {
 
   explicit Rows(const Tensor& x) {
     const Shape& shape = x.shape();
-    Require(shape.rank() == 1 || shape.rank() == 2, "X has shape {}, [C] or [N,C] is expected", shape.ToString());
+    Require(shape.rank() == 1 || shape.rank() == 2, "X has shape {}, [C] or [N,C] is expected", shape);
     count = shape.rank() == 2 ? shape[0] : 1;
     features = shape.back();
   }

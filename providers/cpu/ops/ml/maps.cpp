@@ -26,7 +26,7 @@ const Map& InputMap(const KernelContext& context) {
 
 const Tensor& Scalar(const Value& value) {
   const Tensor& tensor = value.tensor();
-  Require(tensor.num_elements() == 1, "a map's value has shape {}, one element is expected", tensor.shape().ToString());
+  Require(tensor.num_elements() == 1, "a map's value has shape {}, one element is expected", tensor.shape());
   return tensor;
 }
 

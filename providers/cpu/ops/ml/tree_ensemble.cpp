@@ -273,7 +273,7 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
   const auto targets = info.attribute<std::vector<int64_t>>("leaf_targetids");
   const auto weights = Numbers<T>(info.attribute<Tensor>("leaf_weights"), "leaf_weights");
   Require(modes.is(ElementType::kUInt8) && static_cast<size_t>(modes.num_elements()) == count,
-          "attribute 'nodes_modes' is {} {}, uint8 [{}] is expected", ElementTypeName(modes.type()), modes.shape().ToString(), count);
+          "attribute 'nodes_modes' is {} {}, uint8 [{}] is expected", ElementTypeName(modes.type()), modes.shape(), count);
   RequireSize(features, count, "nodes_featureids");
   RequireSize(on_true, count, "nodes_truenodeids");
   RequireSize(on_false, count, "nodes_falsenodeids");

@@ -41,7 +41,7 @@ class Compress final : public Kernel {
     const Tensor& input = context.required_input(0);
     const Tensor& condition = context.required_input(1);
     const Shape& dims = input.shape();
-    Require(condition.shape().rank() == 1, "the condition has shape {}, expected a list", condition.shape().ToString());
+    Require(condition.shape().rank() == 1, "the condition has shape {}, expected a list", condition.shape());
     const size_t axis = has_axis_ ? NormalizeAxis(axis_, dims.rank()) : 0;
     const int64_t dim = has_axis_ ? dims[axis] : input.num_elements();
     const int64_t length = std::min(dim, condition.num_elements());

@@ -23,7 +23,7 @@ class BlockMove : public Kernel {
  protected:
   static const Tensor& Image(const KernelContext& context) {
     const Tensor& input = context.required_input(0);
-    Require(input.shape().rank() == 4, "input has shape {}, expected [N, C, H, W]", input.shape().ToString());
+    Require(input.shape().rank() == 4, "input has shape {}, expected [N, C, H, W]", input.shape());
     return input;
   }
 
@@ -62,7 +62,7 @@ class SpaceToDepth final : public BlockMove {
   void Compute(KernelContext& context) override {
     const Tensor& input = Image(context);
     const int64_t n = input.shape()[0], c = input.shape()[1], height = input.shape()[2], width = input.shape()[3];
-    Require(height % block_ == 0 && width % block_ == 0, "{} is not made of blocks of {}", input.shape().ToString(),
+    Require(height % block_ == 0 && width % block_ == 0, "{} is not made of blocks of {}", input.shape(),
             block_);
     const int64_t b = block_, h = height / b, w = width / b;
     Tensor* output = context.output(0, input.type(), Shape{n, CheckedMul(c, area_), h, w});

@@ -23,7 +23,7 @@ class Expand final : public Kernel {
       const int64_t have = i < skip_input ? 1 : dims[i - skip_input];
       const int64_t want = i < skip_wanted ? 1 : wanted[i - skip_wanted];
       Require(want >= 0 && (have == want || have == 1 || want == 1), "dimension {} of shape {} cannot be broadcast to {}",
-              i, dims.ToString(), want);
+              i, dims, want);
       shape[i] = have == 1 ? want : have;
     }
     if (shape.num_elements() == input.num_elements()) return context.set_output(0, input.Reshaped(shape));

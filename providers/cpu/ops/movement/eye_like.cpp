@@ -20,7 +20,7 @@ class EyeLike final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
-    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims.ToString());
+    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims);
     Tensor* output = context.output(0, dims);
     const int64_t rows = dims[0], columns = dims[1], k = std::clamp<int64_t>(k_, -rows, columns);
     const std::byte zeros[8] = {};

@@ -47,10 +47,10 @@ class GatherND final : public Kernel {
     const Shape &dims = data.shape(), &index_dims = indices.shape();
     const auto batch = static_cast<size_t>(batch_dims_);
     Require(dims.rank() > batch && index_dims.rank() > batch, "batch_dims is {}, data has shape {}, indices {}", batch,
-            dims.ToString(), index_dims.ToString());
+            dims, index_dims);
     const int64_t depth = index_dims.back();
     Require(depth <= static_cast<int64_t>(dims.rank() - batch),
-            "tuples of {} indices do not fit data of shape {} after {} batch dimensions", depth, dims.ToString(), batch);
+            "tuples of {} indices do not fit data of shape {} after {} batch dimensions", depth, dims, batch);
     Shape shape;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
       Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i],

@@ -62,7 +62,7 @@ class OneHot final : public Kernel {
         VisitType(NumberTypes{}, depth_input.type(), [&]<class T>() { return ToIndex(*depth_input.data<T>()); });
     Require(depth >= 0, "depth is {}", depth);
     Require(values.num_elements() == 2 && values.shape().rank() == 1, "values has shape {}, expected [2]",
-            values.shape().ToString());
+            values.shape());
     const size_t axis = NormalizeAxis(axis_, dims.rank() + 1);
     Shape shape;
     for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);

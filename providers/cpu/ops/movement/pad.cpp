@@ -170,7 +170,7 @@ class Pad final : public Kernel {
       }
       return RunConstant(context, axes, data, value, *output);
     }
-    Require(!empty, "shape {} leaves nothing to repeat in {}", data.shape().ToString(), shape.ToString());
+    Require(!empty, "shape {} leaves nothing to repeat in {}", data.shape(), shape);
     RunRepeated(context, axes, data, *output);
   }
 

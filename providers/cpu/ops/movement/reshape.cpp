@@ -21,7 +21,7 @@ Shape ReshapedDims(const Shape& input, const Integers& target, bool allow_zero) 
     }
     if (dim == 0 && !allow_zero) {
       Require(i < input.rank(), "dimension {} of the new shape copies the input's, which has shape {}", i,
-              input.ToString());
+              input);
       dim = input[i];
     }
     Require(dim >= 0, "dimension {} of the new shape is {}", i, dim);
@@ -31,7 +31,7 @@ Shape ReshapedDims(const Shape& input, const Integers& target, bool allow_zero) 
   if (inferred < target.size()) {
     const int64_t count = input.num_elements();
     Require(product != 0 && count % product == 0,
-            "{} elements of shape {} do not fill a shape whose other dimensions hold {}", count, input.ToString(), product);
+            "{} elements of shape {} do not fill a shape whose other dimensions hold {}", count, input, product);
     shape[inferred] = count / product;
   }
   return shape;

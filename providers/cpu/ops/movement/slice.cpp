@@ -75,7 +75,7 @@ class Slice final : public Kernel {
     Require(!has_axes || axes.size() == first.size(), "{} starts and {} axes were given", first.size(), axes.size());
     Require(steps_input == nullptr || step.size() == first.size(), "{} starts and {} steps were given", first.size(),
             step.size());
-    Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims.ToString());
+    Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims);
     const auto set = [&](size_t i, size_t axis) {
       const Range range = Clamped(first[i], end[i], steps_input != nullptr ? step[i] : 1, dims[axis]);
       starts[axis] = range.start;

@@ -37,7 +37,7 @@ class Squeeze final : public Kernel {
     if (axes) {
       for (size_t i = 0; i < axes->size(); ++i) {
         const size_t axis = NormalizeAxis((*axes)[i], dims.rank());
-        Require(dims[axis] == 1, "dimension {} of {} is not 1", axis, dims.ToString());
+        Require(dims[axis] == 1, "dimension {} of {} is not 1", axis, dims);
         drop[axis] = 1;
       }
     } else {

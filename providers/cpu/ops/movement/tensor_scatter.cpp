@@ -27,11 +27,11 @@ class TensorScatter final : public Kernel {
     bool fits = update.type() == past.type() && new_dims.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? new_dims[i] <= dims[i] : new_dims[i] == dims[i];
     Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()),
-            new_dims.ToString(), ElementTypeName(past.type()), dims.ToString(), axis);
+            new_dims, ElementTypeName(past.type()), dims, axis);
     if (write_indices != nullptr) {
       Require(write_indices->is(ElementType::kInt64) && write_indices->shape() == Shape{dims[0]},
               "write_indices are {} {}, expected int64 [{}]", ElementTypeName(write_indices->type()),
-              write_indices->shape().ToString(), dims[0]);
+              write_indices->shape(), dims[0]);
     }
     const int64_t size = dims[axis], length = new_dims[axis];
     for (int64_t b = 0; write_indices != nullptr && b < dims[0]; ++b) {

@@ -34,7 +34,7 @@ class Tile final : public Kernel {
           ScalarOf(context.required_input(1), "tiles");
     } else {
       const Integers given(context.required_input(1), "repeats");
-      Require(given.size() == rank, "repeats has {} numbers for shape {}", given.size(), dims.ToString());
+      Require(given.size() == rank, "repeats has {} numbers for shape {}", given.size(), dims);
       for (size_t i = 0; i < rank; ++i) repeats[i] = given[i];
     }
     Shape shape(rank);

@@ -25,7 +25,7 @@ class Trilu final : public Kernel {
     const Tensor& input = context.required_input(0);
     const Tensor* offset = context.input(1);
     const Shape& dims = input.shape();
-    Require(dims.rank() >= 2, "the input has shape {}, expected at least two dimensions", dims.ToString());
+    Require(dims.rank() >= 2, "the input has shape {}, expected at least two dimensions", dims);
     const int64_t rows = dims[dims.rank() - 2], columns = dims.back();
     const ElementKind element = KindOf(input.type());
     // Beyond the corners nothing changes, and sums stay small.

@@ -30,7 +30,7 @@ class BlockedConv final : public Kernel {
     depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
     Require(plain_input_ ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
-            weights_shape_.ToString(), group_);
+            weights_shape_, group_);
     const Window window = attributes_.Expand(Shape{1, 1}.dims(), weights_shape_.dims().subspan(2));
     if (!depthwise_) dense_ = BlockedDense(weights_shape_, group_, plain_input_, window.dilations[1]);
     Prepare(info, *weights);
@@ -47,8 +47,8 @@ class BlockedConv final : public Kernel {
             "the bias must have {} floats", outputs());
     if (output == nullptr || output->num_elements() == 0) return;
     Require(residual == nullptr || (residual->is(ElementType::kFloat) && residual->shape() == output->shape()),
-            "what is added is {}, the output is {}", residual == nullptr ? "" : residual->shape().ToString(),
-            output->shape().ToString());
+            "what is added is {}, the output is {}", OptionalShape{residual},
+            output->shape());
     BlockedEpilogue epilogue = epilogue_;
     epilogue.bias = bias == nullptr ? nullptr : bias->data<float>();
     epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
@@ -137,15 +137,15 @@ class BlockedConv final : public Kernel {
     const Shape& shape = input.shape();
     if (plain_input_) {
       Require(input.is(ElementType::kFloat) && shape.rank() == 4, "the input is {}, four axes of floats are expected",
-              shape.ToString());
+              shape);
     } else {
       RequireBlocked(input);
     }
     Require(shape[1] * (plain_input_ ? 1 : kChannelBlock) == channels(), "the input is {}, the weights take {} channels",
-            shape.ToString(), channels());
+            shape, channels());
     const auto kernel = weights_shape_.dims().subspan(2);
     Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel), "kernel_shape is {}, the weights are {}",
-            attributes_.kernel().ToString(), weights_shape_.ToString());
+            attributes_.kernel(), weights_shape_);
     return attributes_.Fit(shape.dims().subspan(2, 2), kernel);
   }
 

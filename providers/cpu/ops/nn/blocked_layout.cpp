@@ -30,7 +30,7 @@ class ToBlocked final : public Kernel {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     Require(input.is(ElementType::kFloat) && shape.rank() == 4 && shape[1] % kChannelBlock == 0,
-            "the input is {}, images of floats with a multiple of {} channels are expected", shape.ToString(), kChannelBlock);
+            "the input is {}, images of floats with a multiple of {} channels are expected", shape, kChannelBlock);
     Tensor* output = context.output(0, {shape[0], shape[1] / kChannelBlock, shape[2], shape[3], kChannelBlock});
     if (output == nullptr || output->num_elements() == 0) return;
     const float* from = input.data<float>();
@@ -74,7 +74,7 @@ class BlockedScale final : public Kernel {
     const int64_t channels = CheckedMul(shape[1], kChannelBlock);
     const bool shared = factors.shape() == Shape{1, channels, 1, 1};
     Require(factors.is(ElementType::kFloat) && (shared || factors.shape() == Shape{shape[0], channels, 1, 1}),
-            "the factors are {}, the input is {}", factors.shape().ToString(), shape.ToString());
+            "the factors are {}, the input is {}", factors.shape(), shape);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t pixels = shape[2] * shape[3];

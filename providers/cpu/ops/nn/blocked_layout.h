@@ -14,7 +14,7 @@ inline KernelDef BlockedOp(std::string op_type) { return Op(std::move(op_type), 
 inline void RequireBlocked(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   Require(tensor.is(ElementType::kFloat) && shape.rank() == 5 && shape[4] == kChannelBlock,
-          "the input is {}, floats in blocks of {} channels are expected", shape.ToString(), kChannelBlock);
+          "the input is {}, floats in blocks of {} channels are expected", shape, kChannelBlock);
 }
 
 inline BlockedWindow ToBlockedWindow(const Window& window) {

@@ -12,7 +12,7 @@ namespace {
 
 Shape ReadShape(const Tensor& tensor, std::string_view name) {
   Require(tensor.is(ElementType::kInt64) && tensor.shape().rank() == 1 && tensor.num_elements() > 0,
-          "{} must be a list of int64, it is {}", name, tensor.shape().ToString());
+          "{} must be a list of int64, it is {}", name, tensor.shape());
   const Shape shape(tensor.values<int64_t>());
   for (int64_t dim : shape) Require(dim > 0 && dim <= INT32_MAX, "{} holds {}", name, dim);
   return shape;
@@ -31,11 +31,11 @@ class Col2Im final : public Kernel {
     const Shape block = ReadShape(context.required_input(2), "block_shape");
     const Window window = attributes_.Fit(image.dims(), block.dims());
     const int64_t positions = block.num_elements();
-    Require(input.shape().rank() == 3, "the input must have 3 dimensions, it is {}", input.shape().ToString());
+    Require(input.shape().rank() == 3, "the input must have 3 dimensions, it is {}", input.shape());
     Require(input.shape()[1] % positions == 0, "axis 1 of the input {} is not a multiple of the block's {} elements",
-            input.shape().ToString(), positions);
+            input.shape(), positions);
     const int64_t columns = window.output.num_elements();
-    Require(input.shape()[2] == columns, "the input {} has {} columns, the image has {} blocks", input.shape().ToString(),
+    Require(input.shape()[2] == columns, "the input {} has {} columns, the image has {} blocks", input.shape(),
             input.shape()[2], columns);
     const int64_t channels = input.shape()[1] / positions;
     Shape shape{input.shape()[0], channels};

@@ -345,16 +345,16 @@ class Conv final : public Kernel {
   }
 
   Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
-    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
-    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
+    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
     Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups", input[1],
             weights[1], group_);
     Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
     Require(bias == nullptr || (bias->shape().rank() == 1 && bias->num_elements() == weights[0]),
-            "the bias is {}, {} output channels need one each", bias == nullptr ? "" : bias->shape().ToString(), weights[0]);
+            "the bias is {}, {} output channels need one each", OptionalShape{bias}, weights[0]);
     const auto kernel = weights.dims().subspan(2);
     Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel),
-            "kernel_shape is {}, the weights are {}", attributes_.kernel().ToString(), weights.ToString());
+            "kernel_shape is {}, the weights are {}", attributes_.kernel(), weights);
     return attributes_.Fit(input.dims().subspan(2), kernel);
   }
 

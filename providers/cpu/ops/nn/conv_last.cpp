@@ -55,7 +55,7 @@ class QLinearConvLast final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor* bias = context.input(8);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape.ToString());
+    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
     const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
     Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
     if (output == nullptr || output->num_elements() == 0) return;

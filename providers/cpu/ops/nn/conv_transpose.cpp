@@ -477,8 +477,8 @@ class ConvTranspose final : public Kernel {
   }
 
   Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
-    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
-    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
+    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
     Require(input[1] == weights[0], "the input has {} channels, the weights take {}", input[1], weights[0]);
     Require(input[1] % attributes_.group == 0, "{} channels do not divide into {} groups", input[1], attributes_.group);
     const int64_t outputs = CheckedMul(weights[1], attributes_.group);
@@ -486,7 +486,7 @@ class ConvTranspose final : public Kernel {
             bias == nullptr ? 0 : bias->num_elements(), outputs);
     const auto kernel = weights.dims().subspan(2);
     Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel),
-            "kernel_shape is {}, the weights are {}", attributes_.window.kernel().ToString(), weights.ToString());
+            "kernel_shape is {}, the weights are {}", attributes_.window.kernel(), weights);
     return FitTransposed(attributes_, input.dims().subspan(2), kernel);
   }
 

@@ -106,7 +106,7 @@ class DeformConv final : public Kernel {
 
   Window CheckShapes(const Shape& x, const Shape& w, const Shape& offset, const Tensor* bias, const Tensor* mask) const {
     Require(x.rank() == 4 && w.rank() == 4 && offset.rank() == 4, "input {}, weights {} and offset {} must have 4 dimensions",
-            x.ToString(), w.ToString(), offset.ToString());
+            x, w, offset);
     Require(x[1] == CheckedMul(w[1], group_), "the input has {} channels, the weights take {} in {} groups", x[1], w[1], group_);
     Require(w[0] % group_ == 0 && x[1] % offset_group_ == 0 && x[1] > 0,
             "{} output channels in {} groups and {} input channels in {} offset groups do not divide", w[0], group_, x[1], offset_group_);
@@ -115,10 +115,10 @@ class DeformConv final : public Kernel {
     const Window window = attributes_.Fit(x.dims().subspan(2), w.dims().subspan(2));
     const int64_t positions = CheckedMul(offset_group_, window.kernel.num_elements());
     const Shape wanted{x[0], CheckedMul(positions, int64_t{2}), window.output[0], window.output[1]};
-    Require(offset == wanted, "the offset is {}, {} is expected", offset.ToString(), wanted.ToString());
+    Require(offset == wanted, "the offset is {}, {} is expected", offset, wanted);
     const Shape wanted_mask{x[0], positions, window.output[0], window.output[1]};
     Require(mask == nullptr || mask->shape() == wanted_mask, "the mask is {}, {} is expected",
-            mask == nullptr ? "" : mask->shape().ToString(), wanted_mask.ToString());
+            OptionalShape{mask}, wanted_mask);
     return window;
   }
 

@@ -43,7 +43,7 @@ class Det final : public Kernel {
     const Tensor& input = context.required_input(0);
     const size_t rank = input.shape().rank();
     Require(rank >= 2 && input.shape()[rank - 1] == input.shape()[rank - 2], "the input {} holds no square matrices",
-            input.shape().ToString());
+            input.shape());
     const int64_t n = input.shape()[rank - 1];
     Tensor* output = context.output(0, Shape(input.shape().dims().first(rank - 2)));
     if (output == nullptr || output->num_elements() == 0) return;

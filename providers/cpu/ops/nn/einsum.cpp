@@ -260,7 +260,7 @@ class Einsum final : public Kernel {
     const bool has = std::ranges::find(term, kEllipsis) != term.end();
     const size_t letters = term.size() - (has ? 1 : 0);
     Require(has ? rank >= letters : rank == letters, "operand {} is {}, the equation gives it {} axes{}", i,
-            context.required_input(i).shape().ToString(), letters, has ? " or more" : "");
+            context.required_input(i).shape(), letters, has ? " or more" : "");
     Require(rank - letters <= kLabels - kFirstEllipsisAxis, "operand {} has {} axes under its ellipsis; at most {} are supported", i,
             rank - letters, kLabels - kFirstEllipsisAxis);
     return static_cast<int>(rank - letters);
@@ -292,13 +292,13 @@ class Einsum final : public Kernel {
       const auto label = static_cast<size_t>(labels.at[static_cast<size_t>(i)]);
       const int64_t dim = tensor.shape()[static_cast<size_t>(i)];
       const bool repeated = (view.labels & Bit(static_cast<int8_t>(label))) != 0;
-      Require(!repeated || own[label] == dim, "operand {} is {}: axes that share a label differ", operand, tensor.shape().ToString());
+      Require(!repeated || own[label] == dim, "operand {} is {}: axes that share a label differ", operand, tensor.shape());
       own[label] = dim;
       view.labels |= Bit(static_cast<int8_t>(label));
       view.strides[label] += stride;
       stride *= dim;
       Require(sizes[label] == dim || sizes[label] == 1 || dim == 1, "operand {} is {}: a label has {} elements here, {} elsewhere",
-              operand, tensor.shape().ToString(), dim, sizes[label]);
+              operand, tensor.shape(), dim, sizes[label]);
       if (sizes[label] == 1) sizes[label] = dim;
     }
     return view;

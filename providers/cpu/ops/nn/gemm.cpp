@@ -19,7 +19,7 @@ struct Addend {
 
 Addend BroadcastAddend(const Shape& c, int64_t m, int64_t n) {
   const bool fits = c.rank() <= 2 && (c.rank() < 1 || c.back() == n || c.back() == 1) && (c.rank() < 2 || c[0] == m || c[0] == 1);
-  Require(fits, "C {} does not broadcast to [{},{}]", c.ToString(), m, n);
+  Require(fits, "C {} does not broadcast to [{},{}]", c, m, n);
   const int64_t width = c.rank() == 0 ? 1 : c.back();
   return {c.rank() == 2 && c[0] != 1 ? width : 0, width == 1 ? 0 : 1};
 }
@@ -49,10 +49,10 @@ struct GemmSizes {
 };
 
 GemmSizes CheckShapes(const GemmAttributes& attributes, const Shape& a, const Shape& b) {
-  Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both must be matrices", a.ToString(), b.ToString());
+  Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both must be matrices", a, b);
   const GemmSizes sizes{a[attributes.trans_a ? 1 : 0], b[attributes.trans_b ? 0 : 1], a[attributes.trans_a ? 0 : 1]};
   const int64_t b_rows = b[attributes.trans_b ? 1 : 0];
-  Require(sizes.k == b_rows, "K is {} in A {} and {} in B {}", sizes.k, a.ToString(), b_rows, b.ToString());
+  Require(sizes.k == b_rows, "K is {} in A {} and {} in B {}", sizes.k, a, b_rows, b);
   return sizes;
 }
 

@@ -15,7 +15,7 @@ void PoolGlobally(KernelContext& context) {
   using C = ComputeType<T>;
   const Tensor& input = context.required_input(0);
   const size_t rank = input.shape().rank();
-  Require(rank >= 2, "global pooling needs batch and channels, the input is {}", input.shape().ToString());
+  Require(rank >= 2, "global pooling needs batch and channels, the input is {}", input.shape());
   Shape shape(rank, 1);
   shape[0] = input.shape()[0];
   shape[1] = input.shape()[1];

@@ -66,8 +66,8 @@ class ConvInt8Panels final : public Int8PanelSource {
 
 /// Throws Error unless the shapes fit each other.
 inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group, const Shape& input, const Shape& weights, const Tensor* bias) {
-  Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input.ToString());
-  Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights.ToString(), input.ToString());
+  Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
+  Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
   Require(input[1] == CheckedMul(weights[1], group), "the input has {} channels, the weights take {} in {} groups", input[1],
           weights[1], group);
   Require(weights[0] % group == 0, "{} output channels do not divide into {} groups", weights[0], group);
@@ -75,7 +75,7 @@ inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group,
           bias == nullptr ? 0 : bias->num_elements(), weights[0]);
   const auto kernel = weights.dims().subspan(2);
   Require(!attributes.has_kernel() || std::ranges::equal(attributes.kernel(), kernel),
-          "kernel_shape is {}, the weights are {}", attributes.kernel().ToString(), weights.ToString());
+          "kernel_shape is {}, the weights are {}", attributes.kernel(), weights);
   return attributes.Fit(input.dims().subspan(2), kernel);
 }
 

@@ -46,7 +46,7 @@ class LpPool final : public Kernel {
     // Version 1 let kernel_shape be absent: the whole plane.
     const auto spatial = input.shape().dims().subspan(std::min<size_t>(2, input.shape().rank()));
     Require(!spatial.empty(), "LpPool needs batch, channels and at least one spatial axis, the input is {}",
-            input.shape().ToString());
+            input.shape());
     const Window window = attributes_.Fit(spatial, attributes_.has_kernel() ? attributes_.kernel().dims() : spatial);
     Tensor* output = context.output(0, PoolOutputShape(input, window));
     if (output == nullptr || output->num_elements() == 0) return;
@@ -79,7 +79,7 @@ class GlobalLpPool final : public Kernel {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
     const size_t rank = input.shape().rank();
-    Require(rank >= 2, "GlobalLpPool needs batch and channels, the input is {}", input.shape().ToString());
+    Require(rank >= 2, "GlobalLpPool needs batch and channels, the input is {}", input.shape());
     Shape shape(rank, 1);
     shape[0] = input.shape()[0];
     shape[1] = input.shape()[1];

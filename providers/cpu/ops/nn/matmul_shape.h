@@ -17,13 +17,13 @@ struct MatMulShape {
 };
 
 inline MatMulShape InferMatMulShape(const Shape& a, const Shape& b) {
-  Require(a.rank() > 0 && b.rank() > 0, "the operands are {} and {}: scalars cannot be multiplied", a.ToString(), b.ToString());
+  Require(a.rank() > 0 && b.rank() > 0, "the operands are {} and {}: scalars cannot be multiplied", a, b);
   MatMulShape shape;
   shape.m = a.rank() == 1 ? 1 : a[a.rank() - 2];
   shape.k = a.back();
   shape.n = b.rank() == 1 ? 1 : b.back();
   const int64_t b_rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
-  Require(shape.k == b_rows, "K is {} in A {} and {} in B {}", shape.k, a.ToString(), b_rows, b.ToString());
+  Require(shape.k == b_rows, "K is {} in A {} and {} in B {}", shape.k, a, b_rows, b);
   const size_t a_batch = a.rank() < 2 ? 0 : a.rank() - 2;
   const size_t b_batch = b.rank() < 2 ? 0 : b.rank() - 2;
   const size_t rank = std::max(a_batch, b_batch);
@@ -31,7 +31,7 @@ inline MatMulShape InferMatMulShape(const Shape& a, const Shape& b) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t left = i + a_batch < rank ? 1 : a[i + a_batch - rank];
     const int64_t right = i + b_batch < rank ? 1 : b[i + b_batch - rank];
-    Require(left == right || left == 1 || right == 1, "the batch axes of A {} and B {} do not broadcast", a.ToString(), b.ToString());
+    Require(left == right || left == 1 || right == 1, "the batch axes of A {} and B {} do not broadcast", a, b);
     shape.batch[i] = left == 1 ? right : left;
   }
   shape.output = shape.batch;

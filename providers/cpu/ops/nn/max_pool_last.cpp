@@ -24,7 +24,7 @@ class MaxPoolLast final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape.ToString());
+    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
     const Window window = attributes_.Fit(shape.dims().subspan(1, 2), attributes_.kernel().dims());
     Tensor* y = context.output(0, {shape[0], window.output[0], window.output[1], shape[3]});
     if (y == nullptr || y->num_elements() == 0) return;

@@ -52,8 +52,8 @@ class MaxRoiPool final : public Kernel {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
     const Tensor& rois = context.required_input(1);
-    Require(input.shape().rank() == 4, "the input must have 4 dimensions, it is {}", input.shape().ToString());
-    Require(rois.shape().rank() == 2 && rois.shape()[1] == 5, "rois must be [n,5], they are {}", rois.shape().ToString());
+    Require(input.shape().rank() == 4, "the input must have 4 dimensions, it is {}", input.shape());
+    Require(rois.shape().rank() == 2 && rois.shape()[1] == 5, "rois must be [n,5], they are {}", rois.shape());
     const int64_t channels = input.shape()[1], height = input.shape()[2], width = input.shape()[3];
     const int64_t regions = rois.shape()[0];
     Tensor* output = context.output(0, Shape{regions, channels, pooled_[0], pooled_[1]});

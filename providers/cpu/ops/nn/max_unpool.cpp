@@ -21,8 +21,8 @@ class MaxUnpool final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    Require(indices.shape() == input.shape(), "the indices are {}, the input is {}", indices.shape().ToString(),
-            input.shape().ToString());
+    Require(indices.shape() == input.shape(), "the indices are {}, the input is {}", indices.shape(),
+            input.shape());
     const Shape pooled = InferShape(input.shape());
     const Tensor* wanted = context.input(2);
     const Shape shape = wanted == nullptr ? pooled : OutputShape(*wanted, pooled);
@@ -45,7 +45,7 @@ class MaxUnpool final : public Kernel {
  private:
   Shape InferShape(const Shape& input) const {
     const size_t rank = kernel_.rank();
-    Require(input.rank() == rank + 2, "kernel_shape has {} axes, the input is {}", rank, input.ToString());
+    Require(input.rank() == rank + 2, "kernel_shape has {} axes, the input is {}", rank, input);
     Require(strides_.rank() == 0 || strides_.rank() == rank, "attribute 'strides' has {} values, {} are expected",
             strides_.rank(), rank);
     Require(pads_.rank() == 0 || pads_.rank() == 2 * rank, "attribute 'pads' has {} values, {} are expected", pads_.rank(),

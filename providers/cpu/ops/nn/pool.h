@@ -334,7 +334,7 @@ inline Shape PoolOutputShape(const Tensor& input, const Window& window) {
 
 inline Window FitPool(const WindowAttributes& attributes, const Tensor& input) {
   Require(input.shape().rank() >= 3, "pooling needs batch, channels and at least one spatial axis, the input is {}",
-          input.shape().ToString());
+          input.shape());
   return attributes.Fit(input.shape().dims().subspan(2), attributes.kernel().dims());
 }
 

@@ -64,7 +64,7 @@ class BatchNormalization final : public Kernel {
   static void Load(KernelContext& context, size_t input, const Shape& shape, C* out) {
     const Tensor& tensor = context.required_input(input);
     Require(tensor.num_elements() == shape.num_elements(), "input {} has shape {}, {} is expected", input,
-            tensor.shape().ToString(), shape.ToString());
+            tensor.shape(), shape);
     RowReader<C>(tensor).Copy(0, tensor.num_elements(), out);
   }
 

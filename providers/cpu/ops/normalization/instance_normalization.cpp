@@ -21,7 +21,7 @@ class GroupNormalization final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape);
     const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_;
     Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
     const int64_t spatial = shape.SizeOfRange(2, shape.rank());

@@ -30,7 +30,7 @@ Parameter<C> Prepare(KernelContext& context, const Tensor* tensor, const Shape& 
   bool same_in_rows = true;
   for (size_t i = 0; i + normalized.size() < shape.rank(); ++i) same_in_rows &= shape[i] == 1;
   const std::span<C> expanded = context.scratch<C>(static_cast<size_t>(same_in_rows ? count : x.num_elements()));
-  Require(shape.rank() <= x.rank(), "shape {} does not broadcast to {}", shape.ToString(), x.ToString());
+  Require(shape.rank() <= x.rank(), "shape {} does not broadcast to {}", shape, x);
   ExpandTo(*tensor, same_in_rows ? normalized : x.dims(), expanded.data());
   return {expanded.data(), same_in_rows ? 0 : count};
 }

@@ -27,7 +27,7 @@ class Lrn final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& tensor = context.required_input(0);
     const Shape& shape = tensor.shape();
-    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape.ToString());
+    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape);
     Tensor* result = context.output(0, shape);
     if (result == nullptr || result->num_elements() == 0) return;
     const RowReader<C> x(tensor);

@@ -109,11 +109,11 @@ class NonMaxSuppression final : public Kernel {
     const Tensor& scores = context.required_input(1);
     const Shape& shape = scores.shape();
     Require(boxes.shape().rank() == 3 && boxes.shape()[2] == 4, "boxes are {}, [batches, boxes, 4] is expected",
-            boxes.shape().ToString());
-    Require(shape.rank() == 3, "scores are {}, [batches, classes, boxes] is expected", shape.ToString());
+            boxes.shape());
+    Require(shape.rank() == 3, "scores are {}, [batches, classes, boxes] is expected", shape);
     const int64_t batches = shape[0], classes = shape[1], count = shape[2];
     Require(boxes.shape()[0] == batches && boxes.shape()[1] == count, "boxes are {} and scores {}: batches and boxes differ",
-            boxes.shape().ToString(), shape.ToString());
+            boxes.shape(), shape);
     Require(count <= std::numeric_limits<int32_t>::max(), "{} boxes are too many", count);
 
     Limits limits;

@@ -140,19 +140,19 @@ class RoiAlign final : public Kernel {
     const Tensor& rois = context.required_input(1);
     const Tensor& batches = context.required_input(2);
     const Shape& shape = input.shape();
-    Require(shape.rank() == 4, "X is {}, [batches, channels, height, width] is expected", shape.ToString());
+    Require(shape.rank() == 4, "X is {}, [batches, channels, height, width] is expected", shape);
     Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(input.type()), "rois are {} of {}, [rois, 4] of {} is expected",
-            rois.shape().ToString(), ElementTypeName(rois.type()), ElementTypeName(input.type()));
+            rois.shape(), ElementTypeName(rois.type()), ElementTypeName(input.type()));
     const int64_t count = rois.shape()[0];
     Require(batches.is(ElementType::kInt64) && batches.shape().rank() == 1 && batches.shape()[0] == count,
-            "batch_indices are {}, [{}] of int64 is expected", batches.shape().ToString(), count);
+            "batch_indices are {}, [{}] of int64 is expected", batches.shape(), count);
     for (int64_t batch : batches.values<int64_t>()) {
       Require(batch >= 0 && batch < shape[0], "batch index {} is outside {} images", batch, shape[0]);
     }
     Tensor* output = context.output(0, Shape{count, shape[1], out_height_, out_width_});
     if (output == nullptr || output->num_elements() == 0) return;
-    Require(shape[2] > 0 && shape[3] > 0, "X is {}: there is nothing to pool", shape.ToString());
-    Require(shape[2] < kLimit && shape[3] < kLimit, "X is {}: too large", shape.ToString());
+    Require(shape[2] > 0 && shape[3] > 0, "X is {}: there is nothing to pool", shape);
+    Require(shape[2] < kLimit && shape[3] < kLimit, "X is {}: too large", shape);
 
     const F* numbers = AsNumbers<F, T>(context, input);
     F* out;

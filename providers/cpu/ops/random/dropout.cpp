@@ -43,13 +43,13 @@ class Dropout final : public Kernel {
   template <class T>
   static T Scalar(const Tensor& tensor) {
     Require(tensor.num_elements() == 1 && tensor.is(ElementTypeOf<T>), "training_mode is {} {}, expected one bool",
-            ElementTypeName(tensor.type()), tensor.shape().ToString());
+            ElementTypeName(tensor.type()), tensor.shape());
     return tensor.data<T>()[0];
   }
 
   static double Ratio(const Tensor* tensor) {
     if (tensor == nullptr) return 0.5;
-    Require(tensor->num_elements() == 1, "ratio is {}, expected one number", tensor->shape().ToString());
+    Require(tensor->num_elements() == 1, "ratio is {}, expected one number", tensor->shape());
     double ratio = 0;
     VisitType(FloatTypes{}, tensor->type(), [&]<class T>() { ratio = static_cast<double>(tensor->data<T>()[0]); });
     Require(ratio >= 0 && ratio < 1, "ratio is {}, expected at least 0 and below 1", ratio);

@@ -18,7 +18,7 @@ class Multinomial final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    Require(x.shape().rank() == 2 && x.shape()[1] > 0, "the input is {}; [batch, classes] is expected", x.shape().ToString());
+    Require(x.shape().rank() == 2 && x.shape()[1] > 0, "the input is {}; [batch, classes] is expected", x.shape());
     const int64_t batch = x.shape()[0], classes = x.shape()[1];
     Tensor& y = *context.output(0, Shape{batch, samples_});
     auto cumulative = context.scratch<double>(static_cast<size_t>(classes));

@@ -24,7 +24,7 @@ class Arg final : public Kernel {
     Tensor* out = context.output(0, ReducedShape(data.shape(), reduced, keep_dimensions_));
     if (out == nullptr || out->num_elements() == 0) return;
     const AxisView view(data.shape(), axis);
-    Require(view.count > 0, "axis {} has no elements to choose from in a tensor of shape {}", axis_, data.shape().ToString());
+    Require(view.count > 0, "axis {} has no elements to choose from in a tensor of shape {}", axis_, data.shape());
     ArgExtreme<T>(context, view, data.data<T>(), kMinimum, last_, out->mutable_data<int64_t>());
   }
 

@@ -109,7 +109,7 @@ class Cumulative final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& axis = context.required_input(1);
-    Require(axis.num_elements() == 1, "axis has shape {}, one element is expected", axis.shape().ToString());
+    Require(axis.num_elements() == 1, "axis has shape {}, one element is expected", axis.shape());
     Require(axis.is(ElementType::kInt32) || axis.is(ElementType::kInt64), "axis is {}, int32 or int64 is expected",
             ElementTypeName(axis.type()));
     const int64_t at = axis.is(ElementType::kInt32) ? *axis.data<int32_t>() : *axis.data<int64_t>();

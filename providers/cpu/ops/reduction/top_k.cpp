@@ -53,7 +53,7 @@ class TopK final : public Kernel {
     if (k < 0) {
       const Tensor& input = context.required_input(1);
       Require(input.is(ElementType::kInt64) && input.num_elements() == 1, "K is {}{}, one int64 is expected",
-              ElementTypeName(input.type()), input.shape().ToString());
+              ElementTypeName(input.type()), input.shape());
       k = *input.data<int64_t>();
     }
     Require(k >= 0 && k <= x.shape()[axis], "k is {}, a number from 0 to the axis's {} is expected", k, x.shape()[axis]);

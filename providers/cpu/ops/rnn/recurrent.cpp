@@ -164,9 +164,9 @@ template <class T>
 RecurrentSizes Recurrent<T>::Sizes(const KernelContext& context) const {
   const Shape& x = context.required_input(0).shape();
   const Shape& r = context.required_input(2).shape();
-  Require(x.rank() == 3, "X is {}, three axes are expected", x.ToString());
-  Require(r.rank() == 3, "R is {}, three axes are expected", r.ToString());
-  Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r.ToString());
+  Require(x.rank() == 3, "X is {}, three axes are expected", x);
+  Require(r.rank() == 3, "R is {}, three axes are expected", r);
+  Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r);
   return {.steps = x[batch_first_ ? 1 : 0], .batch = x[batch_first_ ? 0 : 1], .input = x[2], .hidden = r[2], .directions = directions_};
 }
 
@@ -179,7 +179,7 @@ void Recurrent<T>::CheckShapes(const KernelContext& context, const RecurrentSize
     const Tensor* tensor = context.input(input);
     if (tensor == nullptr) return;
     Require(tensor->shape() == expected && tensor->is(ElementTypeOf<T>), "{} is {} of {}, {} of {} is expected", name,
-            tensor->shape().ToString(), ElementTypeName(tensor->type()), expected.ToString(), ElementTypeName(ElementTypeOf<T>));
+            tensor->shape(), ElementTypeName(tensor->type()), expected, ElementTypeName(ElementTypeOf<T>));
   };
   const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
   check(1, "W", {s.directions, gates, s.input});
@@ -192,7 +192,7 @@ void Recurrent<T>::CheckShapes(const KernelContext& context, const RecurrentSize
   }
   if (const Tensor* lengths = context.input(4)) {
     Require(lengths->is(ElementType::kInt32) && lengths->shape() == Shape{s.batch}, "sequence_lens is {} of {}, [{}] of int32 is expected",
-            lengths->shape().ToString(), ElementTypeName(lengths->type()), s.batch);
+            lengths->shape(), ElementTypeName(lengths->type()), s.batch);
     for (int32_t length : lengths->values<int32_t>()) {
       Require(length >= 0 && length <= s.steps, "sequence length {} is outside [0, {}]", length, s.steps);
     }

@@ -25,7 +25,7 @@ inline void RequireOneType(const Sequence& sequence) {
     const Tensor* first = sequence.elements.front().tensor_if();
     const Tensor* tensor = element.tensor_if();
     Require(first == nullptr || tensor == nullptr || first->type() == tensor->type(), "elements of a sequence are {} and {}",
-            sequence.elements.front().type().ToString(), element.type().ToString());
+            sequence.elements.front().type(), element.type());
   }
 }
 

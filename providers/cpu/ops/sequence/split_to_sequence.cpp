@@ -30,7 +30,7 @@ class SplitToSequence final : public Kernel {
     Sequence sequence{element_type_, {}};
     int64_t at = 0;
     const auto take = [&](int64_t length) {
-      Require(length >= 0 && length <= size - at, "the parts of a split exceed dimension {} of {}", axis, x.shape().ToString());
+      Require(length >= 0 && length <= size - at, "the parts of a split exceed dimension {} of {}", axis, x.shape());
       Shape part = x.shape();
       part[axis] = length;
       Tensor piece(x.type(), part);
@@ -48,7 +48,7 @@ class SplitToSequence final : public Kernel {
     if (split == nullptr || split->shape().rank() == 0) {
       const int64_t length = split == nullptr ? 1 : ScalarIndex(*split);
       Require(length > 0, "split is {}; parts need at least one element", length);
-      Require(size / length <= kMostParts, "dimension {} of {} would be split into {} parts", axis, x.shape().ToString(), size / length);
+      Require(size / length <= kMostParts, "dimension {} of {} would be split into {} parts", axis, x.shape(), size / length);
       while (at < size) take(std::min(length, size - at));
     } else {
       for (int64_t i = 0; i < split->num_elements(); ++i) {
@@ -90,8 +90,8 @@ class ConcatFromSequence final : public Kernel {
       for (size_t i = 0; fits && i < tensor.shape().rank(); ++i) {
         fits = tensor.shape()[i] == first.shape()[i] || (!new_axis_ && i == axis);
       }
-      Require(fits, "elements {} {} and {} {} cannot be joined along axis {}", ElementTypeName(first.type()), first.shape().ToString(),
-              ElementTypeName(tensor.type()), tensor.shape().ToString(), axis);
+      Require(fits, "elements {} {} and {} {} cannot be joined along axis {}", ElementTypeName(first.type()), first.shape(),
+              ElementTypeName(tensor.type()), tensor.shape(), axis);
       result[axis] += extent(tensor);
     }
     Tensor& y = *context.output(0, result);

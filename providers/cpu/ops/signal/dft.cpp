@@ -34,10 +34,10 @@ class Dft final : public Kernel {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     const auto rank = static_cast<int64_t>(shape.rank());
-    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape.ToString());
+    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape);
     const int64_t given = axis_input_ ? ReadLength(context, 2, axis_) : axis_;
     const int64_t axis = given < 0 ? given + rank : given;
-    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape.ToString());
+    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
     const auto a = static_cast<size_t>(axis);
     const int64_t default_length = inverse_ && onesided_ ? 2 * (shape[a] - 1) : shape[a];
     const int64_t length = ReadLength(context, 1, default_length);

@@ -22,13 +22,13 @@ class Stft final : public Kernel {
     const Tensor* window = context.input(2);
     const Shape& shape = signal.shape();
     Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)),
-            "signal is {}, [batches, points, 1 or 2] is expected", shape.ToString());
+            "signal is {}, [batches, points, 1 or 2] is expected", shape);
     const int64_t components = shape.rank() == 2 ? 1 : shape[2], points = shape[1];
     const int64_t step = ReadLength(context, 1, 0);
     Require(step >= 1, "frame_step is {}", step);
     if (window != nullptr) {
       Require(window->shape().rank() == 1 && window->is(signal.type()), "window is {} of {}, a vector of {} is expected",
-              window->shape().ToString(), ElementTypeName(window->type()), ElementTypeName(signal.type()));
+              window->shape(), ElementTypeName(window->type()), ElementTypeName(signal.type()));
     }
     const int64_t length = ReadLength(context, 3, window != nullptr ? window->num_elements() : points);
     Require(length >= 1 && length < (int64_t{1} << 31), "frame_length is {}", length);

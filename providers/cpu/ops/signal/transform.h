@@ -20,7 +20,7 @@ using SignalNumber = std::conditional_t<std::is_same_v<T, double>, double, float
 inline int64_t ReadLength(KernelContext& context, size_t index, int64_t fallback) {
   const Tensor* tensor = context.input(index);
   if (tensor == nullptr) return fallback;
-  Require(tensor->num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor->shape().ToString());
+  Require(tensor->num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor->shape());
   if (tensor->is(ElementType::kInt32)) return *tensor->data<int32_t>();
   Require(tensor->is(ElementType::kInt64), "input {} is {}, int32 or int64 is expected", index, ElementTypeName(tensor->type()));
   return *tensor->data<int64_t>();

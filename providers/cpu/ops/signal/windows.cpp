@@ -74,7 +74,7 @@ class BlackmanWindow final : public CosineWindow {
 
 double ReadNumber(KernelContext& context, size_t index) {
   const Tensor& tensor = context.required_input(index);
-  Require(tensor.num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor.shape().ToString());
+  Require(tensor.num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor.shape());
   return VisitType(FloatTypes{}, tensor.type(), [&]<class T>() -> double { return static_cast<double>(*tensor.data<T>()); });
 }
 

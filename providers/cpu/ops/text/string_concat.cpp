@@ -18,7 +18,7 @@ class StringConcat final : public Kernel {
       for (size_t i = 0; i < shape->rank(); ++i) {
         int64_t& dim = result[result.rank() - shape->rank() + i];
         const int64_t own = (*shape)[i];
-        Require(own == 1 || dim == 1 || own == dim, "shapes {} and {} do not broadcast", a.shape().ToString(), b.shape().ToString());
+        Require(own == 1 || dim == 1 || own == dim, "shapes {} and {} do not broadcast", a.shape(), b.shape());
         if (own != 1) dim = own;
       }
     }

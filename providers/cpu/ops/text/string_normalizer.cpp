@@ -55,7 +55,7 @@ class StringNormalizer final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 1), "the input is {}; [C] or [1,C] is expected", shape.ToString());
+    Require(shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 1), "the input is {}; [C] or [1,C] is expected", shape);
     std::vector<std::string> kept;
     for (const std::string& text : x.values<std::string>()) {
       const bool stops = !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));

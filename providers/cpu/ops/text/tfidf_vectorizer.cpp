@@ -57,7 +57,7 @@ class TfIdfVectorizer final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 1 || shape.rank() == 2, "the input is {}; [C] or [N,C] is expected", shape.ToString());
+    Require(shape.rank() == 1 || shape.rank() == 2, "the input is {}; [C] or [N,C] is expected", shape);
     const int64_t rows = shape.rank() == 1 ? 1 : shape[0], length = shape.back();
     Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{width_} : Shape{rows, width_});
     float* out = y.mutable_data<float>();

@@ -33,13 +33,13 @@ class Loss final : public Kernel {
     const Tensor& labels = context.required_input(1);
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape.ToString());
+    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape);
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
     const int64_t batch = inner == 0 ? 0 : shape[0];
     Shape rest{shape[0]};
     for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
-    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape().ToString(), rest.ToString(), shape.ToString());
-    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", weights ? weights->shape().ToString() : "", classes);
+    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape(), rest, shape);
+    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", OptionalShape{weights}, classes);
 
     const T* scores = x.data<T>();
     Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;

@@ -12,7 +12,7 @@ namespace {
 using OptimizedTypes = TypeList<float, double>;
 
 double Rate(const Tensor& tensor) {
-  Require(tensor.num_elements() == 1, "the learning rate is {}, expected one number", tensor.shape().ToString());
+  Require(tensor.num_elements() == 1, "the learning rate is {}, expected one number", tensor.shape());
   double rate = 0;
   VisitType(OptimizedTypes{}, tensor.type(), [&]<class T>() { rate = static_cast<double>(tensor.data<T>()[0]); });
   return rate;
@@ -20,7 +20,7 @@ double Rate(const Tensor& tensor) {
 
 int64_t UpdateCount(const Tensor& tensor) {
   Require(tensor.num_elements() == 1 && tensor.is(ElementType::kInt64), "the update count is {} {}, expected one int64",
-          ElementTypeName(tensor.type()), tensor.shape().ToString());
+          ElementTypeName(tensor.type()), tensor.shape());
   return tensor.data<int64_t>()[0];
 }
 
@@ -36,7 +36,7 @@ void ForEachElement(KernelContext& context, Step step) {
     for (size_t list = 0; list < kLists; ++list) {
       in[list] = &context.required_input(2 + list * count + i);
       Require(in[list]->shape() == in[0]->shape() && in[list]->type() == in[0]->type(), "tensor {} is {}, its gradient or state {}", i,
-              in[0]->shape().ToString(), in[list]->shape().ToString());
+              in[0]->shape(), in[list]->shape());
     }
     Tensor* out[1 + States];
     for (size_t list = 0; list < 1 + States; ++list) out[list] = context.output(list * count + i, in[0]->shape());
