@@ -77,32 +77,13 @@ class Network {
   int count_ = 0;
 };
 
-struct Results {
-  std::vector<Value> values;
-  std::multiset<std::string> operators;
-};
-
-Results RunAt(const ModelBuilder& model, OptimizationLevel level, const Tensor& x, size_t outputs) {
-  SessionOptions options;
-  options.providers = {{"cpu", {}}};
-  options.optimization_level = level;
-  options.intra_op_threads = 3;
-  const Session session = model.Session(options);
-  Results results;
-  for (const PlacementReport::NodeEntry& node : session.placement().nodes) results.operators.insert(node.op_type);
-  results.values.resize(outputs);
-  const std::vector<Value> inputs = {Value(x)};
-  session.Run(inputs, results.values);
-  return results;
-}
-
 /// Runs the model with and without the optimizer; returns the operators that are left.
 std::multiset<std::string> Compare(Network& network, const std::vector<std::string>& outputs, const Shape& shape) {
   const ModelBuilder& model = network.Finish(outputs);
   Tensor x(ElementType::kFloat, shape);
   for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
-  const Results expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
-  const Results given = RunAt(model, OptimizationLevel::kAll, x, outputs.size());
+  const LevelResults expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
+  const LevelResults given = RunAt(model, OptimizationLevel::kAll, x, outputs.size());
   for (size_t o = 0; o < outputs.size(); ++o) {
     const Tensor &e = expected.values[o].tensor(), &g = given.values[o].tensor();
     EXPECT_EQ(g.shape(), e.shape());

@@ -129,4 +129,17 @@ std::string Rewriting::Difference(const std::vector<Value>& inputs, bool roundin
   return "";
 }
 
+LevelResults RunAt(const ModelBuilder& model, OptimizationLevel level, const Tensor& x, size_t outputs) {
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.optimization_level = level;
+  options.intra_op_threads = 3;
+  const Session session = model.Session(options);
+  LevelResults results;
+  for (const PlacementReport::NodeEntry& node : session.placement().nodes) results.operators.insert(node.op_type);
+  results.values.resize(outputs);
+  session.Run(std::vector<Value>{Value(x)}, results.values);
+  return results;
+}
+
 }  // namespace tessera::testing

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,12 @@ class Rewriting {
 
 /// Tensors with values in [-2, 2) (integers 0 to 4) for each input.
 std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size);
+
+/// What a model gives for its only input at a level of optimization on the CPU provider, and the operators that are left there.
+struct LevelResults {
+  std::vector<Value> values;
+  std::multiset<std::string> operators;
+};
+LevelResults RunAt(const ModelBuilder& model, OptimizationLevel level, const Tensor& x, size_t outputs);
 
 }  // namespace tessera::testing
