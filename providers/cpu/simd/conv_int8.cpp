@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "simd/codes-inl.h"
+#include "simd/tap_pairs-inl.h"
 #include "simd/conv_int8.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,8 +45,6 @@ void Row(const Int8DepthwiseRow& row) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D16 = hn::ScalableTag<int16_t>;
-using D32 = hn::ScalableTag<int32_t>;
 constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
 /// Sums to codes. `low` and `high` hold every other four sums, as interleaving left them.
@@ -76,18 +75,6 @@ struct Taps {
   int64_t offsets[2 * kPairs + 1];
 };
 
-/// Adds a pair of taps to the sums of kPixels pixels.
-template <class T>
-HWY_INLINE void AddPair(const T* first, const T* second, hn::Vec<D16> weights, hn::Vec<D32>& low, hn::Vec<D32>& high) {
-  const D16 d16;
-  const D32 d32;
-  const hn::Rebind<T, D16> narrow;
-  const auto a = hn::PromoteTo(d16, hn::LoadU(narrow, first)), b = hn::PromoteTo(d16, hn::LoadU(narrow, second));
-  auto unused = hn::Zero(d32);
-  low = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveLower(d16, a, b), weights, low, unused);
-  high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), weights, high, unused);
-}
-
 HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
 
 /// Codes of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
@@ -96,13 +83,16 @@ HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channe
   auto low = hn::Set(D32(), channel.start), high = low;
   if constexpr (kTaps > 0) {
 #pragma GCC unroll 16
-    for (int p = 0; p < (kTaps + 1) / 2; ++p) AddPair(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], PairOf(taps.weights[p]), low, high);
+    for (int p = 0; p < (kTaps + 1) / 2; ++p) {
+      const auto weights = PairOf(taps.weights[p]);
+      AddTaps(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], weights, weights, low, high);
+    }
   } else {
     for (int64_t k = 0; k < channel.kernel_size; k += 2) {
       int32_t pair;
       std::memcpy(&pair, channel.weights + k, sizeof(pair));
       const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
-      AddPair(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), low, high);
+      AddTaps(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), PairOf(pair), low, high);
     }
   }
   return Codes<U>(channel, low, high);

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "simd/codes-inl.h"
+#include "simd/tap_pairs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -19,8 +20,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D16 = hn::ScalableTag<int16_t>;
-using D32 = hn::ScalableTag<int32_t>;
 using DF = hn::ScalableTag<float>;
 constexpr int64_t kWidth = static_cast<int64_t>(HWY_LANES(int16_t));
 constexpr int64_t kHalf = kWidth / 2;
@@ -32,18 +31,6 @@ struct Block {
   const float* scales;
   int64_t at, channels, taps;
 };
-
-/// Adds two taps to the sums of a block.
-template <class T>
-HWY_INLINE void AddTaps(const T* first, const T* second, hn::Vec<D16> low_weights, hn::Vec<D16> high_weights, hn::Vec<D32>& low, hn::Vec<D32>& high) {
-  const D16 d16;
-  const D32 d32;
-  const hn::Rebind<T, D16> narrow;
-  const auto a = hn::PromoteTo(d16, hn::LoadU(narrow, first)), b = hn::PromoteTo(d16, hn::LoadU(narrow, second));
-  auto unused = hn::Zero(d32);
-  low = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveLower(d16, a, b), low_weights, low, unused);
-  high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), high_weights, high, unused);
-}
 
 template <class U>
 HWY_INLINE void StoreBlock(const Block& block, int32_t zero, hn::Vec<D32> low, hn::Vec<D32> high, U* out) {
