@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/core_contention.h"
 #include "runtime/region.h"
-#include "runtime/spin_throttle.h"
 
 namespace tessera {
 namespace {
@@ -16,11 +16,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Threads look for work this long before they sleep: while a run is under way its next region is likely near, and
-/// afterwards only a caller in a loop comes back. Where others want the cores, a thread that spins uses up the time slice
-/// that it needs when the work comes, while one that slept is put first.
-constexpr auto kSpinInRun = std::chrono::microseconds(1000);
-constexpr auto kSpinAfterRun = std::chrono::microseconds(100);
-constexpr auto kSpinWhenBusy = std::chrono::microseconds(10);
+/// afterwards only a caller in a loop comes back. In a virtual machine a core that sleeps may be given away and come back
+/// late, so the time in a run outlasts whatever delays the others. Where other threads want the cores, a thread that spins
+/// uses up the time slice that it needs when the work comes, while one that slept is put first.
+constexpr auto kSpinInRun = std::chrono::milliseconds(20);
+constexpr auto kSpinAfterRun = std::chrono::milliseconds(1);
+constexpr auto kSpinWhenContended = std::chrono::microseconds(10);
 
 inline void Pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -54,7 +55,7 @@ class WorkerPool final : public SessionThreadPool {
   void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
   void EndRun() noexcept override {
     runs_.fetch_sub(1, std::memory_order_relaxed);
-    if (SpinThrottle::Interrupted()) busy_until_.store(Clock::now() + SpinThrottle::kCalm, std::memory_order_relaxed);
+    LookForContention();
   }
 
  protected:
@@ -138,10 +139,13 @@ class WorkerPool final : public SessionThreadPool {
     return done();
   }
 
-  bool busy() const noexcept { return Clock::now() < busy_until_.load(std::memory_order_relaxed); }
+  void LookForContention() noexcept {
+    if (CoreContended()) contended_until_.store(Clock::now() + kContentionLasts, std::memory_order_relaxed);
+  }
+  bool contended() const noexcept { return Clock::now() < contended_until_.load(std::memory_order_relaxed); }
 
   void WaitForWorkers(Job& job) noexcept {
-    const auto limit = [&]() -> Clock::duration { return busy() ? kSpinWhenBusy : kSpinInRun; };
+    const auto limit = [&]() -> Clock::duration { return contended() ? kSpinWhenContended : kSpinInRun; };
     if (SpinUntil([&] { return job.inside.load() == 0; }, limit)) return;
     job.awaited.store(true);
     for (uint32_t inside = job.inside.load(); inside != 0; inside = job.inside.load()) Sleep(job.inside, inside);
@@ -149,9 +153,11 @@ class WorkerPool final : public SessionThreadPool {
   }
 
   void WaitForChange(uint32_t seen) noexcept {
+    LookForContention();
     const auto limit = [&]() -> Clock::duration {
-      if (busy()) return kSpinWhenBusy;
-      return runs_.load(std::memory_order_relaxed) > 0 ? kSpinInRun : kSpinAfterRun;
+      const int runs = runs_.load(std::memory_order_relaxed);
+      if (contended() || runs >= threads_) return kSpinWhenContended;  // so many callers leave nothing to join
+      return runs > 0 ? kSpinInRun : kSpinAfterRun;
     };
     if (spin_ && SpinUntil([&] { return epoch_.load(std::memory_order_relaxed) != seen; }, limit)) return;
     sleepers_.fetch_add(1);
@@ -165,7 +171,7 @@ class WorkerPool final : public SessionThreadPool {
   alignas(64) std::atomic<uint32_t> epoch_{0};
   std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<int> runs_{0};
-  std::atomic<Clock::time_point> busy_until_{Clock::time_point()};
+  std::atomic<Clock::time_point> contended_until_{Clock::time_point()};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

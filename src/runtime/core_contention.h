@@ -1,0 +1,18 @@
+#pragma once
+
+#include <chrono>
+
+namespace tessera {
+
+/// A machine whose cores were contended counts as such for this long.
+inline constexpr auto kContentionLasts = std::chrono::seconds(2);
+
+/// Whether this thread spent a good part of the time since its last look, 20 ms ago or more, ready to run but without a core,
+/// as the kernel counts it (second field of /proc/thread-self/schedstat). False between looks and where the kernel does not count.
+///
+/// Involuntary context switches would not tell: the kernel's own threads interrupt a thread for microseconds dozens of times
+/// a second, and a virtual machine whose host takes the cores away looks the same. There, a team that sleeps gives up cores
+/// that it gets back late.
+bool CoreContended() noexcept;
+
+}  // namespace tessera
