@@ -1,15 +1,20 @@
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "runtime/cpu_quota.h"
 #include "runtime/thread_pools.h"
 
 namespace tessera {
 
-int UsableCores() noexcept {
+namespace {
+
+/// Cores that the scheduler may put this process on, counting one hardware thread each.
+int CoresByAffinity() noexcept {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
@@ -26,6 +31,17 @@ int UsableCores() noexcept {
     return std::max<int>(1, static_cast<int>(cores.size()));
   } catch (...) {
     return std::max(1, CPU_COUNT(&allowed));
+  }
+}
+
+}  // namespace
+
+int UsableCores() noexcept {
+  const int cores = CoresByAffinity();
+  try {
+    return std::min(cores, CoresByQuota().value_or(cores));
+  } catch (...) {
+    return cores;
   }
 }
 

@@ -37,7 +37,7 @@ std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin = true)
 /// libgomp's team, the one that oneDNN uses.
 std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 
-/// Cores that this process may use, counting one hardware thread each.
+/// Cores that this process may use, by its affinity (one hardware thread each) and the quota of its control groups; at least 1.
 int UsableCores() noexcept;
 
 /// How a loop is cut: depends on nothing but its arguments, so that results are the same from run to run.
