@@ -122,7 +122,6 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" && !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
-  if (op == "Attention" && IntegerAttribute(node, "tessera_broadcast", 0) != 0) return "operands that broadcast are left to the CPU provider";
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
   if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;

@@ -17,7 +17,7 @@ std::string InfoString(Get get) {
   size_t size = 0;
   if (get(0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
   std::string text(size, '\0');
-  get(size, text.data(), nullptr);
+  if (get(size, text.data(), nullptr) != CL_SUCCESS) return {};
   text.resize(text.find('\0') == std::string::npos ? size : text.find('\0'));
   return text;
 }
@@ -68,13 +68,13 @@ std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type t
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return found;
   std::vector<cl_platform_id> platforms(count);
-  clGetPlatformIDs(count, platforms.data(), nullptr);
+  Check(clGetPlatformIDs(count, platforms.data(), nullptr), "clGetPlatformIDs");
   for (cl_platform_id platform : platforms) {
     if (PlatformString(platform, CL_PLATFORM_NAME).find(platform_part) == std::string::npos) continue;
     cl_uint devices = 0;
     if (clGetDeviceIDs(platform, type, 0, nullptr, &devices) != CL_SUCCESS) continue;
     std::vector<cl_device_id> ids(devices);
-    clGetDeviceIDs(platform, type, devices, ids.data(), nullptr);
+    Check(clGetDeviceIDs(platform, type, devices, ids.data(), nullptr), "clGetDeviceIDs");
     for (cl_device_id id : ids) found.emplace_back(platform, id);
   }
   return found;
@@ -111,10 +111,6 @@ std::string Option(const ProviderOptions& options, std::string_view name) {
 
 }  // namespace
 
-void Check(cl_int status, const char* call) {
-  if (status != CL_SUCCESS) Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {}", call, status);
-}
-
 std::vector<std::string> DescribeDevices() {
   std::vector<std::string> lines;
   for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
@@ -146,7 +142,7 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   }
   const std::lock_guard lock(mutex);
   auto& held = open[{devices[index].second, cache}];
-  if (held == nullptr) held.reset(new Device(devices[index].first, devices[index].second, cache));
+  if (held == nullptr || !held->Works()) held.reset(new Device(devices[index].first, devices[index].second, cache));
   return held;
 }
 
@@ -156,6 +152,17 @@ Device::Device(cl_platform_id platform, cl_device_id id, const std::string& cach
   cl_int status = CL_SUCCESS;
   context_ = Context(clCreateContext(properties, 1, &id_, nullptr, nullptr, &status));
   Check(status, "clCreateContext");
+}
+
+bool Device::Works() const noexcept {
+  cl_int status = CL_SUCCESS;
+  const Queue queue(clCreateCommandQueue(context(), id_, 0, &status));
+  if (status != CL_SUCCESS) return false;
+  const Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE, sizeof(cl_int), nullptr, &status));
+  if (status != CL_SUCCESS) return false;
+  const cl_int zero = 0;
+  return clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, sizeof zero, &zero, 0, nullptr, nullptr) == CL_SUCCESS &&
+         clFinish(queue.get()) == CL_SUCCESS;
 }
 
 Queue Device::CreateQueue() const {
@@ -229,11 +236,12 @@ Program Device::Build(const std::string& source) {
   const char* text = source.c_str();
   Program program(clCreateProgramWithSource(context(), 1, &text, nullptr, &status));
   Check(status, "clCreateProgramWithSource");
-  if (clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr) != CL_SUCCESS) {
+  if (status = clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr); status != CL_SUCCESS) {
     const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
       return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
     });
-    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: {}", capabilities_.name, log);
+    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: clBuildProgram failed with OpenCL error {} ({}) {}", capabilities_.name, status,
+         ErrorName(status), log);
   }
   if (cache_.enabled()) {
     if (const std::vector<std::byte> binary = BinaryOf(program.get()); !binary.empty()) cache_.Store(key, binary);

@@ -12,13 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "program_cache.h"
 #include "tessera/execution_provider.h"
 
 namespace tessera::opencl {
-
-/// Throws Error(kEpFail) naming the call and OpenCL's error unless `status` is CL_SUCCESS.
-void Check(cl_int status, const char* call);
 
 /// Owns one reference of an OpenCL object.
 template <class Handle, cl_int (*Release)(Handle)>
@@ -50,7 +48,7 @@ class Buffer : public Owned<cl_mem, clReleaseMemObject> {
   using Owned::Owned;
   /// One more reference of the same buffer.
   Buffer Retained() const {
-    clRetainMemObject(get());
+    Check(clRetainMemObject(get()), "clRetainMemObject");
     return Buffer(get());
   }
 };
@@ -100,6 +98,8 @@ class Device {
  private:
   std::string Key(std::string_view text) const;
   Device(cl_platform_id platform, cl_device_id id, const std::string& cache_folder);
+  /// False once the context is dead: the device was lost, or a kernel's fault took the context with it.
+  bool Works() const noexcept;
   Program Build(const std::string& source);
   Program FromBinary(std::span<const std::byte> binary) const;
 

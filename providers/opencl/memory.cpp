@@ -43,7 +43,8 @@ void* DeviceAllocator::Allocate(size_t bytes) {
   cl_mem buffer = clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | shared, bytes, nullptr, &status);
   if (status != CL_SUCCESS) {
     budget_->Return(bytes);
-    Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for on {} (OpenCL error {})", bytes, device_->capabilities().name, status);
+    Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller inputs, or "
+         "fewer runs or sessions at once", bytes, device_->capabilities().name, status, ErrorName(status));
   }
   void* address = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
@@ -140,10 +141,10 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     const BufferRange source = DeviceAllocator::Find(from.raw()), target = DeviceAllocator::Find(to.raw());
     Check(clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0, nullptr, nullptr),
           "clEnqueueCopyBuffer");
-    if (wait) Check(clFinish(queue), "clFinish");
+    if (wait) Finish(queue);
   } else if (to_device) {
     Upload(queue, from, DeviceAllocator::Find(to.raw()), wait);
-    if (wait) Check(clFinish(queue), "clFinish");
+    if (wait) Finish(queue);
   } else {
     const BufferRange source = DeviceAllocator::Find(from.raw());
     Check(clEnqueueReadBuffer(queue, source.buffer, wait ? CL_TRUE : CL_FALSE, source.offset, bytes, to.mutable_raw(), 0, nullptr, nullptr),

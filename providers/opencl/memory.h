@@ -104,7 +104,7 @@ class DeviceStream final : public Stream {
   /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device.
   DeviceStream(std::shared_ptr<const Queue> queue, bool waits) : queue_(std::move(queue)), waits_(waits) {}
   bool waits() const noexcept { return waits_; }
-  void Synchronize() override { Check(clFinish(queue_->get()), "clFinish"); }
+  void Synchronize() override { Finish(queue_->get()); }
   void* native_handle() const noexcept override { return queue_->get(); }
 
  private:

@@ -62,7 +62,7 @@ std::unique_ptr<PackedConstant> PanelProduct::PackRight(const KernelInfo& info, 
   const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(Panels(n)), static_cast<size_t>(stacks)};
   pack_.Compile().On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed->range(), static_cast<cl_int>(k),
                      static_cast<cl_int>(n), row, column, cl_long{k * n});
-  Check(clFinish(QueueOf(info)), "clFinish");
+  Finish(QueueOf(info));
   return packed;
 }
 
@@ -75,7 +75,7 @@ std::unique_ptr<PackedConstant> PanelProduct::PackLeft(const KernelInfo& info, c
   const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
   pack.On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed->range(), static_cast<cl_int>(m), static_cast<cl_int>(k),
           cl_long{m * k});
-  Check(clFinish(QueueOf(info)), "clFinish");
+  Finish(QueueOf(info));
   return packed;
 }
 

@@ -199,7 +199,7 @@ double TileProduct::Time(size_t tile, const Expected& expected, std::span<const 
       kernels_.at(tile)->On(queue, global, local, buffers[0], buffers[1], none, buffers[2], expected.shape, expected.stack,
                             std::span<const BufferRange>(more));
     }
-    Check(clFinish(queue), "clFinish");
+    Finish(queue);
     const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (run == 1 || (run > 1 && time < least)) least = time;
   }

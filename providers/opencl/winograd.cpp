@@ -79,7 +79,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   Launchable transform(DeviceOf(info), "winograd", Defines(info, tile) + fmt::format("#define ROWS {}\n", rows), "transform_filters");
   transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, BufferRange{from.get(), 0},
                filters_->range(), static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
-  Check(clFinish(QueueOf(info)), "clFinish");
+  Finish(QueueOf(info));
   transform_image_.Compile();
   if (columns_ > 1) {
     multiply_.Compile();

@@ -3,7 +3,7 @@
 typedef struct {
   long batch, q_heads, kv_heads, queries, keys, width, value_width;
   long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
-  long m_batch, m_head, m_row, m_keys, offset, left, right;
+  long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   int causal, stage;
   float scale, softcap;
 } Problem;
@@ -59,7 +59,7 @@ inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long
   __global uchar* q_, ulong qo, __global uchar* k_, ulong ko, __global uchar* v_, ulong vo, __global uchar* mask_, ulong mo, \
       __global uchar* lengths_, ulong lo, __global uchar* y_, ulong yo, Problem p
 #define SCORE(k, stage) \
-  score(q_ + qo, k_ + ko, mask_ == 0 ? 0 : mask_ + mo, b * p.k_batch + kv * p.k_head + (k) * p.k_row, q_at, m_at + (k), stage, p)
+  score(q_ + qo, k_ + ko, mask_ == 0 ? 0 : mask_ + mo, b * p.k_batch + kv * p.k_head + (k) * p.k_row, q_at, m_at + (k) * p.m_key, stage, p)
 
 #ifdef KERNEL_attend
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENTS) {

@@ -1,4 +1,4 @@
-// Attention (23-25). What the optimizer makes of products that broadcast is left to the CPU provider.
+// Attention (23-25), and what the optimizer makes of products that broadcast.
 
 #include <memory>
 #include <optional>
@@ -59,7 +59,7 @@ struct Heads {
   cl_long row_step() const { return packed ? heads * width : width; }
 
   int64_t batch, heads, rows, width;
-  bool packed;
+  bool packed, repeats = false;  // one batch for all
 };
 
 AttentionTypes Types(const KernelInfo& info) {
@@ -82,6 +82,7 @@ class Attention final : public Kernel {
         right_(info.attribute<int64_t>("right_window_size", -1)),
         stage_(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         causal_(info.attribute<int64_t>("is_causal", 0) != 0),
+        broadcasts_(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
         softcap_(info.attribute<float>("softcap", 0)) {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
@@ -94,17 +95,23 @@ class Attention final : public Kernel {
     const Tensor& k = context.required_input(1);
     const Tensor& v = context.required_input(2);
     const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5);
-    const Heads qh(q.shape(), q_heads_, "Q"), kh(k.shape(), kv_heads_, "K"), vh(v.shape(), kv_heads_, "V");
+    Heads qh(q.shape(), q_heads_, "Q"), kh(k.shape(), kv_heads_, "K"), vh(v.shape(), kv_heads_, "V");
+    const std::array<int64_t, 4> mask_dims = MaskDims(mask);
+    const int64_t past = PastRows(past_key, past_value, kh, vh);
+    const Operand key = WithPast(context, append_key_, 1, past_key, past, k, kh), value = WithPast(context, append_value_, 2, past_value, past, v, vh);
+    const int64_t q_rows = qh.rows;
+    const std::array<cl_long, 3> q_steps = {qh.batch_step(), qh.head_step(), qh.row_step()};
+    if (broadcasts_) Broadcast(mask_dims, qh, kh, vh);
     Require(qh.batch == kh.batch && qh.batch == vh.batch && qh.width == kh.width && kh.heads == vh.heads && kh.rows == vh.rows &&
                 kh.heads > 0 && qh.heads % kh.heads == 0,
             "Q is {}, K {}, V {}", q.shape(), k.shape(), v.shape());
-    const int64_t past = PastRows(past_key, past_value, kh, vh);
     AttentionProblem p{.batch = qh.batch, .q_heads = qh.heads, .kv_heads = kh.heads, .queries = qh.rows, .keys = CheckedAdd(past, kh.rows),
               .width = qh.width, .value_width = vh.width,
-              .q_batch = qh.batch_step(), .q_head = qh.head_step(), .q_row = qh.row_step()};
-    const Operand key = WithPast(context, append_key_, 1, past_key, past, k, kh), value = WithPast(context, append_value_, 2, past_value, past, v, vh);
+              .q_batch = qh.repeats ? 0 : q_steps[0], .q_head = q_steps[1], .q_row = qh.rows != q_rows ? 0 : q_steps[2]};
     std::tie(p.k_batch, p.k_head, p.k_row) = key.steps;
     std::tie(p.v_batch, p.v_head, p.v_row) = value.steps;
+    if (kh.repeats) p.k_batch = 0;
+    if (vh.repeats) p.v_batch = 0;
     Heads yh = qh;
     yh.width = vh.width;
     p.y_batch = yh.batch_step();
@@ -117,7 +124,7 @@ class Attention final : public Kernel {
     p.stage = static_cast<cl_int>(stage_);
     p.scale = scale_ ? *scale_ : DefaultAttentionScale(qh.width);
     p.softcap = softcap_;
-    FitMask(mask, p);
+    FitMask(mask, mask_dims, p);
     const Buffer lengths = SendLengths(context, p, past_key != nullptr);
     const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.heads * yh.width} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
     const std::array<size_t, 3> rows = {kAttentionLanes, static_cast<size_t>(p.queries), static_cast<size_t>(p.batch * p.q_heads)};
@@ -178,18 +185,39 @@ class Attention final : public Kernel {
     return operand;
   }
 
-  static void FitMask(const Tensor* mask, AttentionProblem& p) {
-    if (mask == nullptr) return;
+  /// Along batch, heads, queries and keys: 1 where there is none.
+  static std::array<int64_t, 4> MaskDims(const Tensor* mask) {
+    std::array<int64_t, 4> dims = {1, 1, 1, 1};
+    if (mask == nullptr) return dims;
     const Shape& shape = mask->shape();
     Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape);
-    std::array<int64_t, 4> dims = {1, 1, 1, 1};
     for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
+    return dims;
+  }
+
+  /// Batches, and queries under the mask, repeat as in MatMul and Add.
+  static void Broadcast(const std::array<int64_t, 4>& mask, Heads& q, Heads& k, Heads& v) {
+    int64_t batch = mask[0];
+    for (const Heads* heads : {&q, &k, &v}) batch = batch == 1 ? heads->batch : batch;
+    for (Heads* heads : {&q, &k, &v}) {
+      if (heads->batch != 1 || batch == 1) continue;
+      heads->batch = batch;
+      heads->repeats = true;
+    }
+    if (q.rows == 1) q.rows = mask[2];
+  }
+
+  void FitMask(const Tensor* mask, const std::array<int64_t, 4>& dims, AttentionProblem& p) const {
+    if (mask == nullptr) return;
     const std::array<int64_t, 4> wanted = {p.batch, p.q_heads, p.queries, p.keys};
     for (size_t i = 0; i < 4; ++i) {
-      Require(dims[i] == 1 || dims[i] == wanted[i] || (i == 3 && dims[3] < wanted[3]), "attn_mask {} does not broadcast to [{},{},{},{}]",
-              shape, wanted[0], wanted[1], wanted[2], wanted[3]);
+      const bool pads = i == 3 && !broadcasts_ && dims[3] < wanted[3];
+      Require(dims[i] == 1 || dims[i] == wanted[i] || pads, "attn_mask {} does not broadcast to [{},{},{},{}]", mask->shape(), wanted[0],
+              wanted[1], wanted[2], wanted[3]);
     }
-    p.m_keys = dims[3];
+    const bool one_a_row = broadcasts_ && dims[3] == 1;
+    p.m_key = one_a_row ? 0 : 1;
+    p.m_keys = one_a_row ? p.keys : dims[3];
     p.m_row = dims[2] == 1 ? 0 : dims[3];
     p.m_head = dims[1] == 1 ? 0 : dims[2] * dims[3];
     p.m_batch = dims[0] == 1 ? 0 : dims[1] * dims[2] * dims[3];
@@ -212,7 +240,7 @@ class Attention final : public Kernel {
   std::optional<Launchable> capture_;
   SentIntegers lengths_;
   int64_t q_heads_, kv_heads_, left_, right_, stage_;
-  bool causal_;
+  bool causal_, broadcasts_;
   std::optional<float> scale_;
   float softcap_;
 };

@@ -14,7 +14,7 @@ inline constexpr size_t kAttentionLanes = 64;
 struct AttentionProblem {
   cl_long batch, q_heads, kv_heads, queries, keys, width, value_width;
   cl_long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
-  cl_long m_batch, m_head, m_row, m_keys, offset, left, right;
+  cl_long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   cl_int causal, stage;
   cl_float scale, softcap;
 };

@@ -125,6 +125,32 @@ TEST_F(OpenclOperatorsTest, AttentionOverManyKeysWithGroupedHeadsAndAPast) {
   }
 }
 
+TEST_F(OpenclOperatorsTest, AttentionMadeFromProductsBroadcastsLikeThem) {
+  struct Case {
+    Shape q, k, v, mask;
+  };
+  const Case cases[] = {
+      {Shape{1, 2, 5, 8}, Shape{3, 2, 7, 8}, Shape{3, 2, 7, 16}, Shape{7}},
+      {Shape{3, 2, 5, 8}, Shape{1, 2, 7, 8}, Shape{1, 2, 7, 16}, Shape{3, 1, 5, 1}},
+      {Shape{1, 2, 5, 8}, Shape{1, 2, 7, 8}, Shape{1, 2, 7, 16}, Shape{4, 1, 1, 7}},
+      {Shape{2, 2, 1, 8}, Shape{2, 2, 7, 8}, Shape{1, 2, 7, 16}, Shape{1, 2, 6, 7}},
+      {Shape{2, 2, 4, 8}, Shape{2, 2, 1, 8}, Shape{2, 2, 1, 16}, Shape{4, 1}},
+  };
+  for (const Case& one : cases) {
+    ModelBuilder model(23);
+    const std::vector<int64_t> unknown(4, -1);
+    model.Input("q", ElementType::kFloat, unknown).Input("k", ElementType::kFloat, unknown).Input("v", ElementType::kFloat, unknown);
+    model.Input("mask", ElementType::kFloat, std::vector<int64_t>(one.mask.rank(), -1)).Output("y", ElementType::kFloat, unknown);
+    Int(model.Node("Attention", {"q", "k", "v", "mask"}, {"y"}), "tessera_broadcast", 1);
+    std::vector<Value> inputs;
+    for (const Shape& shape : {one.q, one.k, one.v, one.mask}) {
+      inputs.emplace_back(Tensor::Of<float>(shape, Random(static_cast<size_t>(shape.num_elements()), static_cast<unsigned>(inputs.size()))));
+    }
+    SCOPED_TRACE(one.q.ToString() + one.k.ToString() + one.v.ToString() + one.mask.ToString());
+    ExpectAsOnCpu(model, inputs);
+  }
+}
+
 TEST_F(OpenclOperatorsTest, LstmOfBothDirectionsAndLengths) {
   ModelBuilder model(14);
   constexpr int64_t kHidden = 37, kInput = 19, kSteps = 6, kBatch = 3;

@@ -1,0 +1,214 @@
+// Every call to the driver fails once, while a session is made and while a model runs: each failure is an error that says what
+// failed, or another provider takes over; results are never wrong, nothing leaks, and the next run works.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "faulty_driver.h"
+#include "providers/opencl_device.h"
+#include "providers/opencl_models.h"
+#include "temporary_folder.h"
+
+namespace tessera::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Fault {
+  const char* name;
+  cl_int status;
+};
+constexpr Fault kLost{"CL_DEVICE_NOT_AVAILABLE", CL_DEVICE_NOT_AVAILABLE}, kResources{"CL_OUT_OF_RESOURCES", CL_OUT_OF_RESOURCES},
+    kHostMemory{"CL_OUT_OF_HOST_MEMORY", CL_OUT_OF_HOST_MEMORY}, kAllocation{"CL_MEM_OBJECT_ALLOCATION_FAILURE", CL_MEM_OBJECT_ALLOCATION_FAILURE};
+
+struct Subject {
+  std::string name;
+  ModelBuilder model;
+  std::vector<Value> inputs;
+  std::vector<float> expected;
+};
+
+std::vector<float> Results(const Session& session, const std::vector<Value>& inputs) {
+  std::vector<Value> results(session.outputs().size());
+  session.Run(inputs, results);
+  return ToVector(results[0]);
+}
+
+Subject Make(std::string name, ModelBuilder model, std::vector<Value> inputs) {
+  Subject subject{std::move(name), std::move(model), std::move(inputs), {}};
+  subject.expected = Results(subject.model.Session(On("cpu")), subject.inputs);
+  return subject;
+}
+
+std::vector<Subject> Subjects() {
+  std::vector<Subject> subjects;
+  subjects.push_back(Make("cnn", Cnn(), {Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, 3))}));
+  subjects.push_back(Make("transformer", Transformer(), {Floats({2, 5, 16}, Random(160, 5))}));
+  return subjects;
+}
+
+void ExpectClose(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
+}
+
+SessionOptions Quiet(ProviderOptions options = {}) {
+  SessionOptions session = On(kOpencl, std::move(options));
+  session.log_level = LogLevel::kFatal;
+  return session;
+}
+
+/// What the error of a failed run tells its reader.
+void ExpectTells(const Error& error, const std::string& call, const char* fault) {
+  EXPECT_THAT(error.what(), HasSubstr(fault));
+  EXPECT_THAT(error.what(), HasSubstr(call));
+  EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr("use smaller inputs"), HasSubstr("make a new session"))) << "no remedy";
+  EXPECT_THAT(error.what(), ::testing::MatchesRegex("^[A-Za-z.+]+ (-> )?'.*': .*")) << "no node";
+}
+
+/// Devices are told apart by how the folder of their programs is written: each spelling opens one of its own.
+class OpenclFaults : public ::testing::Test {
+ protected:
+  void SetUp() override { NeedDevice(); }
+  void TearDown() override {
+    FaultyDriver::Repair();
+    FaultyDriver::SeparateMemory(false);
+  }
+  ProviderOptions NewDevice() { return {{"program_cache_path", spelling_ += "/."}}; }
+
+  TemporaryFolder folder_;
+  std::string spelling_ = folder_.path().string();
+};
+
+/// A run in which the call after `passed` others fails, then one in which none does.
+void RunWithFault(const Session& session, const Subject& subject, int passed, const Fault& fault) {
+  SCOPED_TRACE(fmt::format("{}, {} after {} calls", subject.name, fault.name, passed));
+  FaultyDriver::FailAfter(passed, fault.status);
+  try {
+    const std::vector<float> results = Results(session, subject.inputs);
+    EXPECT_EQ(FaultyDriver::Repair(), "clCreateBuffer") << "only memory can be had in another way";
+    ExpectClose(results, subject.expected);
+  } catch (const Error& error) {
+    ExpectTells(error, FaultyDriver::Repair(), fault.name);
+  }
+  ExpectClose(Results(session, subject.inputs), subject.expected);
+}
+
+void SweepRuns(const ProviderOptions& options) {
+  for (const Subject& subject : Subjects()) {
+    const Session session = subject.model.Session(Quiet(options));
+    for (int i = 0; i < 3; ++i) ExpectClose(Results(session, subject.inputs), subject.expected);  // plans are made
+    FaultyDriver::Reset();
+    Results(session, subject.inputs);
+    const int calls = FaultyDriver::all_calls();
+    ASSERT_GT(calls, 20);
+    const int live = FaultyDriver::live_objects();
+    for (const Fault& fault : {kLost, kResources, kHostMemory, kAllocation}) {
+      for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed) RunWithFault(session, subject, passed, fault);
+    }
+    EXPECT_EQ(FaultyDriver::live_objects(), live) << subject.name << " leaks";
+  }
+}
+
+TEST_F(OpenclFaults, EveryCallOfARun) { SweepRuns({}); }
+
+TEST_F(OpenclFaults, EveryCallOfARunOnADeviceWithMemoryOfItsOwn) {
+  FaultyDriver::SeparateMemory(true);
+  SweepRuns(NewDevice());
+}
+
+TEST_F(OpenclFaults, EveryCallOfTheFirstRun) {
+  for (const Subject& subject : Subjects()) {
+    int calls = 0;
+    {
+      const Session session = subject.model.Session(Quiet());
+      FaultyDriver::Reset();
+      Results(session, subject.inputs);
+      calls = FaultyDriver::all_calls();
+    }
+    const int live = FaultyDriver::live_objects();
+    for (int passed = 0; passed < calls && !HasFailure(); ++passed) {
+      const Session session = subject.model.Session(Quiet());
+      RunWithFault(session, subject, passed, kAllocation);
+    }
+    EXPECT_EQ(FaultyDriver::live_objects(), live) << subject.name << " leaks";
+  }
+}
+
+/// While sessions are made; `options` for each of them.
+void SweepSessions(const Subject& subject, const std::function<ProviderOptions()>& options, const Fault& fault, const char* only) {
+  FaultyDriver::Reset();
+  subject.model.Session(Quiet(options()));
+  const int calls = only == nullptr ? FaultyDriver::all_calls() : FaultyDriver::calls().at(only);
+  for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed) {
+    SCOPED_TRACE(fmt::format("{}, {} after {} calls{}{}", subject.name, fault.name, passed, only == nullptr ? "" : " of ", only == nullptr ? "" : only));
+    const SessionOptions session_options = Quiet(options());
+    FaultyDriver::FailAfter(passed, fault.status, false, only);
+    try {
+      const Session session = subject.model.Session(session_options);
+      FaultyDriver::Repair();
+      ExpectClose(Results(session, subject.inputs), subject.expected);
+    } catch (const Error& error) {
+      FaultyDriver::Repair();
+      EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr("OpenCL"), HasSubstr("clGet")));
+    }
+    ExpectClose(Results(subject.model.Session(session_options), subject.inputs), subject.expected);
+  }
+}
+
+TEST_F(OpenclFaults, EveryCallWhileASessionIsMade) {
+  for (const Subject& subject : Subjects()) {
+    subject.model.Session(Quiet());
+    SweepSessions(subject, [] { return ProviderOptions(); }, kResources, nullptr);
+  }
+}
+
+TEST_F(OpenclFaults, ProgramsThatAreNotBuilt) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+  model.Node("Tanh", {"x"}, {"t"});
+  Int(model.Node("Softmax", {"t"}, {"y"}), "axis", 1);
+  const Subject subject = Make("two programs", std::move(model), {Floats({2, 3}, Random(6, 1))});
+  for (const char* call : {"clCreateContext", "clCreateProgramWithSource", "clBuildProgram", "clGetProgramInfo", "clCreateKernel"}) {
+    SweepSessions(subject, [this] {
+      // No binaries either: what is not built here was not built before.
+      for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry);
+      return NewDevice();
+    }, kHostMemory, call);
+  }
+}
+
+/// From one call on, everything fails: in the run, in later runs, for new sessions. Once the device is back, new sessions work.
+TEST_F(OpenclFaults, ADeviceThatIsLostAndComesBack) {
+  for (const Subject& subject : Subjects()) {
+    int calls = 0;
+    {
+      const Session session = subject.model.Session(Quiet());
+      Results(session, subject.inputs);
+      FaultyDriver::Reset();
+      Results(session, subject.inputs);
+      calls = FaultyDriver::all_calls();
+    }
+    for (int passed = 0; passed < calls && !HasFailure(); passed += std::max(1, calls / 20)) {
+      SCOPED_TRACE(fmt::format("{}, lost after {} calls", subject.name, passed));
+      {
+        const Session session = subject.model.Session(Quiet());
+        Results(session, subject.inputs);
+        FaultyDriver::FailAfter(passed, CL_DEVICE_NOT_AVAILABLE, true);
+        for (int i = 0; i < 2; ++i) EXPECT_THROW(Results(session, subject.inputs), Error);
+        EXPECT_THROW(subject.model.Session(Quiet()), Error);
+      }
+      FaultyDriver::Repair();
+      const Session session = subject.model.Session(Quiet());
+      ExpectClose(Results(session, subject.inputs), subject.expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
