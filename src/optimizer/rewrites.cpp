@@ -18,6 +18,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
+    RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},

@@ -31,6 +31,7 @@ std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
+std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> RecognizeAttention();
 std::unique_ptr<Rewrite> ShareHeads();
 std::unique_ptr<Rewrite> RecognizeNBits();
