@@ -2,7 +2,6 @@
 
 #include "ops/math/arithmetic.h"
 
-#include <bit>
 #include <type_traits>
 
 #include "simd/targets.h"
@@ -13,15 +12,12 @@
 #include <hwy/highway.h>
 
 #include "engine/elementwise-inl.h"
+#include "ops/math/quotient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// An unsigned type that integer arithmetic on T wraps in, wide enough not to be promoted to int.
-template <class T>
-using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 
 struct AddOf {
   template <class T>
@@ -44,32 +40,12 @@ struct MulOf {
     else return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   }
 };
-/// Truncates integers; 0 where an integer is divided by 0, and the smallest one divided by -1 wraps.
+/// Truncates integers.
 struct DivOf {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a / b;
-    } else if constexpr (sizeof(T) < 8) {
-      // The floating-point quotient of such integers never rounds up to the next integer.
-      using F = std::conditional_t<(sizeof(T) < 4), float, double>;
-      using Wide = std::conditional_t<(sizeof(T) < 4) || std::is_signed_v<T>, int32_t, int64_t>;
-      const bool special = b == T(0) || b == static_cast<T>(-1);
-      const T divisor = special ? T(1) : b;
-      const T quotient = static_cast<T>(static_cast<Wide>(static_cast<F>(a) / static_cast<F>(divisor)));
-      if constexpr (std::is_signed_v<T>) {
-        const T negated = static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(a));
-        return b == T(0) ? T(0) : b == T(-1) ? negated : quotient;
-      } else {
-        return b == T(0) ? T(0) : b == static_cast<T>(-1) ? static_cast<T>(a == b) : quotient;
-      }
-    } else {
-      if (b == T(0)) return T(0);
-      if constexpr (std::is_signed_v<T>) {
-        if (b == T(-1)) return static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(a));
-      }
-      return static_cast<T>(a / b);
-    }
+    if constexpr (std::is_floating_point_v<T>) return a / b;
+    else return Quotient(a, b);
   }
 };
 /// A NaN on either side is the result.
@@ -95,27 +71,15 @@ struct MinOf {
     }
   }
 };
-/// Division of many numbers by one: a product with its reciprocal, exact for every number (Granlund and Montgomery, "Division
-/// by invariant integers using multiplication").
 void DivInt64Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
   const int64_t divisor = *static_cast<const int64_t*>(inputs[1]);
-  const bool trivial = divisor >= -1 && divisor <= 1;
-  if ((advancing & 3) != 1 || count < 64 || trivial) {
+  if ((advancing & 3) != 1 || !InvariantDivisor::Suits(divisor, count)) {
     return BinaryLoop<int64_t, int64_t, int64_t, DivOf>(inputs, advancing, output, count, params);
   }
-  const int64_t sign = divisor >> 63;
-  const uint64_t size = (static_cast<uint64_t>(divisor) ^ static_cast<uint64_t>(sign)) - static_cast<uint64_t>(sign);
-  const int bits = 64 - std::countl_zero(size - 1);
-  // The reciprocal less 2^64.
-  const auto factor = static_cast<int64_t>(static_cast<uint64_t>((static_cast<unsigned __int128>(1) << (63 + bits)) / size + 1));
+  const InvariantDivisor by(divisor);
   const auto* x = static_cast<const int64_t*>(inputs[0]);
   auto* y = static_cast<int64_t*>(output);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t n = x[i];
-    const auto high = static_cast<int64_t>((static_cast<__int128>(factor) * n) >> 64);
-    const int64_t quotient = ((n + high) >> (bits - 1)) - (n >> 63);
-    y[i] = (quotient ^ sign) - sign;
-  }
+  for (int64_t i = 0; i < count; ++i) y[i] = by.Divide(x[i]);
 }
 
 template <class T>

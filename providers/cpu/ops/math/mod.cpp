@@ -1,52 +1,89 @@
-// Mod (10, 13, 28). Division is what it costs, so there is nothing to gain from vectors.
+// Mod (10, 13, 28).
 
 #include <cmath>
 #include <type_traits>
 
-#include "engine/elementwise.h"
+#include "simd/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/math/mod.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "engine/elementwise-inl.h"
+#include "ops/math/quotient-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
+namespace HWY_NAMESPACE {
 namespace {
 
-/// The remainder with the sign of the dividend.
-struct FmodOf {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::fmod(a, b);
-    } else {
-      if (b == T(0)) return T(0);
-      if constexpr (std::is_signed_v<T>) {
-        if (b == T(-1)) return T(0);
-      }
-      return static_cast<T>(a % b);
-    }
+/// What `quotient` leaves of a; kFloor: with the sign of the divisor, as Python's %, instead of the dividend's. Whole divisions
+/// by 0 leave 0.
+template <bool kFloor, class T>
+T Remainder(T a, T b, T quotient) {
+  using U = Wrapping<T>;
+  const T rest = static_cast<T>(static_cast<U>(a) - static_cast<U>(quotient) * static_cast<U>(b));
+  const T r = b == T(0) ? T(0) : rest;
+  if constexpr (kFloor && std::is_signed_v<T>) {
+    // No branch: whether something is left is hard to predict.
+    const auto opposite = static_cast<T>(-static_cast<T>((r != T(0)) & ((r ^ b) < 0)));
+    return static_cast<T>(r + (b & opposite));
+  } else {
+    return r;
   }
-};
-/// The remainder with the sign of the divisor, as Python's %.
+}
+
+template <bool kFloor>
 struct ModOf {
   template <class T>
   T operator()(T a, T b) const {
-    T r = FmodOf{}(a, b);
     if constexpr (std::is_floating_point_v<T>) {
-      if (r == T(0)) return std::copysign(T(0), b);
-      if ((r < T(0)) != (b < T(0))) r += b;
-    } else if constexpr (std::is_signed_v<T>) {
-      if (r != T(0) && (r < T(0)) != (b < T(0))) r = static_cast<T>(r + b);
+      T r = std::fmod(a, b);
+      if constexpr (kFloor) {
+        if (r == T(0)) return std::copysign(T(0), b);
+        if ((r < T(0)) != (b < T(0))) r += b;
+      }
+      return r;
+    } else {
+      return Remainder<kFloor>(a, b, Quotient(a, b));
     }
-    return r;
   }
 };
 
-template <class T, class F>
-void Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void*) {
-  const T* a = static_cast<const T*>(inputs[0]);
-  const T* b = static_cast<const T*>(inputs[1]);
-  T* y = static_cast<T*>(output);
-  const int64_t a_step = advancing & 1;
-  const int64_t b_step = advancing >> 1 & 1;
-  for (int64_t i = 0; i < count; ++i) y[i] = F{}(a[i * a_step], b[i * b_step]);
+template <bool kFloor>
+void ModInt64Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
+  const int64_t divisor = *static_cast<const int64_t*>(inputs[1]);
+  if ((advancing & 3) != 1 || !InvariantDivisor::Suits(divisor, count)) {
+    return BinaryLoop<int64_t, int64_t, int64_t, ModOf<kFloor>>(inputs, advancing, output, count, params);
+  }
+  const InvariantDivisor by(divisor);
+  const auto* x = static_cast<const int64_t*>(inputs[0]);
+  auto* y = static_cast<int64_t*>(output);
+  for (int64_t i = 0; i < count; ++i) y[i] = Remainder<kFloor>(x[i], divisor, by.Divide(x[i]));
 }
+
+template <bool kFloor>
+SpanLoop LoopOf(ElementType type) {
+  return LoopOfNumber(type, []<class T>() -> SpanLoop {
+    if constexpr (std::is_same_v<T, int64_t>) return ModInt64Loop<kFloor>;
+    else return BinaryLoop<T, T, T, ModOf<kFloor>>;
+  });
+}
+
+}  // namespace
+
+SpanLoop FindModLoop(bool floor, ElementType type) { return floor ? LoopOf<true>(type) : LoopOf<false>(type); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(FindModLoop);
+
+namespace {
 
 class Mod final : public BinaryKernel {
  public:
@@ -59,10 +96,9 @@ class Mod final : public BinaryKernel {
   static Elementwise Body(const KernelInfo& info) {
     const int64_t fmod = info.attribute<int64_t>("fmod", 0);
     Require(fmod == 0 || fmod == 1, "attribute 'fmod' is {}, expected 0 or 1", fmod);
-    const SpanLoop loop = VisitType(NumberTypes{}, info.input_type(0), [&]<class T>() -> SpanLoop {
-      return fmod == 1 ? Loop<ComputeType<T>, FmodOf> : Loop<ComputeType<T>, ModOf>;
-    });
-    return {loop, 5.0};
+    const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindModLoop)(fmod == 0, ComputeTypeOf(info.input_type(0)));
+    if (loop == nullptr) Fail(ErrorCode::kNotImplemented, "no remainders of tensor({})", ElementTypeName(info.input_type(0)));
+    return {loop, 2.0};
   }
 };
 
@@ -73,3 +109,4 @@ void RegisterMod(KernelRegistry& registry) {
 }
 
 }  // namespace tessera::cpu
+#endif
