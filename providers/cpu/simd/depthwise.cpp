@@ -13,6 +13,7 @@
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
 #include "simd/pad_row-inl.h"
+#include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -42,6 +43,7 @@ BandLayout LayOutBand(const DepthwiseShape& shape) {
   layout.row_needed = (shape.output_width - 1) * shape.stride + shape.kernel;
   layout.columns = std::clamp<int64_t>(layout.row_needed - shape.pad_left, 0, shape.width);
   layout.phase = (std::max(shape.output_width, kLanes) + reach + kLanes - 1) / kLanes * kLanes;
+  if (shape.stride == 2) layout.phase += kLanes;  // SplitRows writes past the last column
   layout.row_size = shape.stride * layout.phase;
   const int64_t rows = kBandBytes / int64_t{sizeof(float)} / layout.row_size;
   const int64_t most = rows < shape.kernel ? 0 : (rows - shape.kernel) / shape.stride + 1;
@@ -57,28 +59,57 @@ void ActivateSpan(const GemmEpilogue<float>& epilogue, float* values, int64_t co
 }
 
 /// Writes the padded rows of the band whose first output row is `first`, `row_size` apart.
-void PadRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows, float* band) {
+HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows,
+                        float* band) {
   const float* limit = plane + shape.height * shape.width;
-  for (int64_t i = 0; i < rows; ++i, band += layout.row_size) {
-    const int64_t y = first * shape.stride - shape.pad_top + i;
-    if (y < 0 || y >= shape.height) {
-      Clear(band, layout.row_size);
-    } else {
-      Clear(band, shape.pad_left);
-      CopyRow(plane + y * shape.width, limit, layout.columns, layout.row_needed - shape.pad_left, band + shape.pad_left);
-    }
+  const int64_t row_size = layout.row_size, pad_left = shape.pad_left, columns = layout.columns, needed = layout.row_needed - pad_left;
+  int64_t y = first * shape.stride - shape.pad_top;
+  float* const end = band + rows * row_size;
+  for (; y < 0 && band < end; ++y, band += row_size) Clear(band, row_size);
+  const float* from = plane + y * shape.width;
+  for (; y < shape.height && band < end; ++y, band += row_size, from += shape.width) {
+    Clear(band, pad_left);
+    CopyRow(from, limit, columns, needed, band + pad_left);
   }
+  for (; band < end; band += row_size) Clear(band, row_size);
 }
 
-/// Parts the even columns from the odd ones.
-void SplitPhases(const BandLayout& layout, const float* padded, int64_t rows, float* band) {
+/// The same, the even columns apart from the odd ones.
+void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows, float* band) {
   const D d;
-  for (int64_t i = 0; i < rows; ++i, padded += layout.row_size, band += layout.row_size) {
-    for (int64_t x = 0; x < (layout.row_needed + 1) / 2; x += kLanes) {
-      const auto low = hn::LoadU(d, padded + 2 * x);
-      const auto high = hn::LoadU(d, padded + 2 * x + kLanes);
-      hn::StoreU(hn::ConcatEven(d, high, low), d, band + x);
-      hn::StoreU(hn::ConcatOdd(d, high, low), d, band + layout.phase + x);
+  // Where column 2 * j of the input and the one behind it lie, padded.
+  float* const evens = band + shape.pad_left % 2 * layout.phase + shape.pad_left / 2;
+  float* const odds = band + (shape.pad_left + 1) % 2 * layout.phase + (shape.pad_left + 1) / 2;
+  const int64_t needed = layout.row_needed - shape.pad_left;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t y = first * shape.stride - shape.pad_top + i, at = i * layout.row_size;
+    if (y < 0 || y >= shape.height) {
+      Clear(band + at, layout.row_size);
+      continue;
+    }
+    Clear(band + at, shape.pad_left);
+    Clear(band + at + layout.phase, shape.pad_left);
+    const float* from = plane + y * shape.width;
+    int64_t x = 0;
+    const auto store = [&](V low, V high) HWY_ATTR {
+      hn::StoreU(hn::ConcatEven(d, high, low), d, evens + at + x / 2);
+      hn::StoreU(hn::ConcatOdd(d, high, low), d, odds + at + x / 2);
+    };
+    for (; x + 2 * kLanes <= layout.columns; x += 2 * kLanes) store(hn::LoadU(d, from + x), hn::LoadU(d, from + x + kLanes));
+    if (x > 0 && layout.columns % 2 == 0) {
+      // The last columns once more with those before them, and the zeros behind them.
+      x = layout.columns - 2 * kLanes;
+      store(hn::LoadU(d, from + x), hn::LoadU(d, from + x + kLanes));
+      Clear(evens + at + layout.columns / 2, (needed - layout.columns + 1) / 2);
+      Clear(odds + at + layout.columns / 2, (needed - layout.columns + 1) / 2);
+      continue;
+    }
+    for (; x < needed; x += 2 * kLanes) {
+      const auto left = static_cast<size_t>(std::max<int64_t>(layout.columns - x, 0));
+      const size_t behind = left - std::min<size_t>(left, kLanes);
+      const V low = left == 0 ? hn::Zero(d) : hn::MaskedLoad(hn::FirstN(d, left), d, from + x);
+      const V high = behind == 0 ? hn::Zero(d) : hn::MaskedLoad(hn::FirstN(d, behind), d, from + x + kLanes);
+      store(low, high);
     }
   }
 }
@@ -89,8 +120,25 @@ struct BandOut {
   const float* end;  // of the plane
   int64_t width;
   float bias;
-  
 };
+
+/// Keeps the compiler from reading ahead of the row before: with several vectors of it that would take more registers than
+/// there are.
+HWY_INLINE void NextRow(const float*& row, int64_t row_size) {
+  row += row_size;
+#if HWY_ARCH_X86
+  asm volatile("" : "+r"(row) : : "memory");
+#endif
+}
+
+/// Keeps the compiler from reading a vector anew wherever it is used.
+HWY_INLINE void Hold(V& v) {
+#if HWY_ARCH_X86
+  asm volatile("" : "+v"(v.raw));
+#else
+  static_cast<void>(v);
+#endif
+}
 
 /// R output rows by N vectors at columns x[]. `weights`: each repeated over a vector, column after column of the kernel.
 template <int K, int S, int R, int N>
@@ -99,6 +147,7 @@ HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* w
   const D d;
   // Small tiles have too few chains of additions to hide their latency: two chains for each output.
   constexpr int kParts = R * N <= (K == 3 ? 2 : 4) ? 2 : 1;
+  const int64_t row_size = layout.row_size;
   V acc[kParts][R][N];
 #pragma GCC unroll 2
   for (int part = 0; part < kParts; ++part) {
@@ -110,17 +159,28 @@ HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* w
   }
 #pragma GCC unroll 5
   for (int kx = 0; kx < K; ++kx) {
-    const float* from = band + (S == 1 ? kx : kx % 2 * layout.phase + kx / 2);
+    const float* column = band + (S == 1 ? kx : kx % 2 * layout.phase + kx / 2);
+    const float* from[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) from[j] = column + x[j];
 #pragma GCC unroll 16
     for (int i = 0; i < (R - 1) * S + K; ++i) {
       V v[N];
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) v[j] = hn::LoadU(d, from + i * layout.row_size + x[j]);
+      for (int j = 0; j < N; ++j) {
+        if constexpr (N == 1) {
+          v[j] = hn::LoadU(d, column + i * layout.row_size + x[j]);
+        } else {
+          v[j] = hn::LoadU(d, from[j]);
+          NextRow(from[j], row_size);
+        }
+      }
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         const int ky = i - r * S;
         if (ky < 0 || ky >= K) continue;
-        const V w = hn::Load(d, weights + (kx * K + ky) * kLanes);
+        V w = hn::Load(d, weights + (kx * K + ky) * kLanes);
+        if (N > 1) Hold(w);
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) acc[kx % kParts][r][j] = hn::MulAdd(v[j], w, acc[kx % kParts][r][j]);
       }
@@ -164,10 +224,14 @@ void TileRow(const BandLayout& layout, const float* band, const float* weights, 
 
 /// One band of one output plane.
 template <int K, int S>
-void ConvolveBand(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t rows) {
+void ConvolveBand(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t rows,
+                  BlockPrefetch& prefetch) {
   int64_t y = 0;
   const auto from = [&] { return band + y * S * layout.row_size; };
-  for (; y + 4 <= rows; y += 4) TileRow<K, S, 4>(layout, from(), weights, target, y);
+  for (; y + kTileRows <= rows; y += kTileRows) {
+    prefetch.Continue();
+    TileRow<K, S, kTileRows>(layout, from(), weights, target, y);
+  }
   switch (rows - y) {
     case 3:
       return TileRow<K, S, 3>(layout, from(), weights, target, y);
@@ -185,30 +249,37 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
   const D d;
   constexpr int64_t kBand = kBandBytes / int64_t{sizeof(float)};
   HWY_ALIGN float padded[kBand + 2 * kLanes];
-  HWY_ALIGN float phases[S == 1 ? 1 : kBand];
   HWY_ALIGN float weights[K * K * kLanes];
   const BandLayout layout = LayOutBand(shape);
   const int64_t pixels = shape.output_height * shape.output_width;
   const int64_t band_size = ((layout.output_rows - 1) * S + K) * layout.row_size;
-  // Several small pkLanes are laid out before the first is read: reading what was just written in other pieces would stall.
+  // Several small planes are laid out before the first is read: reading what was just written in other pieces would stall.
   const int64_t together = layout.output_rows < shape.output_height ? 1 : std::clamp<int64_t>(kBand / band_size, 1, 8);
   // Past what is filled, vectors read whatever lies there; their results are not kept.
   std::fill_n(padded, std::min(kBand, std::min(together, end - begin) * band_size) + 2 * kLanes, 0.0f);
-  std::fill_n(phases, S == 1 ? 1 : std::min(kBand, std::min(together, end - begin) * band_size), 0.0f);
+  // But for the smallest kernel, computing takes longer than reading: the plane that comes next is asked for meanwhile.
+  const bool ahead = K * S > 3 && layout.output_rows == shape.output_height && together == 1;
+  const int64_t plane_size = shape.height * shape.width;
+  BlockPrefetch prefetch(plane_size * int64_t{sizeof(float)}, shape.multiplier * shape.output_height / kTileRows);
   for (int64_t group = begin; group < end; group += together) {
     const int64_t group_end = std::min(end, group + together);
     for (int64_t first = 0; first < shape.output_height; first += layout.output_rows) {
       const int64_t rows = std::min(layout.output_rows, shape.output_height - first);
       const int64_t padded_rows = (rows - 1) * S + K;
       for (int64_t plane = group; plane < group_end; ++plane) {
-        PadRows(shape, layout, tensors.input + plane * shape.height * shape.width, first, padded_rows,
-                padded + (plane - group) * band_size);
+        const float* from = tensors.input + plane * plane_size;
+        float* to = padded + (plane - group) * band_size;
+        if constexpr (S == 1) {
+          PadRows(shape, layout, from, first, padded_rows, to);
+        } else {
+          SplitRows(shape, layout, from, first, padded_rows, to);
+        }
       }
-      if (S == 2) SplitPhases(layout, padded, (group_end - group - 1) * (band_size / layout.row_size) + padded_rows, phases);
       int64_t channel = group % shape.channels * shape.multiplier;
       float* output = tensors.output + group * shape.multiplier * pixels;
       for (int64_t plane = group; plane < group_end; ++plane) {
-        const float* band = (S == 1 ? padded : phases) + (plane - group) * band_size;
+        const float* band = padded + (plane - group) * band_size;
+        if (ahead && plane + 1 < end) prefetch.Begin(tensors.input + (plane + 1) * plane_size);
         for (int64_t i = 0; i < shape.multiplier; ++i, ++channel, output += pixels) {
           const float* from = tensors.weights + channel * K * K;
           for (int ky = 0; ky < K; ++ky) {
@@ -216,7 +287,7 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
           }
           const BandOut target{output + first * shape.output_width, output + pixels, shape.output_width,
                                   tensors.bias == nullptr ? 0.0f : tensors.bias[channel]};
-          ConvolveBand<K, S>(layout, band, weights, target, rows);
+          ConvolveBand<K, S>(layout, band, weights, target, rows, prefetch);
           if (tensors.epilogue.activation != GemmActivation::kNone) {
             ActivateSpan(tensors.epilogue, target.out, rows * shape.output_width);
           }
