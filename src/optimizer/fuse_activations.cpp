@@ -1,7 +1,7 @@
 // fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
 // registers. Only where the convolution is left to the CPU provider, which reads the attributes; the others fuse for themselves.
 
-#include "optimizer/bounds.h"
+#include "optimizer/activation.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 #include "optimizer/scalar.h"
@@ -9,23 +9,6 @@
 
 namespace tessera {
 namespace {
-
-struct Activation {
-  std::string name;
-  float alpha = 0, beta = 0;
-};
-
-std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
-  if (IsOp(node, "Relu")) return Activation{"Relu"};
-  if (IsOp(node, "HardSwish")) return Activation{"HardSwish"};
-  if (IsOp(node, "LeakyRelu")) return Activation{"LeakyRelu", FloatAttribute(node, "alpha", 0.01f)};
-  if (IsOp(node, "HardSigmoid")) {
-    return Activation{"HardSigmoid", FloatAttribute(node, "alpha", 0.2f), FloatAttribute(node, "beta", 0.5f)};
-  }
-  const auto bounds = IsOp(node, "Clip") ? BoundsOf(graph, node) : std::nullopt;
-  if (!bounds) return std::nullopt;
-  return Activation{"Clip", static_cast<float>(bounds->low), static_cast<float>(bounds->high)};
-}
 
 class ActivationFusion final : public NodeRewrite {
  public:
@@ -47,9 +30,7 @@ class ActivationFusion final : public NodeRewrite {
     if (!activation || !IsLeftToCpu(graph, index, context)) return false;
     Node fused = conv;
     fused.outputs = after->outputs;
-    SetAttribute(fused, kFusedActivation, activation->name);
-    SetAttribute(fused, "tessera_alpha", activation->alpha);
-    SetAttribute(fused, "tessera_beta", activation->beta);
+    SetActivation(fused, *activation);
     const NodeIndex gone = after->index;
     graph.RemoveNode(gone);
     graph.RemoveNode(index);

@@ -19,18 +19,22 @@ namespace {
 constexpr int kAttentionVersion = 23;
 /// What stands for minus infinity in a mask: no score comes near it.
 constexpr double kMasking = -5e3;
+/// Sums of scores with what is as low as this are that number: rounding leaves nothing of the score.
+constexpr double kAbsorbing = -1e30;
 const Permutation kHeadsFirst = {0, 2, 1, 3};
 
 /// The scores' additive mask, or where they are replaced by a number near minus infinity.
 struct MaskTerm {
   ValueIndex value = kNone;
   ValueIndex fill = kNone;  // of Where(value, scores, fill)
+  bool inverted = false;    // of Where(value, fill, scores)
 };
 
 struct Pattern {
   ValueIndex q = kNone, transposed_k = kNone, v = kNone;
   double scale = 1;
   std::vector<MaskTerm> masks;
+  ValueIndex floor = kNone;  // of Max(scores with their mask, floor)
   NodeIndex product = kNone;
   std::vector<NodeIndex> nodes;
 };
@@ -76,9 +80,21 @@ bool LeadsToProduct(const Graph& graph, ValueIndex value, int steps = 16) {
   const Node& node = graph.node(producer);
   if (IsOp(node, "MatMul")) return true;
   const auto leads = [&](ValueIndex input) { return LeadsToProduct(graph, input, steps - 1); };
-  if (IsOp(node, "Where") && node.inputs.size() == 3) return leads(node.inputs[1]);
+  if (IsOp(node, "Where") && node.inputs.size() == 3) return leads(node.inputs[1]) || leads(node.inputs[2]);
   if (const auto scaling = Scaling(graph, node)) return leads(scaling->first);
   return IsOp(node, "Add") && node.inputs.size() == 2 && (leads(node.inputs[0]) || leads(node.inputs[1]));
+}
+
+/// Max(x, c) of a c that absorbs every score: x and c. As c absorbs the score, the mask alone may be kept above it.
+std::optional<std::pair<ValueIndex, ValueIndex>> Floored(const Graph& graph, const Node& node) {
+  if (!IsOp(node, "Max") || node.inputs.size() != 2 || node.since_version < 8) return std::nullopt;
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    const Tensor* constant = ConstantInput(graph, node, i);
+    const auto floor = ScalarOf(constant);
+    if (!floor || !std::isfinite(*floor) || *floor > kAbsorbing || constant->shape().rank() > 2) continue;
+    return std::pair(node.inputs[1 - i], node.inputs[i]);
+  }
+  return std::nullopt;
 }
 
 /// From the softmax's input up to the product of queries and keys.
@@ -105,10 +121,14 @@ bool MatchScores(const Graph& graph, ValueIndex value, Pattern& pattern) {
       pattern.masks.push_back({.value = node.inputs[1 - scores]});
       value = node.inputs[scores];
     } else if (IsOp(node, "Where") && node.inputs.size() == 3) {
-      const auto fill = ScalarOf(ConstantInput(graph, node, 2));
+      const bool inverted = ConstantInput(graph, node, 1) != nullptr;
+      const auto fill = ScalarOf(ConstantInput(graph, node, inverted ? 1 : 2));
       if (!fill || !(*fill <= kMasking)) return false;
-      pattern.masks.push_back({.value = node.inputs[0], .fill = node.inputs[2]});
-      value = node.inputs[1];
+      pattern.masks.push_back({.value = node.inputs[0], .fill = node.inputs[inverted ? 1 : 2], .inverted = inverted});
+      value = node.inputs[inverted ? 2 : 1];
+    } else if (const auto floored = Floored(graph, node); floored && pattern.floor == kNone && pattern.masks.empty()) {
+      pattern.floor = floored->second;
+      value = floored->first;
     } else {
       return false;
     }
@@ -233,14 +253,15 @@ class Builder {
   /// One additive mask of all of them; kNone without any.
   ValueIndex Mask() {
     ValueIndex sum = kNone;
-    for (const auto& [value, fill] : pattern_.masks) {
+    for (const auto& [value, fill, inverted] : pattern_.masks) {
       ValueIndex term = value;
       if (fill != kNone) {
         term = NewValue(Shape(value));
         const Tensor number = graph_.constant(fill)->Reshaped({});  // a copy: constants move as others are added
         Tensor zero = number.Clone();
         std::memset(zero.mutable_raw(), 0, zero.byte_size());
-        Add("Where", {value, graph_.AddConstant("", std::move(zero)), graph_.AddConstant("", number)}, term);
+        const ValueIndex kept = graph_.AddConstant("", std::move(zero)), masked = graph_.AddConstant("", number);
+        Add("Where", {value, inverted ? masked : kept, inverted ? kept : masked}, term);
       }
       if (sum == kNone) {
         sum = term;
@@ -250,7 +271,11 @@ class Builder {
       Add("Add", {sum, term}, both);
       sum = both;
     }
-    return sum;
+    if (sum == kNone || pattern_.floor == kNone) return sum;
+    const ValueIndex floored = NewValue(Shape(sum));
+    const Tensor floor = graph_.constant(pattern_.floor)->Reshaped({});
+    Add("Max", {sum, graph_.AddConstant("", floor)}, floored);
+    return floored;
   }
 
   static SymbolicShape Broadcast(SymbolicShape a, SymbolicShape b) {

@@ -18,6 +18,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
+    RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
@@ -36,6 +37,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"quantize_products", kBasic, QuantizeProducts, true},
     RewriteEntry{"put_channels_last", kExtended, PutChannelsLast, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
+    RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
 };
 
 }  // namespace

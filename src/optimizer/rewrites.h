@@ -31,6 +31,7 @@ std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
+std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> RecognizeAttention();
 std::unique_ptr<Rewrite> ShareHeads();
 std::unique_ptr<Rewrite> RecognizeNBits();
@@ -49,5 +50,6 @@ std::unique_ptr<Rewrite> EliminateDeadNodes();
 std::unique_ptr<Rewrite> QuantizeProducts();
 std::unique_ptr<Rewrite> PutChannelsLast();
 std::unique_ptr<Rewrite> BlockChannels();
+std::unique_ptr<Rewrite> FuseSums();
 
 }  // namespace tessera

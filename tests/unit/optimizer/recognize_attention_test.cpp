@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "attributes.h"
 #include "optimizer/rewriting.h"
 
@@ -12,7 +14,7 @@ void Transpose(ModelBuilder& model, const std::string& from, const std::string& 
 struct Spelling {
   std::string name;
   std::string scale = "Div";  // "Div" or "Mul" of the scores; "operands" of queries and keys
-  std::string mask;           // "Add", "Where", "both" or none
+  std::string mask;           // "Add", "Where", "inverted" (Where that picks the masking number), "both", "floor" or none
   std::string after = "Attention";
 };
 
@@ -46,6 +48,18 @@ TEST_P(RecognizeAttention, HeadsFirst) {
     model.Node("Where", {"allowed", scores, "low"}, {"chosen"});
     scores = "chosen";
   }
+  if (spelling.mask == "inverted") {
+    model.Input("forbidden", ElementType::kBool, {5, 7});
+    model.Node("Where", {"forbidden", "low", scores}, {"chosen"});
+    scores = "chosen";
+  }
+  if (spelling.mask == "floor") {
+    model.Input("m", ElementType::kFloat, {2, 1, 5, 7}).Floats("lowest", {}, {std::numeric_limits<float>::lowest()});
+    model.Node("Mul", {"m", "lowest"}, {"masking"});  // of -2 to 2: overflows both ways
+    model.Node("Add", {scores, "masking"}, {"added"});
+    model.Node("Max", {"added", "lowest"}, {"floored"});
+    scores = "floored";
+  }
   Int(model.Node("Softmax", {scores}, {"p"}), "axis", -1);
   model.Node("MatMul", {"p", "v"}, {"y"});
   const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
@@ -58,6 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Spellings, RecognizeAttention,
                                            Spelling{.name = "Operands", .scale = "operands"},
                                            Spelling{.name = "Mask", .mask = "Add"},
                                            Spelling{.name = "Where", .mask = "Where", .after = "Where Attention"},
+                                           Spelling{.name = "Inverted", .mask = "inverted", .after = "Where Attention"},
+                                           Spelling{.name = "Floor", .mask = "floor", .after = "Mul Max Attention"},
                                            Spelling{.name = "Both", .mask = "both", .after = "Where Add Attention"}),
                          [](const auto& info) { return info.param.name; });
 

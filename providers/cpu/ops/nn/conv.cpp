@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ops/nn/conv_input.h"
+#include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/packed_weights.h"
 #include "ops/nn/products.h"
@@ -245,23 +246,6 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
       return args;
     });
   }
-}
-
-/// What the optimizer's fuse_activations has taken into the node.
-template <class C>
-GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
-  const auto name = info.attribute<std::string>("tessera_activation", "");
-  GemmEpilogue<C> epilogue;
-  epilogue.alpha = static_cast<C>(info.attribute<float>("tessera_alpha", 0));
-  epilogue.beta = static_cast<C>(info.attribute<float>("tessera_beta", 0));
-  for (const auto& [known, activation] : {std::pair("Relu", GemmActivation::kRelu), std::pair("Clip", GemmActivation::kClip),
-                                          std::pair("LeakyRelu", GemmActivation::kLeakyRelu),
-                                          std::pair("HardSigmoid", GemmActivation::kHardSigmoid),
-                                          std::pair("HardSwish", GemmActivation::kHardSwish)}) {
-    if (name == known) epilogue.activation = activation;
-  }
-  Require(name.empty() || epilogue.activation != GemmActivation::kNone, "attribute 'tessera_activation' is '{}', which is not known", name);
-  return epilogue;
 }
 
 template <class T>

@@ -1,0 +1,64 @@
+// Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and optional:
+// B, N numbers; R, as large as the result. The optimizer's fuse_sums makes it.
+
+#include "ops/nn/fused_activation.h"
+#include "ops/nn/packed_weights.h"
+#include "ops/nn/products.h"
+#include "ops/ops.h"
+#include "types.h"
+
+namespace tessera::cpu {
+namespace {
+
+class Linear final : public Kernel {
+ public:
+  explicit Linear(const KernelInfo& info) : epilogue_(FusedActivation<float>(info)) {
+    const Tensor* w = info.constant_input(1);
+    Require(w != nullptr && w->is(ElementType::kFloat) && w->shape().rank() == 2 && w->num_elements() > 0,
+            "W must be a constant matrix of floats");
+    const bool transposed = info.attribute<int64_t>("transB", 0) != 0;
+    k_ = w->shape()[transposed ? 1 : 0];
+    n_ = w->shape()[transposed ? 0 : 1];
+    packed_ = PackConstantInput<float>(info, 1, 1, k_, n_, transposed);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    Require(x.shape().rank() > 0 && x.shape().back() == k_, "K is {} in W, X is {}", k_, x.shape());
+    Shape shape = x.shape();
+    shape[shape.rank() - 1] = n_;
+    const Tensor* bias = context.input(2);
+    const Tensor* residual = context.input(3);
+    Require(bias == nullptr || (bias->is(ElementType::kFloat) && bias->num_elements() == n_), "B must be {} floats", n_);
+    Require(residual == nullptr || (residual->is(ElementType::kFloat) && residual->num_elements() == shape.num_elements()),
+            "R must be floats, as many as in the result {}", shape);
+    Tensor* output = context.output(0, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    GemmArgs<float> args;
+    args.m = output->num_elements() / n_;
+    args.n = n_;
+    args.k = k_;
+    args.a = x.data<float>();
+    args.a_row = k_;
+    args.packed_b = packed_->data<float>();
+    args.c = output->mutable_data<float>();
+    args.c_row = n_;
+    args.epilogue = epilogue_;
+    args.epilogue.col_bias = bias == nullptr ? nullptr : bias->data<float>();
+    args.epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
+    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+  }
+
+ private:
+  GemmEpilogue<float> epilogue_;  // only the activation
+  int64_t k_, n_;
+  std::shared_ptr<const Tensor> packed_;
+};
+
+}  // namespace
+
+void RegisterLinear(KernelRegistry& registry) {
+  registry.Add(Op("Linear", "ai.tessera").Types(0, {ElementType::kFloat}).Make<Linear>());
+}
+
+}  // namespace tessera::cpu
