@@ -33,6 +33,7 @@ class Owned {
     if (handle_ != nullptr) Release(handle_);
   }
   Handle get() const noexcept { return handle_; }
+  Handle release() noexcept { return std::exchange(handle_, nullptr); }
 
  private:
   Handle handle_ = nullptr;

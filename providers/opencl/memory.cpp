@@ -4,21 +4,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <shared_mutex>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 
 namespace tessera::opencl {
 namespace {
 
-struct Allocation {
-  cl_mem buffer;
-  size_t bytes;
-};
-
-std::shared_mutex allocations_mutex;
-std::map<const std::byte*, Allocation, std::greater<>> allocations;  // by address, highest first: lower_bound finds the holder
+/// Host memory under a buffer goes when the device is done with the buffer.
+void CL_CALLBACK Unmap(cl_mem, void* block) {
+  auto* bytes = static_cast<std::pair<void*, size_t>*>(block);
+  munmap(bytes->first, bytes->second);
+  delete bytes;
+}
 
 }  // namespace
 
@@ -31,54 +30,61 @@ void Budget::Take(size_t bytes) {
 }
 
 void* DeviceAllocator::Allocate(size_t bytes) {
-  cl_int status = CL_SUCCESS;
   bytes = std::max<size_t>(bytes, 1);
   if (bytes > device_->capabilities().largest_buffer_bytes) {
     Fail(ErrorCode::kEpFail, "{} bytes were asked for; {} allocates at most {} at a time", bytes, device_->capabilities().name,
          device_->capabilities().largest_buffer_bytes);
   }
   budget_->Take(bytes);
-  // Where device and host share memory, the host reaches such a buffer without a copy.
-  const cl_mem_flags shared = device_->capabilities().shares_host_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
-  cl_mem buffer = clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | shared, bytes, nullptr, &status);
-  if (status != CL_SUCCESS) {
-    budget_->Return(bytes);
-    Fail(ErrorCode::kEpFail, "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller inputs, or "
-         "fewer runs or sessions at once", bytes, device_->capabilities().name, status, ErrorName(status));
-  }
-  void* address = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const int access = device_->capabilities().shares_host_memory ? PROT_READ | PROT_WRITE : PROT_NONE;
+  void* address = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    clReleaseMemObject(buffer);
     budget_->Return(bytes);
     Fail(ErrorCode::kEpFail, "no address space is left for {} bytes of device memory", bytes);
   }
-  const std::lock_guard lock(allocations_mutex);
-  allocations[static_cast<const std::byte*>(address)] = {buffer, bytes};
+  cl_mem buffer = nullptr;
+  try {
+    buffer = NewBuffer(address, bytes);
+  } catch (...) {
+    munmap(address, bytes);
+    budget_->Return(bytes);
+    throw;
+  }
+  AddRegion(address, {buffer, bytes, device_.get()});
   return address;
 }
 
-void DeviceAllocator::Free(void* address) noexcept {
-  Allocation allocation{};
-  {
-    const std::lock_guard lock(allocations_mutex);
-    const auto found = allocations.find(static_cast<const std::byte*>(address));
-    if (found == allocations.end()) return;
-    allocation = found->second;
-    allocations.erase(found);
+cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
+  cl_int status = CL_SUCCESS;
+  const bool shares = device_->capabilities().shares_host_memory;
+  Buffer buffer(clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | (shares ? CL_MEM_USE_HOST_PTR : 0), bytes, shares ? address : nullptr, &status));
+  if (status != CL_SUCCESS) {
+    Fail(ErrorCode::kEpFail,
+         "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller inputs, or fewer "
+         "runs or sessions at once",
+         bytes, device_->capabilities().name, status, ErrorName(status));
   }
-  clReleaseMemObject(allocation.buffer);
-  budget_->Return(allocation.bytes);
-  munmap(address, allocation.bytes);
+  if (shares) {
+    auto block = std::make_unique<std::pair<void*, size_t>>(address, bytes);
+    Check(clSetMemObjectDestructorCallback(buffer.get(), Unmap, block.get()), "clSetMemObjectDestructorCallback");
+    block.release();
+  }
+  return buffer.release();
+}
+
+void DeviceAllocator::Free(void* address) noexcept {
+  const std::optional<Region> region = RemoveRegion(address);
+  if (!region) return;
+  const bool shares = device_->capabilities().shares_host_memory;
+  clReleaseMemObject(region->buffer);
+  budget_->Return(region->bytes);
+  if (!shares) munmap(address, region->bytes);
 }
 
 BufferRange DeviceAllocator::Find(const void* address) {
-  const auto* byte = static_cast<const std::byte*>(address);
-  const std::shared_lock lock(allocations_mutex);
-  const auto found = allocations.lower_bound(byte);
-  if (found == allocations.end() || byte >= found->first + found->second.bytes) {
-    Fail(ErrorCode::kEpFail, "a value that should be in device memory is not");
-  }
-  return {found->second.buffer, static_cast<size_t>(byte - found->first)};
+  const auto found = FindRegion(address);
+  if (!found) Fail(ErrorCode::kEpFail, "a value that should be in device memory is not");
+  return {found->second.buffer, static_cast<size_t>(static_cast<const std::byte*>(address) - found->first)};
 }
 
 bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept {

@@ -8,18 +8,13 @@
 #include <mutex>
 
 #include "device.h"
+#include "regions.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
 
 namespace tessera::opencl {
 
 inline constexpr std::string_view kMemoryName = "OpenCL";
-
-/// Where a device pointer points: a buffer and a byte offset in it.
-struct BufferRange {
-  cl_mem buffer = nullptr;
-  size_t offset = 0;
-};
 
 /// How much device memory a session may still take, arena and constants together.
 class Budget {
@@ -35,8 +30,9 @@ class Budget {
   std::atomic<int64_t> taken_ = 0;
 };
 
-/// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. An address lies in
-/// reserved, unreadable address space: a host that reads it by mistake faults instead of reading nonsense.
+/// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. Where the device shares the
+/// host's memory, buffers lie in it at their address. Elsewhere addresses lie in reserved, unreadable address space: a host that
+/// reads one by mistake faults instead of reading nonsense.
 class DeviceAllocator final : public Allocator {
  public:
   DeviceAllocator(std::shared_ptr<Device> device, std::shared_ptr<Budget> budget)
@@ -52,6 +48,8 @@ class DeviceAllocator final : public Allocator {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<Budget> budget_;
+  cl_mem NewBuffer(void* address, size_t bytes) const;
+
   MemoryInfo memory_{kMemoryName, DeviceType::kGpu, 0, false};
 };
 
@@ -79,13 +77,17 @@ class Staging {
   size_t next_ = 0;
 };
 
-class DeviceTransfer final : public DataTransfer {
+class DeviceTransfer : public DataTransfer {
  public:
   /// `staged`: uploads go through pinned memory.
   DeviceTransfer(std::shared_ptr<const Device> device, std::shared_ptr<const Queue> queue, bool staged)
       : device_(std::move(device)), queue_(std::move(queue)), staged_(staged) {}
   bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override;
   void Copy(const Tensor& from, Tensor& to, Stream* stream) override;
+
+ protected:
+  const Device& device() const noexcept { return *device_; }
+  cl_command_queue queue() const noexcept { return queue_->get(); }
 
  private:
   void Upload(cl_command_queue queue, const Tensor& from, BufferRange to, bool wait);

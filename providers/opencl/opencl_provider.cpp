@@ -6,6 +6,7 @@
 #include "fusion.h"
 #include "kernel.h"
 #include "session/provider_options.h"
+#include "sharing.h"
 
 namespace tessera {
 namespace opencl {
@@ -86,7 +87,8 @@ class OpenclProvider final : public ExecutionProvider {
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override {
-    return std::make_unique<DeviceTransfer>(device_, queue_, !device_->capabilities().shares_host_memory);
+    if (device_->capabilities().shares_host_memory) return std::make_unique<SharedTransfer>(device_, queue_);
+    return std::make_unique<DeviceTransfer>(device_, queue_, true);
   }
   std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, profiling_); }
 

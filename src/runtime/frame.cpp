@@ -98,7 +98,8 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
     if (in >= inputs.size() || out >= outputs.size() || outputs[out] != slot || inputs[in] == kNone) continue;
     const SlotIndex source = inputs[in];
     const Slot& info = plan_.slots[static_cast<size_t>(source)];
-    if (info.source != SlotSource::kStep || info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory ||
+    // What was brought from another memory may be the caller's own buffer.
+    if (info.source != SlotSource::kStep || plan_.steps[static_cast<size_t>(info.producer)].kind == StepKind::kCopy || info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory ||
         info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
       continue;
     }

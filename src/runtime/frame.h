@@ -57,6 +57,7 @@ class Frame {
   /// Makes the caller's buffer the place that output slot `slot` is written to.
   void BindResult(SlotIndex slot, const Tensor& buffer);
   void UnbindResult(SlotIndex slot) noexcept;
+  bool is_bound(SlotIndex slot) const noexcept { return seats_[static_cast<size_t>(slot)].caller; }
 
   /// Takes the plan's buffers and seats planned slots in them. Null: every value is allocated by itself.
   void UsePlan(std::shared_ptr<const ShapePlan> plan);

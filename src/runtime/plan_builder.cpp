@@ -43,6 +43,7 @@ class PlanBuilder {
         const SlotIndex device = plan_->input_slots.back();
         plan_->output_copies.push_back({plan_->graph_outputs.size(), static_cast<int32_t>(steps), device});
         plan_->slots[static_cast<size_t>(device)].is_output = true;
+        if (resources_.SharingOf(plan_->slots[static_cast<size_t>(device)].memory) != nullptr) report_.copies.back().to += CopyKernel::kInPlace;
       }
       plan_->graph_outputs.push_back(slot);
       plan_->output_types.push_back(graph_.value(output).type);
@@ -129,6 +130,7 @@ class PlanBuilder {
     plan_->steps.push_back(step);
     report_.copies.push_back({path_, std::string(source.name), std::string(resources_.memories[static_cast<size_t>(source.memory)].info.name),
                               std::string(resources_.memories[static_cast<size_t>(memory)].info.name)});
+    if (resources_.SharingOf(memory) != nullptr) report_.copies.back().to += CopyKernel::kInPlace;
     return slot;
   }
 

@@ -39,6 +39,10 @@ void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) cons
   Fail(ErrorCode::kEpFail, "no provider copies from {} to {} memory", from.memory().name, to.memory().name);
 }
 
+MemorySharing* SessionResources::SharingOf(int16_t memory) const noexcept {
+  return memory == kHost ? nullptr : providers[static_cast<size_t>(ProviderOf(memory))].sharing;
+}
+
 int16_t SessionResources::ProviderOf(int16_t memory) const noexcept {
   for (size_t i = 0; i < providers.size(); ++i) {
     if (providers[i].memory == memory) return static_cast<int16_t>(i);
@@ -49,6 +53,9 @@ int16_t SessionResources::ProviderOf(int16_t memory) const noexcept {
 Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) const {
   const std::lock_guard lock(constants_mutex_);
   Tensor& copy = device_constants_[{constant.unaligned_raw(), memory}];
+  if (MemorySharing* sharing = SharingOf(memory); !copy.defined() && sharing != nullptr && constant.owner() != nullptr) {
+    if (auto shared = sharing->OnDevice(constant, false)) copy = std::move(*shared);
+  }
   if (!copy.defined()) {
     Tensor device(constant.type(), constant.shape(), *memories[static_cast<size_t>(memory)].allocator);
     Copy(constant, device);

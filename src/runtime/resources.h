@@ -13,6 +13,7 @@
 #include "runtime/thread_pools.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
+#include "tessera/memory_sharing.h"
 
 namespace tessera {
 
@@ -28,6 +29,7 @@ struct MemorySpace {
 struct ProviderEntry {
   std::unique_ptr<ExecutionProvider> provider;
   std::unique_ptr<DataTransfer> transfer;  // null on host providers
+  MemorySharing* sharing = nullptr;        // the transfer, where values need no copies
   int16_t memory = 0;                      // index into memories
 };
 
@@ -43,6 +45,8 @@ class SessionResources {
   int16_t FindMemory(const MemoryInfo& info) const noexcept;
   /// Copies between any two memories, over the host where no provider can do it directly.
   void Copy(const Tensor& from, Tensor& to, Stream* stream = nullptr) const;
+  /// How tensors of a memory and the host's are used in place; null where they are copied.
+  MemorySharing* SharingOf(int16_t memory) const noexcept;
   /// The provider that owns a device memory; the last one (CPU) for the host.
   int16_t ProviderOf(int16_t memory) const noexcept;
   /// A constant in a device memory: uploaded once, shared by every plan that reads it there.

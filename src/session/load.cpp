@@ -268,7 +268,7 @@ void Session::State::StartResources() {
   std::vector<const ProviderFactory*> factories;
   for (ActiveProvider& one : active) {
     factories.push_back(one.factory);
-    resources.providers.push_back({std::move(one.provider), nullptr, SessionResources::kHost});
+    resources.providers.push_back({std::move(one.provider), nullptr, nullptr, SessionResources::kHost});
   }
   AddMemories(factories);
   AttachProviders();
@@ -284,6 +284,8 @@ void Session::State::AddMemories(std::span<const ProviderFactory* const> factori
     const int16_t known = resources.FindMemory(info);
     entry.memory = known >= 0 ? known : static_cast<int16_t>(resources.memories.size());
     entry.transfer = entry.provider->CreateDataTransfer();
+    // Results in a device's memory may outlive the session: arenas wait for them.
+    if (options.enable_arena) entry.sharing = dynamic_cast<MemorySharing*>(entry.transfer.get());
     resources.has_streams = true;
     if (known >= 0) continue;
     const ArenaSettings settings = ArenaSettingsOf(entry.provider->options(), *factories[i], {.limit_name = "memory limit"});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/check.h"
 #include "runtime/cancellable_pool.h"
@@ -150,6 +151,24 @@ void SetInput(Frame& frame, size_t position, const Value& value) {
   if (host) frame.value(slot) = CloneInMemory(*tensor, *resources.memories[SessionResources::kHost].allocator, resources);
 }
 
+/// The caller's host buffer for an output as the slot's place on the device, where kernels can write to it without a copy.
+SlotIndex ShareResult(Frame& frame, size_t output, const Tensor& buffer) {
+  const Plan& plan = frame.plan();
+  const SlotIndex host = plan.graph_outputs[output];
+  for (const Plan::BorderCopy& copy : plan.output_copies) {
+    const Slot& slot = plan.slots[static_cast<size_t>(copy.device)];
+    MemorySharing* const sharing = frame.resources().SharingOf(slot.memory);
+    if (copy.border != output || sharing == nullptr || slot.source != SlotSource::kStep) continue;
+    if (std::count(plan.graph_outputs.begin(), plan.graph_outputs.end(), host) > 1) continue;
+    const std::optional<Tensor> view = sharing->OnDevice(buffer, true);
+    if (!view) continue;
+    frame.SkipStep(static_cast<size_t>(copy.step));
+    frame.BindResult(copy.device, *view);
+    return copy.device;
+  }
+  return kNone;
+}
+
 /// The slot that a result is taken from: on the device where it was asked for there.
 SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
   const Plan& plan = frame.plan();
@@ -190,6 +209,10 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
       Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use",
               outputs[request.wanted[k]].name, buffer->memory().name);
     }
+    if (given && memory == SessionResources::kHost) {
+      slots.values()[k] = ShareResult(*frame, request.wanted[k], *buffer);
+      if (slots.values()[k] != kNone) continue;
+    }
     const SlotIndex slot = ResultSlot(*frame, request.wanted[k], memory);
     slots.values()[k] = slot;
     const Slot& info = plan.slots[static_cast<size_t>(slot)];
@@ -199,7 +222,16 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   CancellablePool threads(*resources.threads, *run_options.cancel_flag());
   RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiler.get()};
   executor->Run(*frame, run);
-  for (size_t k = 0; k < request.wanted.size(); ++k) executor->StoreResult(*frame, slots.values()[k], request.results[k]);
+  for (size_t k = 0; k < request.wanted.size(); ++k) {
+    const SlotIndex slot = slots.values()[k];
+    const Tensor* computed = frame->value(slot).tensor_if();
+    const Tensor* buffer = request.results[k].tensor_if();
+    if (computed != nullptr && buffer != nullptr && computed->raw() == buffer->raw() && computed->memory() != buffer->memory()) {
+      resources.SharingOf(plan.slots[static_cast<size_t>(slot)].memory)->Written(*computed);
+    } else {
+      executor->StoreResult(*frame, slot, request.results[k]);
+    }
+  }
   for (size_t k = 0; k < request.memories.size(); ++k) {
     Tensor* tensor = request.results[k].tensor_if();
     if (tensor == nullptr) continue;

@@ -210,6 +210,9 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapp
 cl_int clWaitForEvents(cl_uint count, const cl_event* list) { return Call(&clWaitForEvents, "clWaitForEvents", count, list); }
 cl_int clFlush(cl_command_queue queue) { return Call(&clFlush, "clFlush", queue); }
 cl_int clFinish(cl_command_queue queue) { return Call(&clFinish, "clFinish", queue); }
+cl_int clSetMemObjectDestructorCallback(cl_mem memory, void(CL_CALLBACK* notify)(cl_mem, void*), void* data) {
+  return Call(&clSetMemObjectDestructorCallback, "clSetMemObjectDestructorCallback", memory, notify, data);
+}
 cl_int clRetainMemObject(cl_mem memory) {
   const cl_int status = Call(&clRetainMemObject, "clRetainMemObject", memory);
   if (status == CL_SUCCESS) ++Driver().live;

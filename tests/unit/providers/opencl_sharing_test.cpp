@@ -1,0 +1,141 @@
+// What the OpenCL provider uses in place where device and host share memory: nobody sees the difference, whichever buffers are
+// given. Skipped where there is no device; on a device with memory of its own the same holds through copies.
+
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "model_builder.h"
+#include "providers/opencl_device.h"
+#include "providers/opencl_models.h"
+#include "tessera/session.h"
+
+namespace tessera::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+class OpenclSharing : public ::testing::Test {
+ protected:
+  void SetUp() override { NeedDevice(); }
+
+  /// y = relu(-x) and z = x + 1, kernels that may write where they read.
+  static ModelBuilder Elementwise() {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4}).Output("z", ElementType::kFloat, {4});
+    model.Floats("one", {1}, {1});
+    model.Node("Neg", {"x"}, {"n"});
+    model.Node("Relu", {"n"}, {"y"});
+    model.Node("Add", {"x", "one"}, {"z"});
+    return model;
+  }
+  static Value X() { return Floats({4}, {1, -2, 3, -4}); }
+};
+
+TEST_F(OpenclSharing, InputsAreNotWritten) {
+  for (const SessionOptions& options : {On(kOpencl), PlainOn(kOpencl)}) {
+    for (const bool pattern : {true, false}) {
+      SessionOptions with = options;
+      with.enable_memory_pattern = pattern;
+      const Session session = Elementwise().Session(with);
+      const Value x = X();
+      for (int i = 0; i < 4; ++i) {
+        std::vector<Value> results(2);
+        session.Run(std::span(&x, 1), results);
+        EXPECT_THAT(ToVector(results[0]), ElementsAre(0, 2, 0, 4));
+        EXPECT_THAT(ToVector(results[1]), ElementsAre(2, -1, 4, -3));
+        EXPECT_THAT(ToVector(x), ElementsAre(1, -2, 3, -4));
+      }
+    }
+  }
+}
+
+TEST_F(OpenclSharing, ResultsStayAsTheyAreAndOutliveTheSession) {
+  std::vector<std::vector<Value>> kept;
+  {
+    const Session session = Elementwise().Session(On(kOpencl));
+    for (int i = 0; i < 5; ++i) {
+      const Value x = Floats({4}, std::vector<float>(4, static_cast<float>(i)));
+      kept.emplace_back(2);
+      session.Run(std::span(&x, 1), kept.back());
+    }
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(ToVector(kept[static_cast<size_t>(i)][1]), ::testing::Each(static_cast<float>(i + 1)));
+    EXPECT_TRUE(kept[static_cast<size_t>(i)][1].tensor().memory().host_accessible);
+  }
+}
+
+TEST_F(OpenclSharing, AResultMayBeTheNextInput) {
+  const Session session = Elementwise().Session(On(kOpencl));
+  Value x = Floats({4}, {0, 0, 0, 0});
+  for (int i = 0; i < 10; ++i) {
+    std::vector<Value> results(2);
+    session.Run(std::span(&x, 1), results);
+    x = results[1];
+    x.tensor().mutable_data<float>()[0] += 1;  // by the host
+  }
+  EXPECT_THAT(ToVector(x), ElementsAre(20, 10, 10, 10));
+}
+
+TEST_F(OpenclSharing, ResultsGoToTheCallersBuffers) {
+  const Session session = Elementwise().Session(On(kOpencl));
+  alignas(64) float memory[64];
+  for (const size_t offset : {0, 1, 16}) {  // aligned for a device, or not
+    for (int i = 0; i < 3; ++i) {
+      std::fill_n(memory, 64, -7.0f);
+      const Value x = X();
+      std::vector<Value> results = {Value(Tensor::View(ElementType::kFloat, Shape{4}, memory + offset)),
+                                    Value(Tensor::View(ElementType::kFloat, Shape{4}, memory + 32 + offset))};
+      session.Run(std::span(&x, 1), results);
+      EXPECT_THAT(std::span(memory + offset, 4), ElementsAre(0, 2, 0, 4));
+      EXPECT_THAT(std::span(memory + 32 + offset, 4), ElementsAre(2, -1, 4, -3));
+      EXPECT_EQ(memory[offset + 4], -7);
+    }
+  }
+}
+
+TEST_F(OpenclSharing, OneBufferForInputAndOutputs) {
+  const Session session = Elementwise().Session(On(kOpencl));
+  alignas(64) float memory[16] = {1, -2, 3, -4};
+  const Value x(Tensor::View(ElementType::kFloat, Shape{4}, memory));
+  std::vector<Value> results(2);
+  results[0] = x;
+  session.Run(std::span(&x, 1), results);
+  EXPECT_THAT(std::span(memory, 4), ElementsAre(0, 2, 0, 4));
+  EXPECT_THAT(ToVector(results[1]), ElementsAre(2, -1, 4, -3));
+}
+
+TEST_F(OpenclSharing, OneTensorForSeveralInputs) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {4}).Input("b", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4});
+  model.Node("Mul", {"a", "b"}, {"y"});
+  const Session session = model.Session(On(kOpencl));
+  const std::vector<Value> inputs = {X(), X()}, same(2, X());
+  for (const auto& given : {inputs, same}) {
+    std::vector<Value> results(1);
+    session.Run(given, results);
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(1, 4, 9, 16));
+  }
+}
+
+TEST_F(OpenclSharing, AnInputThatIsHandedThroughIsACopy) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {4}).Output("z", ElementType::kFloat, {2, 2});
+  const std::vector<int64_t> flat = {4};
+  model.Ints("flat", flat);
+  model.Node("Reshape", {"x", "flat"}, {"y"});
+  model.Node("Neg", {"x"}, {"z"});
+  const Session session = model.Session(PlainOn(kOpencl));
+  const Value x = Floats({2, 2}, {1, 2, 3, 4});
+  for (int i = 0; i < 3; ++i) {
+    std::vector<Value> results(2);
+    session.Run(std::span(&x, 1), results);
+    results[0].tensor().mutable_data<float>()[0] = 9;
+    EXPECT_THAT(ToVector(x), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(ToVector(results[1]), ElementsAre(-1, -2, -3, -4));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
