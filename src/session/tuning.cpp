@@ -15,15 +15,18 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Those that kernels have several algorithms for, sorted: three-by-three convolutions in one group with constant weights.
+/// Those that kernels have several algorithms for, sorted: convolutions of three-by-three in an image or three along a line, in one
+/// group and with constant weights.
 std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
     const Node& node = graph.node(index);
     if (node.op_type != "Conv" && node.op_type != "BlockedConv") continue;
     const Tensor* weights = ConstantInput(graph, node, 1);
-    if (weights == nullptr || weights->shape().rank() != 4 || IntAttribute(node, "group", 1) != 1) continue;
-    if (weights->shape()[2] == 3 && weights->shape()[3] == 3) nodes.push_back(index);
+    if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
+    const size_t rank = weights->shape().rank();
+    if (rank != 3 && rank != 4) continue;
+    if (std::ranges::all_of(weights->shape().dims().subspan(2), [](int64_t size) { return size == 3; })) nodes.push_back(index);
   }
   std::sort(nodes.begin(), nodes.end());
   return nodes;

@@ -8,41 +8,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "simd/exp-inl.h"
+#include "simd/math-inl.h"
 #include "simd/recurrent.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Sigmoid(D d, V x) {
-  const auto one = hn::Set(d, hn::TFromD<D>(1));
-  const V e = ExpNotPositive(d, hn::Neg(hn::Abs(x)));
-  const V positive = hn::Div(one, hn::Add(one, e));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, positive), positive);
-}
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TanhOf(D d, V x) {
-  if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(d, x));
-  } else {
-    const auto one = hn::Set(d, 1.0f);
-    const V magnitude = hn::Abs(x);
-    const V e = ExpNotPositive(d, hn::Mul(hn::Set(d, -2.0f), magnitude));
-    const V large = hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
-    const V z = hn::Mul(x, x);
-    V p = hn::Set(d, -5.70498872745e-3f);
-    p = hn::MulAdd(p, z, hn::Set(d, 2.06390887954e-2f));
-    p = hn::MulAdd(p, z, hn::Set(d, -5.37397155531e-2f));
-    p = hn::MulAdd(p, z, hn::Set(d, 1.33314422036e-1f));
-    p = hn::MulAdd(p, z, hn::Set(d, -3.33332819422e-1f));
-    const V small = hn::MulAdd(hn::Mul(p, z), x, x);
-    return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, large);
-  }
-}
 
 template <class F>
 F Scalar(const RecurrentActivation& activation, F x) {
@@ -78,7 +50,7 @@ bool Is(const RecurrentActivation& activation, RecurrentFunction function) { ret
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Clip(D d, V x, hn::TFromD<D> clip) {
-  return hn::Min(hn::Max(x, hn::Set(d, -clip)), hn::Set(d, clip));
+  return hn::Min(hn::Set(d, clip), hn::Max(hn::Set(d, -clip), x));  // so that NaN stays NaN: x86 gives the second operand then
 }
 template <class F>
 F Clip(F x, F clip) {
@@ -108,16 +80,16 @@ void Lstm(const LstmRow<F>& row) {
     const auto gate = [&](const F* values, const F* peephole, auto state) {
       auto x = hn::LoadU(d, values + i);
       if (peephole != nullptr) x = hn::MulAdd(hn::LoadU(d, peephole + i), state, x);
-      return Sigmoid(d, Clip(d, x, row.clip));
+      return vmath::Sigmoid(d, Clip(d, x, row.clip));
     };
     for (; i + lanes <= row.hidden; i += lanes) {
       const auto old = hn::LoadU(d, row.c + i);
       const auto in = gate(row.input, row.peephole_input, old);
       const auto forget = row.input_forget ? hn::Sub(hn::Set(d, F{1}), in) : gate(row.forget, row.peephole_forget, old);
-      const auto cell = TanhOf(d, Clip(d, hn::LoadU(d, row.cell + i), row.clip));
+      const auto cell = vmath::Tanh(d, Clip(d, hn::LoadU(d, row.cell + i), row.clip));
       const auto c = hn::MulAdd(forget, old, hn::Mul(in, cell));
       hn::StoreU(c, d, row.c + i);
-      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), TanhOf(d, c)), d, row.out + i);
+      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), vmath::Tanh(d, c)), d, row.out + i);
     }
   }
   for (; i < row.hidden; ++i) LstmLane(row, i);
@@ -130,8 +102,8 @@ void Reset(const GruRow<F>& row) {
     const hn::ScalableTag<F> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; i + lanes <= row.hidden; i += lanes) {
-      hn::StoreU(Sigmoid(d, Clip(d, hn::LoadU(d, row.update + i), row.clip)), d, row.update + i);
-      const auto reset = Sigmoid(d, Clip(d, hn::LoadU(d, row.reset + i), row.clip));
+      hn::StoreU(vmath::Sigmoid(d, Clip(d, hn::LoadU(d, row.update + i), row.clip)), d, row.update + i);
+      const auto reset = vmath::Sigmoid(d, Clip(d, hn::LoadU(d, row.reset + i), row.clip));
       hn::StoreU(reset, d, row.reset + i);
       if (row.reset_state != nullptr) hn::StoreU(hn::Mul(reset, hn::LoadU(d, row.state + i)), d, row.reset_state + i);
     }
@@ -152,7 +124,7 @@ void Gru(const GruRow<F>& row) {
     for (; i + lanes <= row.hidden; i += lanes) {
       auto x = hn::LoadU(d, row.candidate + i);
       if (row.recurrent != nullptr) x = hn::MulAdd(hn::LoadU(d, row.reset + i), hn::LoadU(d, row.recurrent + i), x);
-      const auto candidate = TanhOf(d, Clip(d, x, row.clip));
+      const auto candidate = vmath::Tanh(d, Clip(d, x, row.clip));
       const auto update = hn::LoadU(d, row.update + i), state = hn::LoadU(d, row.state + i);
       hn::StoreU(hn::MulAdd(update, hn::Sub(state, candidate), candidate), d, row.state + i);
     }
@@ -173,7 +145,7 @@ void Simple(const RecurrentActivation& activation, F clip, int64_t hidden, const
   if (tanh || relu || Is(activation, RecurrentFunction::kSigmoid)) {
     for (; i + lanes <= hidden; i += lanes) {
       const auto x = Clip(d, hn::LoadU(d, gate + i), clip);
-      hn::StoreU(tanh ? TanhOf(d, x) : relu ? hn::Max(x, hn::Zero(d)) : Sigmoid(d, x), d, out + i);
+      hn::StoreU(tanh ? vmath::Tanh(d, x) : relu ? hn::Max(x, hn::Zero(d)) : vmath::Sigmoid(d, x), d, out + i);
     }
   }
   for (; i < hidden; ++i) out[i] = Scalar(activation, Clip(gate[i], clip));

@@ -19,6 +19,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kA = 0.70710678118654752f;
 constexpr float kB = 1.41421356237309505f;
 
+/// Three taps to the factors of the six products.
+constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
+constexpr double kWeightTransform[6][3] = {{1, 0, 0},
+                                           {-2.0 / 3, -2 * kRootHalf / 3, -1.0 / 3},
+                                           {-2.0 / 3, 2 * kRootHalf / 3, -1.0 / 3},
+                                           {1.0 / 6, kRootTwo / 6, 1.0 / 3},
+                                           {1.0 / 6, -kRootTwo / 6, 1.0 / 3},
+                                           {0, 0, 1}};
+
 /// Six rows or columns of a tile times the transform of the input.
 template <class D, class V>
 HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {

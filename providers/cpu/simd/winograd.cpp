@@ -173,9 +173,7 @@ void WinogradOutput(const WinogradBlock& block, const float* products, const flo
 }
 
 void WinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed) {
-  constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
-  constexpr double g[6][3] = {{1, 0, 0},         {-2.0 / 3, -2 * a / 3, -1.0 / 3}, {-2.0 / 3, 2 * a / 3, -1.0 / 3},
-                              {1.0 / 6, b / 6, 1.0 / 3}, {1.0 / 6, -b / 6, 1.0 / 3},       {0, 0, 1}};
+  constexpr auto& g = kWeightTransform;
   // The 36 results of a filter lie far apart: those of a cache line of filters are written together.
   constexpr int64_t kFilters = 16;
   for (int64_t first = begin * channels; first < end * channels; first += kFilters) {

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "base/weight_memory.h"
+#include "ops/nn/winograd_lines.h"
 #include "runtime/packed_store.h"
+#include "simd/winograd_lines.h"
 
 namespace tessera::cpu {
 namespace {
@@ -15,8 +17,9 @@ constexpr int64_t kColumnsTogether = 8;              // half a panel of the wide
 
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Three-by-three, one step at a time, in an image.
+/// Three-by-three in an image or three along a line, one step at a time.
 bool Fits(const Window& window) {
+  if (window.rank() == 1) return IsWinogradLine(window);
   if (window.rank() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
@@ -175,22 +178,26 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
   const Tensor* constant = info.constant_input(input);
   if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
   weights_shape_ = constant->shape();
-  if (weights_shape_.rank() != 4 || weights_shape_[2] != 3 || weights_shape_[3] != 3) return;
+  const size_t axes = weights_shape_.rank() - std::min<size_t>(weights_shape_.rank(), 2);
+  if (axes != 1 && axes != 2) return;
+  if (!std::ranges::all_of(weights_shape_.dims().subspan(2), [](int64_t size) { return size == 3; })) return;
   if (algorithm_ == Algorithm::kDirect || !WinogradMayPay(channels(), outputs())) return;
   const std::optional<Shape> image = KnownImageShape(info);
-  if (image && image->rank() == 2) {
+  if (image && image->rank() == axes) {
     const Window window = attributes.Fit(image->dims(), weights_shape_.dims().subspan(2));
     const Dimension& batch = info.input_info(0).shape->front();
     if (!Fits(window) || !Pays(window, batch.known() ? batch.value : 1)) return;
     released_ = true;
     info.ReleaseConstant(input);
   }
-  const Shape shape{kWinogradPoints, outputs(), channels()};
+  const bool line = axes == 1;
+  const Shape shape{line ? kWinogradLinePoints : kWinogradPoints, outputs(), channels()};
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
-    info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * 150.0, [&](int64_t begin, int64_t end) {
-      TransformWinogradWeights(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);
+    info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
+      const auto transform = line ? TransformLineWeights : TransformWinogradWeights;
+      transform(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);
     });
     return transformed;
   });
@@ -199,6 +206,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {
   constexpr double kTileNs = 5;
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
+  if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
   return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
 }
 
@@ -208,6 +216,10 @@ bool WinogradConv::Suits(const Window& window, int64_t batch) const {
 
 void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
                             const GemmEpilogue<float>& epilogue, float* output) const {
+  if (window.rank() == 1) {
+    ConvolveWinogradLines(context, window, batch, channels(), outputs(), transformed(), input, bias, epilogue, output);
+    return;
+  }
   WinogradBlock image{channels(),       outputs(),       window.input[0], window.input[1], window.output[0],
                       window.output[1], window.begin[0], window.begin[1], 0,               CeilDiv(window.output[0], kWinogradTile)};
   Run run(context, image, batch, transformed(), input, bias, epilogue, output);

@@ -1,6 +1,6 @@
 #pragma once
 
-// 3x3 convolutions with constant weights through Winograd's transform, where it pays.
+// Convolutions of 3x3, or of 3 along a line, with constant weights through Winograd's transform, where it pays.
 
 #include <memory>
 #include <optional>
