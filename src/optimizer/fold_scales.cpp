@@ -1,5 +1,5 @@
 // fold_scales: BatchNormalization with constant statistics, and Mul and Div by a constant for each channel, become part of the
-// weights of the convolution or matrix product before them.
+// weights of the convolution or matrix product before them. The normalization may also read a MatMul's rows laid out as a matrix.
 
 #include <cmath>
 
@@ -87,7 +87,9 @@ class ScaleFolding final : public NodeRewrite {
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
     const bool normalizes = IsOp(node, "BatchNormalization"), multiplies = IsOp(node, "Mul");
-    if (normalizes || IsOp(node, "Div")) return HasInput(node, 0) && Fold(graph, index, 0, context);
+    if (normalizes || IsOp(node, "Div")) {
+      return HasInput(node, 0) && (Fold(graph, index, 0, context) || (normalizes && FoldIntoRows(graph, index, context)));
+    }
     return multiplies && (Fold(graph, index, 0, context) || Fold(graph, index, 1, context));
   }
 
@@ -118,6 +120,38 @@ class ScaleFolding final : public NodeRewrite {
     if (!BypassNode(graph, index, replaced)) return false;
     graph.SetInput(product->node, 1, graph.AddConstant("", std::move(scaled)));
     if (has_bias) SetBias(graph, *product, FromDoubles(type, channels, *bias));
+    return true;
+  }
+
+  /// BatchNormalization of the rows of MatMul(x, W), which a Reshape or Flatten made a matrix: W is scaled, and an Add before the
+  /// Reshape shifts its columns.
+  static bool FoldIntoRows(Graph& graph, NodeIndex index, RewriteContext& context) {
+    const Node& node = graph.node(index);
+    const ValueIndex matrix = node.inputs[0];
+    const Node* reshape = HasOneReader(graph, matrix) ? Producer(graph, node, 0) : nullptr;
+    if (reshape == nullptr || (!IsOp(*reshape, "Reshape") && !IsOp(*reshape, "Flatten")) || VersionOf(graph, "Add") < 7) return false;
+    const ValueIndex rows = reshape->inputs[0];
+    const Node* product = HasOneReader(graph, rows) ? Producer(graph, *reshape, 0) : nullptr;
+    if (product == nullptr || !IsOp(*product, "MatMul")) return false;
+    const Tensor* weights = ConstantInput(graph, *product, 1);
+    if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2) return false;
+    const int64_t columns = weights->shape()[1];
+    const SymbolicShape *from = ShapeOf(graph, rows), *to = ShapeOf(graph, matrix);
+    if (from == nullptr || to == nullptr || from->size() < 2 || to->size() != 2) return false;
+    if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
+    const auto affine = AffineOfBatchNormalization(graph, node, Product{product->index, columns, 2});
+    if (!affine) return false;
+    Tensor scaled = ScaledWeights<float>(*product, *weights, affine->scale, *context.resources.threads);
+    const NodeIndex scaled_product = product->index, reshaping = reshape->index;
+    if (!BypassNode(graph, index, matrix)) return false;
+    graph.SetInput(scaled_product, 1, graph.AddConstant("", std::move(scaled)));
+    Node add;
+    add.op_type = "Add";
+    add.since_version = VersionOf(graph, "Add");
+    add.inputs = {rows, graph.AddConstant("", FromDoubles(ElementType::kFloat, Shape{columns}, affine->shift))};
+    add.outputs = {graph.AddValue("", graph.value(rows).type)};
+    graph.SetInput(reshaping, 0, add.outputs[0]);
+    graph.AddNode(std::move(add), reshaping);
     return true;
   }
 };

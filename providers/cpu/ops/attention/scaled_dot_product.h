@@ -174,7 +174,9 @@ class ScaledDotProduct {
     }
     for (int64_t i = 0; i < rows; ++i) {
       C* y = p_.y.at(b, h) + (q0 + i) * p_.y.row;
-      if (sums[i] == C{0} || first || FullyMasked(b, h, q0 + i)) {  // no key to attend to
+      // A row without a key to attend to has scores of minus infinity or NaN alone.
+      const bool may_be_masked = p_.sinks != nullptr || !std::isfinite(sums[i]);
+      if (sums[i] == C{0} || first || (may_be_masked && FullyMasked(b, h, q0 + i))) {
         std::fill_n(y, s_.value_width, C{0});
         if (p_.capture == CaptureStage::kSoftmax) std::fill_n(Captured(b, h, q0 + i), s_.keys, C{0});
         continue;
