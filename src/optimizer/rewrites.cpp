@@ -37,6 +37,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"quantize_products", kBasic, QuantizeProducts, true},
     RewriteEntry{"put_channels_last", kExtended, PutChannelsLast, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
+    RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},
     RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
 };
 

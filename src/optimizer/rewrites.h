@@ -50,6 +50,7 @@ std::unique_ptr<Rewrite> EliminateDeadNodes();
 std::unique_ptr<Rewrite> QuantizeProducts();
 std::unique_ptr<Rewrite> PutChannelsLast();
 std::unique_ptr<Rewrite> BlockChannels();
+std::unique_ptr<Rewrite> RecognizeSwish();
 std::unique_ptr<Rewrite> FuseSums();
 
 }  // namespace tessera

@@ -77,6 +77,33 @@ TEST(FoldScales, LeavesWhatOthersRead) {
   EXPECT_EQ(Rewriting(model, {"fold_scales"}).after(), "Conv BatchNormalization Relu");
 }
 
+/// BatchNormalization of MatMul's rows as LeViT is exported.
+ModelBuilder NormalizedRows(const std::vector<int64_t>& matrix, const std::string& read_twice = "") {
+  ModelBuilder model(17);
+  model.Input("x", ElementType::kFloat, {2, 5, 4}).Output("y", ElementType::kFloat, {2, 5, 3});
+  model.Floats("w", {4, 3}, Numbers(12)).Ints("matrix", matrix).Ints("back", {2, 5, 3});
+  model.Node("MatMul", {"x", "w"}, {"p"});
+  model.Node("Reshape", {"p", "matrix"}, {"m"});
+  AddBatchNormalization(model, "m", "n", matrix.back());
+  model.Node("Reshape", {"n", "back"}, {"y"});
+  if (!read_twice.empty()) {
+    model.Node("Neg", {read_twice}, {"z"});
+    model.Output("z", ElementType::kFloat, read_twice == "p" ? std::vector<int64_t>{2, 5, 3} : matrix);
+  }
+  return model;
+}
+
+TEST(FoldScales, IntoRowsLaidOutAsMatrix) {
+  const Rewriting rewriting(NormalizedRows({10, 3}), {"fold_scales"});
+  EXPECT_EQ(rewriting.after(), "MatMul Add Reshape Reshape");
+  EXPECT_EQ(rewriting.Difference(1, 3, true), "");
+  for (const ModelBuilder& other : {NormalizedRows({5, 6}), NormalizedRows({10, 3}, "p"), NormalizedRows({10, 3}, "m")}) {
+    const Rewriting stays(other, {"fold_scales"});
+    EXPECT_EQ(stays.after(), stays.before());
+    EXPECT_EQ(stays.Difference(), "");
+  }
+}
+
 TEST(FoldScales, IntoGemm) {
   for (const bool transposed : {false, true}) {
     ModelBuilder model;
@@ -470,6 +497,28 @@ TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
     const Rewriting rewriting(model, {"recognize_gelu", "eliminate_dead_nodes"});
     EXPECT_THAT(rewriting.after(), ::testing::HasSubstr("Tanh")) << reason;
     EXPECT_EQ(rewriting.Difference(), "") << reason;
+  }
+}
+
+TEST(RecognizeSwish, WithAndWithoutFactor) {
+  for (const bool scaled : {false, true}) {
+    for (const std::string reason : {"", "read twice", "output", "other factor"}) {
+      ModelBuilder model(17);
+      model.Input("x", ElementType::kFloat, {3, 5}).Input("z", ElementType::kFloat, {3, 5}).Floats("c", {1}, {1.702f});
+      if (scaled) model.Node("Mul", {"c", "x"}, {"u"});
+      model.Node("Sigmoid", {scaled ? "u" : "x"}, {"s"});
+      model.Node("Mul", {"s", reason == "other factor" ? "z" : "x"}, {"p"});
+      model.Node("Add", {"p", "z"}, {"y"});
+      model.Output("y", ElementType::kFloat, {3, 5});
+      if (reason == "read twice") {
+        model.Node("Neg", {"s"}, {"n"});
+        model.Output("n", ElementType::kFloat, {3, 5});
+      }
+      if (reason == "output") model.Output("s", ElementType::kFloat, {3, 5});
+      const Rewriting rewriting(model, {"recognize_swish"});
+      EXPECT_EQ(rewriting.after(), reason.empty() ? "Swish Add" : rewriting.before()) << reason;
+      EXPECT_EQ(rewriting.Difference(1, 3, true), "") << reason;
+    }
   }
 }
 
