@@ -115,7 +115,7 @@ HWY_INLINE bool WeaveInside(D d, const T* columns, const PhaseTaps<T>& even, con
 
 /// Finds the taps of one phase of an output row.
 template <class T>
-PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, int64_t phase,
+PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t phase,
                       TransposedTap<T>* taps) {
   const int64_t size = TransposedPhaseSize(geometry);
   const int64_t pixels = (size - 1) * geometry.stride + phase < geometry.output_width ? size : size - 1;
@@ -129,15 +129,15 @@ PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlane<
       found.first = std::max(found.first, column.first);
       found.last = std::min(found.last, column.last);
       const int64_t position = meeting.kernel_row * geometry.kernel_width + column.kernel;
-      int64_t from = position * plane.kernel_step + meeting.input_row * geometry.input_width - column.shift;
-      if (plane.weights == nullptr) {
+      int64_t from = position * planes.kernel_step + meeting.input_row * geometry.input_width - column.shift;
+      if (planes.weights == nullptr) {
         taps[found.count++] = {from, column.first, column.last, T{1}};
         continue;
       }
-      const T* weight = plane.weights + position;
-      for (int64_t c = 0; c < plane.channels; ++c) {
-        taps[found.count++] = {from, column.first, column.last, weight[c * plane.weight_step]};
-        from += plane.channel_step;
+      const T* weight = planes.weights + position;
+      for (int64_t c = 0; c < planes.channels; ++c) {
+        taps[found.count++] = {from, column.first, column.last, weight[c * planes.weight_step]};
+        from += planes.channel_step;
       }
     }
   }
@@ -145,27 +145,36 @@ PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlane<
   return found;
 }
 
+/// One of the planes.
 template <class T>
-HWY_INLINE void SumPhase(const TransposedPlane<T>& plane, const PhaseTaps<T>& phase, T* out) {
+struct Plane {
+  Plane(const TransposedPlanes<T>& planes, int64_t i)
+      : columns(planes.columns + i * planes.columns_step), bias(planes.bias == nullptr ? T{0} : planes.bias[i]), weighted(planes.weights != nullptr) {}
+
+  const T* columns;
+  T bias;
+  bool weighted;
+};
+
+template <class T>
+HWY_INLINE void SumPhase(const Plane<T>& plane, const PhaseTaps<T>& phase, T* out) {
   const hn::ScalableTag<T> d;
   SumEdge(plane.columns, phase, plane.bias, 0, phase.first, 1, out);
-  if (plane.weights == nullptr) {
-    SumInside<false>(d, plane.columns, phase.taps, phase.count, plane.bias, phase.first, phase.last, out);
-  } else {
+  if (plane.weighted) {
     SumInside<true>(d, plane.columns, phase.taps, phase.count, plane.bias, phase.first, phase.last, out);
+  } else {
+    SumInside<false>(d, plane.columns, phase.taps, phase.count, plane.bias, phase.first, phase.last, out);
   }
   SumEdge(plane.columns, phase, plane.bias, phase.last, phase.pixels, 1, out);
 }
 
 /// A row of stride two, both phases at once.
 template <class T>
-HWY_INLINE void WeaveRow(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, T* out) {
-  const auto even = FindTaps(geometry, plane, row, 0, plane.taps);
-  const auto odd = FindTaps(geometry, plane, row, 1, plane.taps + even.count);
+HWY_INLINE void WeaveRow(const Plane<T>& plane, const PhaseTaps<T>& even, const PhaseTaps<T>& odd, T* out) {
   const int64_t begin = std::max(even.first, odd.first), end = std::max(begin, std::min(even.last, odd.last));
   const hn::ScalableTag<T> d;
-  const bool done = plane.weights == nullptr ? WeaveInside<false>(d, plane.columns, even, odd, plane.bias, begin, end, out)
-                                             : WeaveInside<true>(d, plane.columns, even, odd, plane.bias, begin, end, out);
+  const bool done = plane.weighted ? WeaveInside<true>(d, plane.columns, even, odd, plane.bias, begin, end, out)
+                                   : WeaveInside<false>(d, plane.columns, even, odd, plane.bias, begin, end, out);
   const int64_t from = done ? end : begin;
   for (const auto* phase : {&even, &odd}) {
     T* to = out + (phase == &odd ? 1 : 0);
@@ -213,46 +222,61 @@ HWY_INLINE void Interleave(const TransposedGeometry& geometry, const T* from, in
 
 /// Kernels of two with stride two, each contribution a pixel of its own.
 template <class T>
-bool IsPairs(const TransposedGeometry& geometry, const TransposedPlane<T>& plane) {
-  if (geometry.stride != 2 || geometry.phases != 2 || geometry.kernel_width != 2 || plane.weights != nullptr) return false;
+bool IsPairs(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes) {
+  if (geometry.stride != 2 || geometry.phases != 2 || geometry.kernel_width != 2 || planes.weights != nullptr) return false;
   if (geometry.output_width != 2 * geometry.input_width || geometry.phase_starts[1] != 1) return false;
   return geometry.columns[0].shift == 0 && geometry.columns[1].shift == 0;
 }
 
+/// The row of all planes; false where it is no such row.
 template <class T>
-bool PairRow(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t row, T* out) {
+bool PairRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row) {
   const int64_t m = geometry.row_starts[row];
   if (geometry.row_starts[row + 1] != m + 1) return false;
-  const T* from = plane.columns + geometry.meetings[m].kernel_row * 2 * plane.kernel_step + geometry.meetings[m].input_row * geometry.input_width;
-  return InterleaveTwo(hn::ScalableTag<T>(), from + geometry.columns[0].kernel * plane.kernel_step,
-                       from + geometry.columns[1].kernel * plane.kernel_step, plane.bias, geometry.input_width, out);
+  const int64_t at = geometry.meetings[m].kernel_row * 2 * planes.kernel_step + geometry.meetings[m].input_row * geometry.input_width;
+  for (int64_t i = 0; i < planes.count; ++i) {
+    const Plane<T> plane(planes, i);
+    T* out = planes.out + i * planes.out_step + row * geometry.output_width;
+    if (!InterleaveTwo(hn::ScalableTag<T>(), plane.columns + at + geometry.columns[0].kernel * planes.kernel_step,
+                       plane.columns + at + geometry.columns[1].kernel * planes.kernel_step, plane.bias, geometry.input_width, out)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 template <class T>
-void Rows(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t begin, int64_t end) {
+void Rows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end) {
   const int64_t size = TransposedPhaseSize(geometry);
-  const bool pairs = IsPairs(geometry, plane);
+  const bool pairs = IsPairs(geometry, planes);
   for (int64_t row = begin; row < end; ++row) {
-    T* out = plane.out + row * geometry.output_width;
-    if (pairs && PairRow(geometry, plane, row, out)) continue;
+    if (pairs && PairRows(geometry, planes, row)) continue;
+    T* first = planes.out + row * geometry.output_width;
     if (geometry.stride == 2 && geometry.phases == 2) {
-      WeaveRow(geometry, plane, row, out);
-      continue;
+      const auto even = FindTaps(geometry, planes, row, 0, planes.taps);
+      const auto odd = FindTaps(geometry, planes, row, 1, planes.taps + even.count);
+      for (int64_t i = 0; i < planes.count; ++i) WeaveRow(Plane<T>(planes, i), even, odd, first + i * planes.out_step);
+    } else if (geometry.stride == 1) {
+      const auto taps = FindTaps(geometry, planes, row, 0, planes.taps);
+      for (int64_t i = 0; i < planes.count; ++i) SumPhase(Plane<T>(planes, i), taps, first + i * planes.out_step);
+    } else {
+      for (int64_t i = 0; i < planes.count; ++i) {
+        for (int64_t phase = 0; phase < geometry.phases; ++phase) {
+          SumPhase(Plane<T>(planes, i), FindTaps(geometry, planes, row, phase, planes.taps), planes.buffer + phase * size);
+        }
+        Interleave(geometry, planes.buffer, size, first + i * planes.out_step);
+      }
     }
-    for (int64_t phase = 0; phase < geometry.phases; ++phase) {
-      SumPhase(plane, FindTaps(geometry, plane, row, phase, plane.taps), geometry.stride == 1 ? out : plane.buffer + phase * size);
-    }
-    if (geometry.stride != 1) Interleave(geometry, plane.buffer, size, out);
   }
 }
 
 }  // namespace
 
-void RowsFloat(const TransposedGeometry& geometry, const TransposedPlane<float>& plane, int64_t begin, int64_t end) {
-  Rows(geometry, plane, begin, end);
+void RowsFloat(const TransposedGeometry& geometry, const TransposedPlanes<float>& planes, int64_t begin, int64_t end) {
+  Rows(geometry, planes, begin, end);
 }
-void RowsDouble(const TransposedGeometry& geometry, const TransposedPlane<double>& plane, int64_t begin, int64_t end) {
-  Rows(geometry, plane, begin, end);
+void RowsDouble(const TransposedGeometry& geometry, const TransposedPlanes<double>& planes, int64_t begin, int64_t end) {
+  Rows(geometry, planes, begin, end);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -263,13 +287,13 @@ namespace tessera::cpu {
 HWY_EXPORT(RowsFloat);
 HWY_EXPORT(RowsDouble);
 template <>
-void ComputeTransposedRows<float>(const TransposedGeometry& geometry, const TransposedPlane<float>& plane, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RowsFloat)(geometry, plane, begin, end);
+void ComputeTransposedRows<float>(const TransposedGeometry& geometry, const TransposedPlanes<float>& planes, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RowsFloat)(geometry, planes, begin, end);
 }
 template <>
-void ComputeTransposedRows<double>(const TransposedGeometry& geometry, const TransposedPlane<double>& plane, int64_t begin,
+void ComputeTransposedRows<double>(const TransposedGeometry& geometry, const TransposedPlanes<double>& planes, int64_t begin,
                                    int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RowsDouble)(geometry, plane, begin, end);
+  HWY_DYNAMIC_DISPATCH(RowsDouble)(geometry, planes, begin, end);
 }
 }  // namespace tessera::cpu
 #endif

@@ -43,18 +43,21 @@ struct TransposedGeometry {
   const TransposedMeeting* meetings;  // by output row
 };
 
-/// One channel's plane. `columns` holds numbers by input channel and kernel position; they are to be multiplied by `weights`
-/// unless that is null.
+/// Planes of some output channels, which meet the same taps. `columns` holds numbers by input channel and kernel position; they
+/// are to be multiplied by `weights` unless that is null.
 template <class T>
-struct TransposedPlane {
+struct TransposedPlanes {
   const T* columns;
   int64_t channels;
   int64_t channel_step;  // in `columns`
   int64_t kernel_step;
   const T* weights;
   int64_t weight_step;  // from channel to channel
-  T bias;
+  int64_t count;            // more than one only without weights
+  int64_t columns_step;     // from plane to plane
+  const T* bias;            // of each; null: none
   T* out;
+  int64_t out_step;
   T* buffer;                // phases * TransposedPhaseSize() elements
   TransposedTap<T>* taps;   // as many as can meet in two phases of a row
 };
@@ -63,13 +66,13 @@ inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {
   return (geometry.output_width + geometry.stride - 1) / geometry.stride;
 }
 
-/// Output rows [begin, end) of a plane. T: float, double.
+/// Output rows [begin, end) of all planes. T: float, double.
 template <class T>
-void ComputeTransposedRows(const TransposedGeometry& geometry, const TransposedPlane<T>& plane, int64_t begin, int64_t end);
+void ComputeTransposedRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end);
 
 template <>
-void ComputeTransposedRows<float>(const TransposedGeometry&, const TransposedPlane<float>&, int64_t, int64_t);
+void ComputeTransposedRows<float>(const TransposedGeometry&, const TransposedPlanes<float>&, int64_t, int64_t);
 template <>
-void ComputeTransposedRows<double>(const TransposedGeometry&, const TransposedPlane<double>&, int64_t, int64_t);
+void ComputeTransposedRows<double>(const TransposedGeometry&, const TransposedPlanes<double>&, int64_t, int64_t);
 
 }  // namespace tessera::cpu

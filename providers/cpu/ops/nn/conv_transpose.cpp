@@ -182,7 +182,7 @@ struct TransposedProblem {
   const C* bias;
   C* out;
 
-  C bias_of(int64_t output) const { return bias == nullptr ? C{0} : bias[output]; }
+  const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
   /// Products of one image have few columns for the weights that they read.
   bool JoinsImages() const { return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined; }
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
@@ -230,9 +230,9 @@ class GatherScratch {
     rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
     all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
   }
-  void Give(int64_t part, TransposedPlane<C>& plane) const {
-    plane.buffer = rows_.data() + part * row_;
-    plane.taps = all_taps_.data() + part * taps_;
+  void Give(int64_t part, TransposedPlanes<C>& planes) const {
+    planes.buffer = rows_.data() + part * row_;
+    planes.taps = all_taps_.data() + part * taps_;
   }
 
  private:
@@ -256,11 +256,12 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
       const int64_t count = std::min(tables.output_rows() - row, end - begin);
       const int64_t i = index / (problem.groups * problem.outputs), output = index % (problem.groups * problem.outputs);
       const int64_t group = output / problem.outputs;
-      TransposedPlane<C> plane{};
+      TransposedPlanes<C> plane{};
       plane.columns = problem.image(i, group);
       plane.channels = problem.channels;
       plane.channel_step = problem.columns;
       plane.kernel_step = 0;
+      plane.count = 1;
       if (problem.weights != nullptr) plane.weights = problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
       plane.weight_step = problem.outputs * problem.kernel;
       plane.bias = problem.bias_of(output);
@@ -272,15 +273,20 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
   });
 }
 
+/// Neighbouring output channels of image `i`, whose products lie in rows of `row` elements.
 template <class C>
-TransposedPlane<C> ColumnsPlane(const TransposedProblem<C>& problem, const C* columns, int64_t i, int64_t output) {
-  TransposedPlane<C> plane{};
-  plane.columns = columns;
-  plane.channels = 1;
-  plane.kernel_step = problem.columns;
-  plane.bias = problem.bias_of(output);
-  plane.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
-  return plane;
+TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* columns, int64_t row, int64_t i, int64_t output,
+                                  int64_t count) {
+  TransposedPlanes<C> planes{};
+  planes.columns = columns;
+  planes.channels = 1;
+  planes.kernel_step = row;
+  planes.count = count;
+  planes.columns_step = problem.kernel * row;
+  planes.bias = problem.bias_of(output);
+  planes.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
+  planes.out_step = problem.pixels;
+  return planes;
 }
 
 /// Few output channels for the threads: the product is split by columns too, and gathered afterwards.
@@ -300,7 +306,8 @@ void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& proble
       while (begin < end) {
         const int64_t output = begin / tables.output_rows(), row = begin % tables.output_rows();
         const int64_t count = std::min(tables.output_rows() - row, end - begin);
-        auto plane = ColumnsPlane<C>(problem, buffer.data() + output * problem.kernel * problem.columns, i, output);
+        const C* columns = buffer.data() + output * problem.kernel * problem.columns;
+        auto plane = ColumnsPlanes<C>(problem, columns, problem.columns, i, output, 1);
         scratch.Give(part, plane);
         ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
         begin += count;
@@ -357,13 +364,11 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
       args.b = matrix_of(matrix);
       if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
       GemmSerial(args);
-      for (int64_t o = 0; o < count * images; ++o) {
-        const int64_t output = o / images, image = o % images;
-        auto plane = ColumnsPlane<C>(problem, buffer + output * problem.kernel * columns + image * problem.columns, first_image + image,
-                                     group * problem.outputs + first + output);
-        plane.kernel_step = columns;
-        scratch.Give(part, plane);
-        ComputeTransposedRows<C>(tables.geometry(), plane, 0, tables.output_rows());
+      for (int64_t image = 0; image < images; ++image) {
+        auto planes = ColumnsPlanes<C>(problem, buffer + image * problem.columns, columns, first_image + image,
+                                       group * problem.outputs + first, count);
+        scratch.Give(part, planes);
+        ComputeTransposedRows<C>(tables.geometry(), planes, 0, tables.output_rows());
       }
     }
   });

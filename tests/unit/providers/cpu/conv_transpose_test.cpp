@@ -23,10 +23,8 @@ std::vector<float> Waves(int64_t count, float step) {
   return numbers;
 }
 
-/// Images that are multiplied together give what each gives alone.
-TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
-  const Case& test = GetParam();
-  const int64_t batch = test.input[0], channels = test.input[1], image = channels * test.input[2] * test.input[3];
+Session MakeSession(const Case& test, int threads) {
+  const int64_t channels = test.input[1];
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {-1, channels, test.input[2], test.input[3]}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
   model.Floats("w", {channels, test.outputs, test.kernel, test.kernel}, Waves(channels * test.outputs * test.kernel * test.kernel, 0.37f));
@@ -35,19 +33,27 @@ TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
   Int(node, "group", test.group);
   Ints(node, "strides", {test.stride, test.stride});
   Ints(node, "pads", {test.pad, test.pad, test.pad, test.pad});
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.intra_op_threads = threads;
+  return model.Session(options);
+}
+
+std::vector<float> Outputs(const Session& session, const Case& test, int64_t images, const std::vector<float>& numbers) {
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{Value(Floats({images, test.input[1], test.input[2], test.input[3]}, numbers))}, results);
+  return ToVector(results[0]);
+}
+
+/// Images that are multiplied together give what each gives alone.
+TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
+  const Case& test = GetParam();
+  const int64_t batch = test.input[0], image = test.input[1] * test.input[2] * test.input[3];
   for (const int threads : {1, 3}) {
-    SessionOptions options;
-    options.providers = {{"cpu", {}}};
-    options.intra_op_threads = threads;
-    const Session session = model.Session(options);
-    const auto run = [&](int64_t images, const std::vector<float>& numbers) {
-      std::vector<Value> results(1);
-      session.Run(std::vector<Value>{Value(Floats({images, channels, test.input[2], test.input[3]}, numbers))}, results);
-      return ToVector(results[0]);
-    };
-    const std::vector<float> all = Waves(batch * image, 0.71f), together = run(batch, all);
+    const Session session = MakeSession(test, threads);
+    const std::vector<float> all = Waves(batch * image, 0.71f), together = Outputs(session, test, batch, all);
     for (int64_t i = 0; i < batch; ++i) {
-      const std::vector<float> alone = run(1, {all.begin() + i * image, all.begin() + (i + 1) * image});
+      const std::vector<float> alone = Outputs(session, test, 1, {all.begin() + i * image, all.begin() + (i + 1) * image});
       ASSERT_EQ(together.size(), alone.size() * static_cast<size_t>(batch));
       for (size_t j = 0; j < alone.size(); ++j) {
         ASSERT_NEAR(together[static_cast<size_t>(i) * alone.size() + j], alone[j], 1e-4f * std::max(1.0f, std::abs(alone[j]))) << "image " << i << " at " << j;
@@ -56,10 +62,43 @@ TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
   }
 }
 
+/// Every input pixel's contribution to every output pixel, one by one.
+std::vector<double> Spread(const Case& test, const std::vector<float>& x) {
+  const int64_t batch = test.input[0], channels = test.input[1], height = test.input[2], width = test.input[3], k = test.kernel;
+  const int64_t all = test.outputs * test.group, in_group = channels / test.group;
+  const int64_t rows = (height - 1) * test.stride + k - 2 * test.pad, columns = (width - 1) * test.stride + k - 2 * test.pad;
+  const std::vector<float> w = Waves(channels * test.outputs * k * k, 0.37f), b = Waves(all, 1.1f);
+  std::vector<double> y(static_cast<size_t>(batch * all * rows * columns));
+  for (size_t i = 0; i < y.size(); ++i) y[i] = b[i / static_cast<size_t>(rows * columns) % static_cast<size_t>(all)];
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const int64_t column = at % width, row = at / width % height, c = at / (width * height) % channels, image = at / (width * height * channels);
+    for (int64_t j = 0; j < test.outputs * k * k; ++j) {
+      const int64_t to_row = row * test.stride + j / k % k - test.pad, to_column = column * test.stride + j % k - test.pad;
+      if (to_row < 0 || to_row >= rows || to_column < 0 || to_column >= columns) continue;
+      const int64_t output = c / in_group * test.outputs + j / (k * k);
+      y[static_cast<size_t>(((image * all + output) * rows + to_row) * columns + to_column)] += double{x[i]} * w[static_cast<size_t>(c * test.outputs * k * k + j)];
+    }
+  }
+  return y;
+}
+
+TEST_P(TransposedBatches, GiveWhatTheSumGives) {
+  const Case& test = GetParam();
+  const std::vector<float> x = Waves(test.input[0] * test.input[1] * test.input[2] * test.input[3], 0.71f);
+  const std::vector<double> expected = Spread(test, x);
+  for (const int threads : {1, 3}) {
+    const std::vector<float> actual = Outputs(MakeSession(test, threads), test, test.input[0], x);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i]))) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, TransposedBatches,
                          ::testing::Values(Case{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0}, Case{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
                                            Case{"Groups", {3, 24, 5, 5}, 7, 3, 3, 2, 1}, Case{"Large", {2, 8, 17, 16}, 12, 1, 3, 1, 1},
-                                           Case{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0}, Case{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
+                                           Case{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0}, Case{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
+                                           Case{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1}, Case{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
