@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/check.h"
 #include "ops/elementwise.h"
@@ -15,13 +16,53 @@ bool IsAnchor(const Node& node) {
 }
 
 /// Equal whatever the inputs are.
+bool SameDimension(const Dimension& x, const Dimension& y) {
+  return x.known() || y.known() ? x.value == y.value : !x.symbol.empty() && x.symbol == y.symbol;
+}
 bool SameShape(const TypeInfo& a, const TypeInfo& b) {
-  if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) return false;
-  for (size_t i = 0; i < a.shape->size(); ++i) {
-    const Dimension &x = (*a.shape)[i], &y = (*b.shape)[i];
-    if (x.known() || y.known() ? x.value != y.value : x.symbol.empty() || x.symbol != y.symbol) return false;
+  return a.shape && b.shape && std::ranges::equal(*a.shape, *b.shape, SameDimension);
+}
+
+/// The product of dimensions, nothing where one is unknown.
+std::optional<int64_t> KnownProduct(std::span<const Dimension> dims) {
+  int64_t product = 1;
+  for (const Dimension& dim : dims) {
+    if (!dim.known() || __builtin_mul_overflow(product, dim.value, &product)) return std::nullopt;
   }
-  return true;
+  return product;
+}
+
+/// Where an operand that broadcasts to a result is read; nothing where its dimensions are not neighbours in the result.
+std::optional<Epilogue::Place> PlaceOf(const TypeInfo& operand, const TypeInfo& result) {
+  if (!operand.shape || !result.shape || operand.shape->size() > result.shape->size()) return std::nullopt;
+  const std::span<const Dimension> has(*operand.shape), all(*result.shape);
+  const size_t skipped = all.size() - has.size();
+  const auto is_one = [](const Dimension& dim) { return dim.value == 1; };
+  size_t first = all.size(), last = 0;  // the result's dimensions that the operand has
+  for (size_t i = 0; i < has.size(); ++i) {
+    if (is_one(has[i])) continue;
+    if (!SameDimension(has[i], all[skipped + i])) return std::nullopt;
+    first = std::min(first, skipped + i);
+    last = skipped + i + 1;
+  }
+  if (first >= last) return Epilogue::Place{1, 1};
+  for (size_t i = first; i < last; ++i) {
+    if (is_one(has[i - skipped]) && !is_one(all[i])) return std::nullopt;
+  }
+  const auto inner = KnownProduct(all.subspan(last));
+  if (!inner || *inner == 0) return std::nullopt;
+  if (std::ranges::all_of(all.first(first), is_one)) return Epilogue::Place{*inner, 0};
+  const auto count = KnownProduct(all.subspan(first, last - first));
+  if (!count || *count == 0) return std::nullopt;
+  return Epilogue::Place{*inner, *count};
+}
+
+/// The element of operand `number` that belongs to element i of the result.
+std::string ElementOf(size_t number, const Epilogue::Place& place) {
+  std::string index = place.inner == 1 && place.count == 0 ? "i" : "(ulong)i";
+  if (place.inner != 1) index += fmt::format(" / {}UL", place.inner);
+  if (place.count != 0) index += fmt::format(" % {}UL", place.count);
+  return fmt::format("GET_A(e{0}_ + e{0}o, {1})", number, index);
 }
 
 /// A finite number as a literal of TA, or nothing.
@@ -74,7 +115,7 @@ class Chain {
   Epilogue Finish() const {
     const ElementType type = graph_.value(value_).type.element;
     Epilogue epilogue;
-    epilogue.inputs = operands_.size();
+    epilogue.places = places_;
     std::string parameters, names, passed;
     for (size_t i = 0; i < operands_.size(); ++i) {
       parameters += fmt::format(", __global uchar* e{0}_, ulong e{0}o", i);
@@ -141,15 +182,15 @@ class Chain {
     const ValueIndex other = node.inputs[first ? 1 : 0];
     if (other == kNone) return false;
     const TypeInfo& result = graph_.value(value_).type;
-    std::string operand;
-    if (const Tensor* constant = graph_.constant(other); constant != nullptr) {
-      operand = Literal(*constant, result.shape->size());
-      if (operand.empty()) return false;
-    } else {
+    const Tensor* constant = graph_.constant(other);
+    std::string operand = constant == nullptr ? "" : Literal(*constant, result.shape->size());
+    if (operand.empty()) {
       const TypeInfo& type = graph_.value(other).type;
-      if (operands_.size() == Epilogue::kMostInputs || type.element != result.element || !SameShape(type, result)) return false;
-      operand = fmt::format("GET_A(e{0}_ + e{0}o, i)", operands_.size());
+      const auto place = PlaceOf(type, result);
+      if (!place || operands_.size() == Epilogue::kMostInputs || type.element != result.element) return false;
+      operand = ElementOf(operands_.size(), *place);
       operands_.push_back(other);
+      places_.push_back(*place);
     }
     AddFunction(function, expression);
     AddStep(function, first ? "v" : operand, first ? operand : "v");
@@ -162,6 +203,7 @@ class Chain {
   std::vector<NodeIndex> nodes_;
   ValueIndex bias_ = kNone;
   std::vector<ValueIndex> operands_;
+  std::vector<Epilogue::Place> places_;
   std::string functions_, steps_;
 };
 

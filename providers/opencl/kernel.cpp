@@ -146,11 +146,12 @@ const Epilogue& EpilogueOf(const KernelInfo& info) {
 }
 
 std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result, Operands& operands) const {
-  for (size_t i = 0; i < inputs; ++i) {
+  for (size_t i = 0; i < places.size(); ++i) {
     operands[i] = &context.required_input(kFirstInput + i);
-    Require(operands[i]->shape() == result, "an operand of {} follows a result of {}", operands[i]->shape(), result);
+    const int64_t elements = places[i].count > 0 ? places[i].count : result.num_elements() / places[i].inner;
+    Require(operands[i]->num_elements() == elements, "an operand of {} follows a result of {}", operands[i]->shape(), result);
   }
-  return std::span<const Tensor* const>(operands).first(inputs);
+  return std::span<const Tensor* const>(operands).first(places.size());
 }
 
 size_t Axis(int64_t axis, size_t rank) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "device.h"
@@ -32,15 +33,20 @@ cl_command_queue QueueOf(const KernelInfo& info);
 Allocator& ConstantsOf(const KernelInfo& info);
 
 /// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index),
-/// EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and how many of the context's inputs, shaped like the result, it reads, from kFirstInput on. MatMul
-/// then may have a bias too, as input 2.
+/// EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and where it reads the context's inputs from
+/// kFirstInput on. MatMul then may have a bias too, as input 2.
 struct Epilogue {
   std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n#define EPILOGUE_ARGUMENTS\n";
-  size_t inputs = 0;
+  /// An operand is read at index / inner % count of its elements, a count of 0 being no bound: at the index itself where it has the
+  /// result's shape, for each channel or row where it broadcasts.
+  struct Place {
+    int64_t inner = 1, count = 0;
+  };
+  std::vector<Place> places;
 
   static constexpr size_t kFirstInput = 3, kMostInputs = 4;
   using Operands = std::array<const Tensor*, kMostInputs>;
-  /// The operands of one run, which have `result`'s shape.
+  /// The operands of one run, for a result of this shape.
   std::span<const Tensor* const> Collect(const KernelContext& context, const Shape& result, Operands& operands) const;
 };
 /// Beside KernelInfo: the node has an epilogue.

@@ -186,7 +186,7 @@ double TileProduct::Time(size_t tile, const Expected& expected, std::span<const 
   const std::array<size_t, 3> global = {static_cast<size_t>(Groups(expected.shape.n, t.n)) * local[0],
                                         static_cast<size_t>(Groups(expected.shape.m, t.m)) * local[1],
                                         static_cast<size_t>(expected.stacks)};
-  const std::vector<BufferRange> more(epilogue_.inputs, buffers[2]);
+  const std::vector<BufferRange> more(epilogue_.places.size(), buffers[2]);
   const BufferRange none{};
   double least = 0;
   constexpr int kRuns = 4;  // the first one warms up

@@ -11,7 +11,7 @@
 
 namespace tessera::opencl {
 
-/// A convolution; missing spatial dimensions come first, with size 1. The same struct stands in the kernels' sources.
+/// A convolution; missing spatial dimensions come first, with size 1. The same struct stands in ops/prelude.cl.
 struct Geometry {
   cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
   cl_int channels, filters, group_in, group_out;

@@ -1,6 +1,5 @@
 // Transposed convolution of up to three spatial dimensions: one work item gathers PER channels of one output position from
 // the input positions whose windows reach it, so that each input element it reads is used PER times.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 // The input position whose tap k falls on output position o; -1 where there is none.
 inline long source(long o, int k, int d, Geometry g) {

@@ -11,12 +11,6 @@ namespace {
 
 constexpr int64_t kPer = 8;  // output channels that one work item computes
 
-/// The same struct stands in ops/conv_transpose.cl.
-struct Geometry {
-  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
-  cl_int channels, filters, group_in, group_out;
-};
-
 class ConvTranspose final : public Kernel {
  public:
   explicit ConvTranspose(const KernelInfo& info)

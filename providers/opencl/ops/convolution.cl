@@ -1,7 +1,5 @@
 // Direct convolution of up to three spatial dimensions, any group, stride, dilation. One work item computes PER output channels of
 // one output position, so that each input element it reads is used PER times.
-// The same struct stands in window.h.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 __kernel void convolve(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso,
                        __global uchar* y_, ulong yo, Geometry g EPILOGUE_PARAMETERS) {

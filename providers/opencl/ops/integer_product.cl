@@ -59,7 +59,6 @@ void product(OPERANDS, Steps s, long m, long n, long k, Strided stack) {
 #endif
 
 #ifdef KERNEL_convolve
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 // One work item computes PER output channels of one position. Padding is A's zero point: it adds nothing.
 __kernel void convolve(ulong total, OPERANDS, Steps s, Geometry g) {

@@ -104,12 +104,6 @@ class IntegerProduct final : public Kernel {
   Places places_;
 };
 
-/// The same struct stands in ops/integer_product.cl.
-struct Geometry {
-  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
-  cl_int channels, filters, group_in, group_out;
-};
-
 class IntegerConv final : public Kernel {
  public:
   explicit IntegerConv(const KernelInfo& info)

@@ -1,35 +1,37 @@
 // A window's maximum, mean or norm.
 typedef struct {
-  int in[3], out[3], window[3], stride[3], dilation[3], pad[3];
   int reach[3];  // where the padding behind the elements ends
   int include_padding, column_major;
-} Geometry;
+} Rules;
 
 #if defined(MEAN)
 #define INITIAL ((TX)0)
 #define JOINED(value, element) ((value) + (element))
+#define MERGED(a, b) ((a) + (b))
 #define FINISH(value, count) ((value) / max(count, 1))
 #elif defined(NORM)
 #define INITIAL ((TX)0)
 #define JOINED(value, element) ((value) + (NORM == 1 ? fabs(element) : NORM == 2 ? (element) * (element) : pow(fabs(element), (TX)power)))
+#define MERGED(a, b) ((a) + (b))
 #define FINISH(value, count) (NORM == 1 ? (value) : NORM == 2 ? sqrt(value) : pow(value, (TX)(1.0f / power)))
 #else
 // The first of equal ones, and NaN, stay.
 #define INITIAL ((TX)LOWEST)
 #define JOINED(value, element) ((element) <= (value) || (value) != (value) ? (value) : (element))
+#define MERGED(a, b) JOINED(a, b)
 #define FINISH(value, count) (value)
 #endif
 
 // Taps of one dimension that fall on elements or padding.
-inline int taps(int o, int d, Geometry g) {
-  const int room = g.reach[d] + g.pad[d] - o * g.stride[d];
+inline int taps(int o, int d, Geometry g, Rules r) {
+  const int room = r.reach[d] + g.pad[d] - o * g.stride[d];
   return clamp((room + g.dilation[d] - 1) / g.dilation[d], 0, g.window[d]);
 }
 
 #ifdef KERNEL_pool
 // One work item computes one output element.
 __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
-                   float power) {
+                   Rules r, float power) {
   const long position = get_global_id(0), plane = get_global_id(1);
   if ((ulong)position >= total) return;
   const long size = (long)g.in[0] * g.in[1] * g.in[2], first = plane * size;
@@ -57,11 +59,11 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
       }
     }
   }
-  if (g.include_padding) count = taps(o[0], 0, g) * taps(o[1], 1, g) * taps(o[2], 2, g);
+  if (r.include_padding) count = taps(o[0], 0, g, r) * taps(o[1], 1, g, r) * taps(o[2], 2, g, r);
   const long to = plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position;
   PUT_X(y_ + yo, to, FINISH(value, count));
   if (indices_ == 0) return;
-  if (at >= 0 && g.column_major) {
+  if (at >= 0 && r.column_major) {
     const long i2 = at % g.in[2], i1 = at / g.in[2] % g.in[1], i0 = at / g.in[2] / g.in[1];
     at = i0 + g.in[0] * (i1 + g.in[1] * i2);
   }
@@ -72,7 +74,7 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
 #ifdef KERNEL_pool_rows
 // For processors, without indices: one work item computes COLUMNS elements of a row, in loops that become vectors. Rows of a plane in
 // the second dimension, planes in the third.
-__kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, float power) {
+__kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, Rules r, float power) {
   const int o0 = get_global_id(1) / g.out[1], o1 = get_global_id(1) % g.out[1], o2 = get_global_id(0) * COLUMNS;
   const int width = min(COLUMNS, g.out[2] - o2), stride = g.stride[2];
   TX value[COLUMNS];
@@ -111,8 +113,32 @@ __kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong 
   }
   const long to = ((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * g.out[2] + o2;
   for (int j = 0; j < width; ++j) {
-    if (g.include_padding) count[j] = taps(o0, 0, g) * taps(o1, 1, g) * taps(o2 + j, 2, g);
+    if (r.include_padding) count[j] = taps(o0, 0, g, r) * taps(o1, 1, g, r) * taps(o2 + j, 2, g, r);
     PUT_X(y_ + yo, to + j, FINISH(value[j], count[j]));
   }
+}
+#endif
+
+#ifdef KERNEL_pool_planes
+// For processors, windows that are whole planes of `size` elements: one work item a plane, in a loop that becomes vectors.
+__kernel void pool_planes(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long size, float power) {
+  const long plane = get_global_id(0);
+  if ((ulong)plane >= total) return;
+  const __global uchar* from = x_ + xo + plane * size * BYTES;
+  TX value[COLUMNS], all = INITIAL;
+  for (int j = 0; j < COLUMNS; ++j) value[j] = INITIAL;
+  long i = 0;
+  for (; i + COLUMNS <= size; i += COLUMNS) {
+    for (int j = 0; j < COLUMNS; ++j) {
+      const TX element = GET_X(from, i + j);
+      value[j] = JOINED(value[j], element);
+    }
+  }
+  for (; i < size; ++i) {
+    const TX element = GET_X(from, i);
+    all = JOINED(all, element);
+  }
+  for (int j = 0; j < COLUMNS; ++j) all = MERGED(all, value[j]);
+  PUT_X(y_ + yo, plane, FINISH(all, (int)size));
 }
 #endif

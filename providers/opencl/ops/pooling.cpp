@@ -7,9 +7,8 @@ namespace tessera::opencl {
 namespace {
 
 /// The same struct stands in ops/pooling.cl.
-struct Geometry {
-  cl_int in[3], out[3], window[3], stride[3], dilation[3], pad[3], reach[3];
-  cl_int include_padding, column_major;
+struct Rules {
+  cl_int reach[3], include_padding, column_major;
 };
 
 bool IsNorm(const KernelInfo& info) { return info.node().op_type.ends_with("LpPool"); }
@@ -34,15 +33,16 @@ class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
       : kernel_(DeviceOf(info), "pooling", Defines(info), "pool"),
-        rows_(DeviceOf(info), "pooling",
-              Defines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8), "pool_rows"),
+        rows_(DeviceOf(info), "pooling", ByColumns(info), "pool_rows"),
+        planes_(DeviceOf(info), "pooling", ByColumns(info), "pool_planes"),
         by_rows_(!SettingsOf(info).tiles),
         window_(info),
         global_(info.node().op_type.starts_with("Global")),
         include_padding_(info.attribute<int64_t>("count_include_pad", 0) != 0),
         column_major_(info.attribute<int64_t>("storage_order", 0) != 0),
         power_(Power(info)) {
-    (by_rows_ && !global_ && info.node().outputs.size() == 1 ? rows_ : kernel_).Compile();
+    const bool vectors = by_rows_ && info.node().outputs.size() == 1;
+    (!vectors ? kernel_ : global_ ? planes_ : rows_).Compile();
   }
 
   void Compute(KernelContext& context) override {
@@ -65,21 +65,29 @@ class Pool final : public Kernel {
     const Tensor* indices = context.num_outputs() > 1 ? context.output(1, ys) : nullptr;
     Geometry g{};
     w.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
-    for (size_t i = 0; i < 3; ++i) g.reach[i] = g.in[i] + (i + w.rank < 3 ? 0 : static_cast<cl_int>(w.pad_end[i + w.rank - 3]));
-    g.include_padding = include_padding_;
-    g.column_major = column_major_;
+    Rules rules{};
+    for (size_t i = 0; i < 3; ++i) rules.reach[i] = g.in[i] + (i + w.rank < 3 ? 0 : static_cast<cl_int>(w.pad_end[i + w.rank - 3]));
+    rules.include_padding = include_padding_;
+    rules.column_major = column_major_;
+    if (by_rows_ && indices == nullptr && global_) {
+      return planes_.Compile().Linear(context, y.num_elements(), x, y, cl_long{xs.SizeOfRange(2, xs.rank())}, power_);
+    }
     if (by_rows_ && indices == nullptr && g.out[2] >= kColumns / 2) {
       const auto columns = static_cast<size_t>((g.out[2] + kColumns - 1) / kColumns);
       const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]), planes = static_cast<size_t>(xs[0] * xs[1]);
-      return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, power_);
+      return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, rules, power_);
     }
-    kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, power_);
+    kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, rules, power_);
   }
 
  private:
   static constexpr cl_int kColumns = 16;  // that an item of rows_ computes
 
-  LazyLaunchable kernel_, rows_;
+  static std::string ByColumns(const KernelInfo& info) {
+    return Defines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
+  }
+
+  LazyLaunchable kernel_, rows_, planes_;
   bool by_rows_;
   WindowAttributes window_;
   bool global_, include_padding_, column_major_;

@@ -9,6 +9,9 @@
 // The same struct stands in kernel.h.
 typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
 
+// A window over up to three spatial dimensions; the same struct stands in window.h.
+typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
+
 inline float load_bfloat16(__global const ushort* p, long i) { return as_float((uint)p[i] << 16); }
 inline void store_bfloat16(__global ushort* p, long i, float value) {
   const uint bits = as_uint(value);

@@ -125,9 +125,6 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulon
 }
 #endif
 
-// Up to three spatial dimensions; the same struct stands in window.h.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
-
 #ifdef KERNEL_pack_image
 // What one tap, at (d0, d1, d2) of the window, reads of a plane for `COLUMNS` output positions from (o0, o1, o2) on, of which `left`
 // are in the image.

@@ -1,4 +1,5 @@
-// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity, Dropout (inference): the same buffer under another shape. Shape, Size.
+// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity, Dropout (inference), BitCast (26): the same buffer under another shape or
+// type. Shape, Size.
 
 #include <algorithm>
 #include <limits>
@@ -147,6 +148,21 @@ class ShapeOf final : public Kernel {
   int64_t start_, end_;
 };
 
+class BitCast final : public Kernel {
+ public:
+  explicit BitCast(const KernelInfo& info) : type_(info.output_type(0)) {
+    Require(type_ != ElementType::kUndefined && BitWidth(info.input_type(0)) == BitWidth(type_) && BitWidth(type_) > 0,
+            "BitCast from {} to {}: the element types must be of the same width", ElementTypeName(info.input_type(0)), ElementTypeName(type_));
+  }
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    context.set_output(0, Tensor::Share(type_, x.shape(), const_cast<void*>(x.raw()), x.owner(), x.memory()));
+  }
+
+ private:
+  ElementType type_;
+};
+
 class Size final : public Kernel {
  public:
   explicit Size(const KernelInfo&) {}
@@ -161,6 +177,7 @@ void RegisterShape(KernelRegistry& registry) {
   registry.Add(Op("Reshape").Versions(5).HostInput(1).Alias(0, 0).Make<Reshape>());
   registry.Add(Op("Flatten").Versions(1).Alias(0, 0).Make<Flatten>());
   registry.Add(Op("Identity").Versions(1).Alias(0, 0).Make<Identity>());
+  registry.Add(Op("BitCast").Versions(26).Alias(0, 0).Make<BitCast>());
   registry.Add(Op("Dropout").Versions(7).Types(0, kReals).HostInput(1).HostInput(2).Alias(0, 0).Make<Identity>());
   registry.Add(Op("Squeeze").Versions(1).HostInput(1).Alias(0, 0).Make<Squeeze>());
   registry.Add(Op("Unsqueeze").Versions(1).HostInput(1).Alias(0, 0).Make<Unsqueeze>());

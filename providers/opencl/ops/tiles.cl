@@ -22,8 +22,6 @@
 
 // The same struct stands in tiles.h.
 typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; float alpha, beta; } Product;
-// The same struct stands in window.h.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 #ifdef REAL_X
 #define FINISH(sum, bias, row, column) ((TX)p.alpha * (sum) + (bias_ == 0 ? (TX)0 : (TX)p.beta * \

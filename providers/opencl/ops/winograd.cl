@@ -19,9 +19,6 @@
 #define STORE_L(v, p) { const float16 whole = v; vstore8(whole.lo, 0, p); vstore8(whole.hi, 1, p); }
 #endif
 
-// The same struct stands in window.h.
-typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
-
 #define FORCED inline __attribute__((always_inline))
 
 // Where a tile is.
