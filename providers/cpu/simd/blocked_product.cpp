@@ -21,8 +21,12 @@ namespace {
 constexpr int64_t kMostDepth = 320;              // k under way: two blocks' weights fill half of L1
 constexpr int64_t kInputBytes = 160 << 10;       // read for one depth before the next: part of L2
 constexpr int64_t kTilesTogether = 32;           // before they are activated: still in L1
+/// By what holds a vector: nobody asks for blocks where it holds less than one (SuitsChannelBlocks), so that gets one tile.
+constexpr int ByLanes(int less, int one_block, int two_blocks) {
+  return HWY_LANES(float) < kChannelBlock ? less : HWY_LANES(float) < 2 * kChannelBlock ? one_block : two_blocks;
+}
 // Of a tile, by its blocks: what 16 or 32 registers hold.
-constexpr int kMostPixels[] = {0, HWY_LANES(float) < 16 ? 6 : 12, HWY_LANES(float) < 16 ? 6 : 12, HWY_LANES(float) < 16 ? 4 : 8};
+constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 8)};
 
 /// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and blocks come in pairs.
 template <int B>

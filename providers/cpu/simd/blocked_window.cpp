@@ -85,13 +85,15 @@ template <int KW, int SX, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
   const int64_t width = row.window.output_width;
   int64_t x = 0;
-  if (width % 7 == 0) {  // the usual images
-    for (; x < width; x += 7) ComputeAnyTile<7, KW, SX>(row, x, op);
-    return;
+  if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
+    if (width % 7 == 0) {                             // the usual images
+      for (; x < width; x += 7) ComputeAnyTile<7, KW, SX>(row, x, op);
+      return;
+    }
+    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX>(row, x, op);
+    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX>(row, x, op);
+    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX>(row, x, op);
   }
-  for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX>(row, x, op);
-  for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX>(row, x, op);
-  for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX>(row, x, op);
   for (; x < width; ++x) ComputeAnyTile<1, KW, SX>(row, x, op);
 }
 

@@ -8,7 +8,7 @@ namespace tessera::cpu {
 
 enum class PoolKind : uint8_t { kMax, kSum, kSumOfAbs, kSumOfSquares };
 
-/// What happens to a window's result.
+/// What happens to a window's result: a kSum may be divided, a kSumOfSquares have its root taken.
 enum class PoolFinish : uint8_t { kNone, kDivide, kSquareRoot };
 
 /// What the rows of a pooling have in common: the geometry along them.
