@@ -28,12 +28,12 @@ enum class ErrorCode : int {
 /// The one error of the runtime. `what()` names the node (once known), what was seen and what was expected.
 class TESSERA_API Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, const std::string& message);
 
   ErrorCode code() const noexcept { return code_; }
 
   /// The same error with "<where>: " put before its message; the executor adds the node, the loader the file.
-  Error At(std::string_view where) const { return Error(code_, std::string(where) + ": " + what()); }
+  Error At(std::string_view where) const;
 
  private:
   ErrorCode code_;

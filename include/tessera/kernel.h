@@ -187,7 +187,12 @@ inline constexpr int kLatestVersion = std::numeric_limits<int>::max();
 ///   registry.Add(Op("Relu").Versions(6).Types(0, kFloats).InPlace(0, 0).Make<Relu>());
 class TESSERA_API KernelDef {
  public:
-  explicit KernelDef(std::string op_type, std::string domain = "") : op_type_(std::move(op_type)), domain_(std::move(domain)) {}
+  explicit KernelDef(std::string_view op_type, std::string_view domain = "");
+  KernelDef(const KernelDef& other);
+  KernelDef(KernelDef&& other) noexcept;
+  KernelDef& operator=(const KernelDef& other);
+  KernelDef& operator=(KernelDef&& other) noexcept;
+  ~KernelDef();
 
   /// Schema versions (since_version) that the kernel implements, both ends included.
   KernelDef& Versions(int first, int last = kLatestVersion);
@@ -235,7 +240,7 @@ class TESSERA_API KernelDef {
   KernelFactory factory_ = nullptr;
 };
 
-inline KernelDef Op(std::string op_type, std::string domain = "") { return KernelDef(std::move(op_type), std::move(domain)); }
+inline KernelDef Op(std::string_view op_type, std::string_view domain = "") { return KernelDef(op_type, domain); }
 
 /// The kernels of one provider.
 class TESSERA_API KernelRegistry {
@@ -244,7 +249,7 @@ class TESSERA_API KernelRegistry {
   ~KernelRegistry();
   KernelRegistry(KernelRegistry&&) noexcept;
 
-  void Add(KernelDef def);
+  void Add(const KernelDef& def);
 
   /// The kernel for a node with its static types, or null; `why` then receives the reason in one phrase ("no kernel for
   /// op version 9", "input 0 is tensor(double)").

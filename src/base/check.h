@@ -9,9 +9,12 @@
 
 namespace tessera {
 
+/// Throws Error; the arguments' types are erased, so that a failure costs its caller little code.
+[[noreturn]] void FailWith(ErrorCode code, fmt::string_view format, fmt::format_args args);
+
 template <class... Args>
 [[noreturn]] void Fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  FailWith(code, format, fmt::make_format_args(args...));
 }
 
 /// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes. Kernels call it in

@@ -14,25 +14,18 @@ struct OptionalShape {
   const Tensor* tensor;
 };
 
+/// A formatter of "{}" alone whose work is done in one file: it is part of almost every message.
+template <class T>
+struct PlainFormatter {
+  constexpr auto parse(fmt::format_parse_context& context) const { return context.begin(); }
+  fmt::appender format(const T& value, fmt::format_context& context) const;
+};
+
 }  // namespace tessera
 
 template <>
-struct fmt::formatter<tessera::Shape> : formatter<string_view> {
-  auto format(const tessera::Shape& shape, format_context& context) const {
-    return formatter<string_view>::format(shape.ToString(), context);
-  }
-};
-
+struct fmt::formatter<tessera::Shape> : tessera::PlainFormatter<tessera::Shape> {};
 template <>
-struct fmt::formatter<tessera::OptionalShape> : formatter<string_view> {
-  auto format(tessera::OptionalShape shape, format_context& context) const {
-    return formatter<string_view>::format(shape.tensor == nullptr ? "missing" : shape.tensor->shape().ToString(), context);
-  }
-};
-
+struct fmt::formatter<tessera::OptionalShape> : tessera::PlainFormatter<tessera::OptionalShape> {};
 template <>
-struct fmt::formatter<tessera::TypeInfo> : formatter<string_view> {
-  auto format(const tessera::TypeInfo& type, format_context& context) const {
-    return formatter<string_view>::format(type.ToString(), context);
-  }
-};
+struct fmt::formatter<tessera::TypeInfo> : tessera::PlainFormatter<tessera::TypeInfo> {};

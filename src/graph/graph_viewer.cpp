@@ -6,6 +6,13 @@
 
 namespace tessera {
 
+AttributeValue::AttributeValue() noexcept = default;
+AttributeValue::AttributeValue(const AttributeValue& other) = default;
+AttributeValue::AttributeValue(AttributeValue&& other) noexcept = default;
+AttributeValue& AttributeValue::operator=(const AttributeValue& other) = default;
+AttributeValue& AttributeValue::operator=(AttributeValue&& other) noexcept = default;
+AttributeValue::~AttributeValue() = default;
+
 const AttributeValue* Node::FindAttribute(std::string_view attribute) const noexcept {
   for (const Attribute& held : attributes) {
     if (held.name == attribute) return &held.value;

@@ -41,6 +41,14 @@ void KernelContext::ThrowNotTensor(size_t i) const {
 }
 void KernelContext::ThrowMissingInput(size_t i) const { Fail(ErrorCode::kInvalidArgument, "input {} is required", i); }
 
+// Out of line: hundreds of registrations would bring copies of these.
+KernelDef::KernelDef(std::string_view op_type, std::string_view domain) : op_type_(op_type), domain_(domain) {}
+KernelDef::KernelDef(const KernelDef& other) = default;
+KernelDef::KernelDef(KernelDef&& other) noexcept = default;
+KernelDef& KernelDef::operator=(const KernelDef& other) = default;
+KernelDef& KernelDef::operator=(KernelDef&& other) noexcept = default;
+KernelDef::~KernelDef() = default;
+
 KernelDef& KernelDef::Versions(int first, int last) {
   first_ = first;
   last_ = last;
@@ -89,10 +97,7 @@ KernelRegistry::KernelRegistry() : index_(std::make_unique<Index>()) {}
 KernelRegistry::~KernelRegistry() = default;
 KernelRegistry::KernelRegistry(KernelRegistry&&) noexcept = default;
 
-void KernelRegistry::Add(KernelDef def) {
-  auto key = std::pair(def.domain(), def.op_type());
-  index_->definitions[std::move(key)].push_back(std::move(def));
-}
+void KernelRegistry::Add(const KernelDef& def) { index_->definitions[{def.domain(), def.op_type()}].push_back(def); }
 
 const KernelDef* KernelRegistry::Find(const GraphViewer& graph, const Node& node, std::string* why) const {
   const auto found = index_->definitions.find({node.domain, node.op_type});

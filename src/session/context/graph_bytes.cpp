@@ -287,8 +287,8 @@ class GraphReader {
   const int depth_;
 };
 
-static_assert(std::is_same_v<std::variant_alternative_t<7, AttributeValue>, std::shared_ptr<Graph>> &&
-              std::is_same_v<std::variant_alternative_t<12, AttributeValue>, std::vector<TypeInfo>>);
+static_assert(std::is_same_v<std::variant_alternative_t<7, AttributeVariant>, std::shared_ptr<Graph>> &&
+              std::is_same_v<std::variant_alternative_t<12, AttributeVariant>, std::vector<TypeInfo>>);
 
 }  // namespace
 
