@@ -1,5 +1,7 @@
 // Quantized operators. Most are their float operator between a DequantizeLinear and a QuantizeLinear.
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "graph/microsoft/define.h"
@@ -247,8 +249,8 @@ void AddPools(MicrosoftSchemas& schemas) {
       .In("w_zero_point", "T2").In("y_scale", "tensor(float)").In("y_zero_point", "T3").OptionalIn("B", "T4").Out("y", "T3")
       .Type("T1", kBytes).Type("T2", kBytes).Type("T3", kBytes).Type("T4", {"tensor(int32)"})
       .Body([](const Context& context, Body& body) {
-        if (IntOf(context, "channels_last", 0) != 0) return AroundTransposes(context, body, "x", "y", std::string("result") + kQLinearConv);
-        body.Add("first = Identity (x)").Add((std::string("y") + kQLinearConv).c_str());
+        if (IntOf(context, "channels_last", 0) != 0) return AroundTransposes(context, body, "x", "y", fmt::format("result{}", kQLinearConv));
+        body.Add("first = Identity (x)").Add(fmt::format("y{}", kQLinearConv).c_str());
         return true;
       });
 }

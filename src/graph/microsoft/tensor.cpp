@@ -1,5 +1,7 @@
 // Data movement, images and linear algebra.
 
+#include <fmt/format.h>
+
 #include "graph/microsoft/define.h"
 
 namespace tessera {
@@ -47,14 +49,14 @@ bool ConvTransposeBody(const Context& context, Body& body) {
   const char* attributes = R"( = ConvTranspose <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
       kernel_shape: ints = @kernel_shape, output_padding: ints = @output_padding, strides: ints = @strides> (X, W, B))";
   if (!context.hasInput(2)) {
-    body.Add((std::string("Y") + attributes).c_str());
+    body.Add(fmt::format("Y{}", attributes).c_str());
     return true;
   }
   const auto* weights = context.getInputType(1);
   if (weights == nullptr || !weights->tensor_type().has_shape()) return false;
   std::vector<int64_t> axes;
   for (int i = 2; i < weights->tensor_type().shape().dim_size(); ++i) axes.push_back(i);
-  body.Add((std::string("full") + attributes).c_str());
+  body.Add(fmt::format("full{}", attributes).c_str());
   body.Const("axes", axes);
   body.Add(R"(removed = Neg (Pads) Y = Pad (full, removed, "", axes))");
   return true;
