@@ -192,17 +192,18 @@ TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
 
 TEST_P(OpenclProductsTest, ElementwiseOperatorsBecomeOneKernel) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {3, 70}).Input("r", ElementType::kFloat, {3, 70}).Output("y", ElementType::kFloat, {3, 70});
-  model.Constant("two", {}, std::vector<float>{2.0f}).Constant("row", {70}, Random(70, 3));
+  model.Input("x", ElementType::kFloat, {3, 70}).Input("r", ElementType::kFloat, {3, 70}).Output("y", ElementType::kFloat, {2, 3, 70});
+  model.Constant("two", {}, std::vector<float>{2.0f}).Constant("row", {70}, Random(70, 3)).Constant("planes", {2, 1, 1}, Random(2, 4));
   model.Node("Sigmoid", {"x"}, {"s"});
   model.Node("Mul", {"x", "s"}, {"m"});
   model.Node("Sub", {"r", "m"}, {"d"});
   model.Node("Pow", {"d", "two"}, {"p"});
-  model.Node("Add", {"p", "row"}, {"a"});  // broadcasts
-  model.Node("Abs", {"a"}, {"b"});
+  model.Node("Add", {"p", "row"}, {"a"});     // what is added broadcasts
+  model.Node("Add", {"a", "planes"}, {"e"});  // the result is larger than what the chain has computed
+  model.Node("Abs", {"e"}, {"b"});
   model.Node("Sqrt", {"b"}, {"y"});
   const auto session = ExpectSame(model, {Floats({3, 70}, Random(210, 1)), Floats({3, 70}, Random(210, 2))});
-  EXPECT_THAT(Fused(*session), ::testing::ElementsAre("", "Abs+Sqrt", "Sigmoid+Mul+Sub+Pow"));
+  EXPECT_THAT(Fused(*session), ::testing::ElementsAre("", "Abs+Sqrt", "Sigmoid+Mul+Sub+Pow+Add"));
 }
 
 TEST_P(OpenclProductsTest, ResultsOfTheGraphEndAChain) {
