@@ -13,9 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kInterval = std::chrono::milliseconds(20);  // between looks of a thread
-// Of the time between two looks. An idle machine has 0 to 4 %, a core shared with one busy thread 50 %.
-constexpr double kContendedShare = 0.15;
+// Between looks of a thread. Threads that have just woken may share a core for tens of milliseconds, with nobody else about.
+constexpr auto kInterval = std::chrono::milliseconds(100);
+// Of the time between two looks. An idle machine has 0 to 15 %, a core shared with one busy thread 50 %.
+constexpr double kContendedShare = 0.25;
 
 /// How long this thread has been ready to run without a core, since it began; nothing where the kernel does not tell.
 std::optional<std::chrono::nanoseconds> TimeWithoutCore() noexcept {

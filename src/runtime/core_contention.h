@@ -6,8 +6,10 @@ namespace tessera {
 
 /// A machine whose cores were contended counts as such for this long.
 inline constexpr auto kContentionLasts = std::chrono::seconds(2);
+/// After that, looks still tell of the time before.
+inline constexpr auto kContentionFades = std::chrono::milliseconds(250);
 
-/// Whether this thread spent a good part of the time since its last look, 20 ms ago or more, ready to run but without a core,
+/// Whether this thread spent a good part of the time since its last look, 100 ms ago or more, ready to run but without a core,
 /// as the kernel counts it (second field of /proc/thread-self/schedstat). False between looks and where the kernel does not count.
 ///
 /// Involuntary context switches would not tell: the kernel's own threads interrupt a thread for microseconds dozens of times

@@ -66,7 +66,7 @@ SleepingTeam& TheSleepingTeam() {
 }  // namespace
 
 void SpinThrottle::RunEnded() noexcept {
-  if (CoreContended()) TheSleepingTeam().Keep();
+  if (CoreContended() && !engaged()) TheSleepingTeam().Keep();  // once engaged, threads wait as they wake
 }
 
 bool SpinThrottle::engaged() noexcept { return TheSleepingTeam().running(); }

@@ -140,7 +140,11 @@ class WorkerPool final : public SessionThreadPool {
   }
 
   void LookForContention() noexcept {
-    if (CoreContended()) contended_until_.store(Clock::now() + kContentionLasts, std::memory_order_relaxed);
+    if (!CoreContended()) return;
+    // Threads that sleep early wait for their cores as they wake: such a time says nothing about others.
+    const Clock::time_point now = Clock::now();
+    if (now < contended_until_.load(std::memory_order_relaxed) + kContentionFades) return;
+    contended_until_.store(now + kContentionLasts, std::memory_order_relaxed);
   }
   bool contended() const noexcept { return Clock::now() < contended_until_.load(std::memory_order_relaxed); }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "attributes.h"
@@ -69,7 +70,8 @@ TYPED_TEST(IntegerDivision, GivesWhatTheDefinitionSays) {
   for (const T b : Edges<T>()) {
     for (const T a : Edges<T>()) {
       for (const int near : {-1, 0, 1}) {
-        numbers.push_back(static_cast<T>(a + static_cast<T>(near)));
+        using U = std::make_unsigned_t<T>;  // wraps around at the ends
+        numbers.push_back(static_cast<T>(static_cast<U>(a) + static_cast<U>(near)));
         divisors.push_back(b);
       }
     }
