@@ -26,6 +26,11 @@ const T* FindTyped(const Node& node, std::string_view name) noexcept {
 
 }  // namespace
 
+void RemoveUnread(Graph& graph, NodeIndex index) {
+  const GraphValue& value = graph.value(graph.node(index).outputs[0]);
+  if (value.consumers.empty() && !value.is_output) graph.RemoveNode(index);
+}
+
 bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement) {
   const ValueIndex output = graph.node(index).outputs[0];
   GraphValue& to = graph.value(replacement);

@@ -17,6 +17,9 @@ namespace tessera {
 /// captured or an output itself.
 bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement);
 
+/// Removes a node whose only output nobody reads.
+void RemoveUnread(Graph& graph, NodeIndex index);
+
 /// Removes a node that computes constants, which take the place of its outputs.
 void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> constants);
 

@@ -3,19 +3,17 @@
 
 #include "optimizer/activation.h"
 #include "optimizer/edit.h"
+#include "optimizer/left_to_cpu_rewrite.h"
 #include "optimizer/rewrites.h"
 #include "optimizer/scalar.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
 
-class ActivationFusion final : public NodeRewrite {
+class ActivationFusion final : public LeftToCpuRewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    if (context.writable) return 0;
-    left_.reset();
-    return NodeRewrite::Run(graph, context);
+    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
   }
 
  protected:
@@ -37,15 +35,6 @@ class ActivationFusion final : public NodeRewrite {
     graph.AddNode(std::move(fused), index);
     return true;
   }
-
- private:
-  /// As the graph was when the first node asked: what this pass makes is no reason to claim more.
-  bool IsLeftToCpu(const Graph& graph, NodeIndex index, const RewriteContext& context) {
-    if (!left_) left_ = LeftToCpu(graph, context.resources);
-    return static_cast<size_t>(index) < left_->size() && (*left_)[static_cast<size_t>(index)];
-  }
-
-  std::optional<std::vector<bool>> left_;
 };
 
 }  // namespace

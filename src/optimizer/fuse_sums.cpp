@@ -7,9 +7,9 @@
 #include "optimizer/activation.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
+#include "optimizer/left_to_cpu_rewrite.h"
 #include "optimizer/rewrites.h"
 #include "optimizer/scalar.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -56,12 +56,10 @@ std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   return sums;
 }
 
-class SumFusion final : public NodeRewrite {
+class SumFusion final : public LeftToCpuRewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    if (context.writable) return 0;
-    left_.reset();
-    return NodeRewrite::Run(graph, context);
+    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
   }
 
  protected:
@@ -70,7 +68,8 @@ class SumFusion final : public NodeRewrite {
     if (!sums || ElementOf(graph, sums->result) != ElementType::kFloat) return false;
     while (!sums->activation && Absorb(graph, *sums)) {
     }
-    if (sums->nodes.size() == 1 || !IsLeftToCpu(graph, *sums, context)) return false;
+    const auto is_left = [&](NodeIndex node) { return IsLeftToCpu(graph, node, context); };
+    if (sums->nodes.size() == 1 || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left)) return false;
     Node linear;
     linear.domain = "ai.tessera";
     linear.op_type = "Linear";
@@ -116,16 +115,6 @@ class SumFusion final : public NodeRewrite {
     }
     return true;
   }
-
-  /// As the graph was when the first node asked: what this pass makes is no reason to claim more.
-  bool IsLeftToCpu(const Graph& graph, const Sums& sums, const RewriteContext& context) {
-    if (!left_) left_ = LeftToCpu(graph, context.resources);
-    return std::all_of(sums.nodes.begin(), sums.nodes.end(), [&](NodeIndex node) {
-      return static_cast<size_t>(node) < left_->size() && (*left_)[static_cast<size_t>(node)];
-    });
-  }
-
-  std::optional<std::vector<bool>> left_;
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
+#include "optimizer/left_to_cpu_rewrite.h"
 #include "optimizer/rewrites.h"
 #include "optimizer/scalar.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -25,13 +25,7 @@ std::optional<double> FactorOf(const Graph& graph, ValueIndex inner, ValueIndex 
   return std::nullopt;
 }
 
-class SwishRecognition final : public NodeRewrite {
- public:
-  size_t Run(Graph& graph, RewriteContext& context) override {
-    left_.reset();
-    return NodeRewrite::Run(graph, context);
-  }
-
+class SwishRecognition final : public LeftToCpuRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& sigmoid = graph.node(index);
@@ -54,25 +48,10 @@ class SwishRecognition final : public NodeRewrite {
     graph.RemoveNode(place);
     const NodeIndex scaling = sigmoid.inputs[0] == x ? kNone : graph.value(sigmoid.inputs[0]).producer;
     graph.RemoveNode(index);
-    if (scaling != kNone) RemoveUnread(graph, scaling);
+    if (scaling != kNone) RemoveUnread(graph, scaling);  // dead nodes are removed before the last passes run
     graph.AddNode(std::move(swish), place);
     return true;
   }
-
- private:
-  /// Dead nodes are removed before the last passes run.
-  static void RemoveUnread(Graph& graph, NodeIndex node) {
-    const GraphValue& value = graph.value(graph.node(node).outputs[0]);
-    if (value.consumers.empty() && !value.is_output) graph.RemoveNode(node);
-  }
-
-  /// As the graph was when the first node asked.
-  bool IsLeftToCpu(const Graph& graph, NodeIndex index, const RewriteContext& context) {
-    if (!left_) left_ = LeftToCpu(graph, context.resources);
-    return static_cast<size_t>(index) < left_->size() && (*left_)[static_cast<size_t>(index)];
-  }
-
-  std::optional<std::vector<bool>> left_;
 };
 
 }  // namespace

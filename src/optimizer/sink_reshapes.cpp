@@ -138,11 +138,6 @@ class ReshapeSinking final : public NodeRewrite {
     reshape.outputs = {to};
     graph.AddNode(std::move(reshape), place);
   }
-
-  static void RemoveUnread(Graph& graph, NodeIndex reshape) {
-    const GraphValue& value = graph.value(graph.node(reshape).outputs[0]);
-    if (value.consumers.empty() && !value.is_output) graph.RemoveNode(reshape);
-  }
 };
 
 }  // namespace

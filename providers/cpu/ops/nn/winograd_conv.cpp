@@ -5,6 +5,7 @@
 
 #include "base/weight_memory.h"
 #include "ops/nn/winograd_lines.h"
+#include "ops/nn/winograd_products.h"
 #include "runtime/packed_store.h"
 #include "simd/winograd_lines.h"
 
@@ -12,10 +13,6 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kBlockBytes = 768 << 10;           // of columns and products under way in a thread: about its L2
-
-constexpr int64_t kColumnsTogether = 8;              // half a panel of the widest common instruction set
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Three-by-three in an image or three along a line, one step at a time.
 bool Fits(const Window& window) {
@@ -116,18 +113,7 @@ class Run {
   }
 
   void Multiply(const WinogradBlock& block, const Buffers& buffers, int64_t begin, int64_t end) const {
-    GemmArgs<float> args;
-    args.m = block.outputs;
-    args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // there is room for more, and none is cheaper
-    args.k = block.channels;
-    args.a_row = block.channels;
-    args.c_row = block.product_row();
-    for (int64_t i = begin; i < end; ++i) {
-      args.a = weights_ + i * args.m * args.k;
-      args.packed_b = buffers.columns.data() + i * block.column_matrix();
-      args.c = buffers.products.data() + i * block.product_matrix();
-      GemmSerial(args);
-    }
+    MultiplyWinogradPoints(block, begin, end, weights_, buffers.columns.data(), buffers.products.data());
   }
 
   void Output(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/nn/winograd_products.h"
 #include "simd/winograd_lines.h"
 
 namespace tessera::cpu {
@@ -10,9 +11,6 @@ namespace {
 constexpr int64_t kBlockBytes = 384 << 10;       // of columns and products under way in a thread: most of its L2
 constexpr int64_t kFewestTiles = 48;             // so that reading the weights once more does not cost more than the products
 constexpr int64_t kTilesTogether = 16;           // a panel of the widest common instruction set
-constexpr int64_t kColumnsTogether = 8;          // half of it
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Tiles of a block: as many as the cache holds, fewer where threads would have nothing to do.
 int64_t ChooseTiles(const WinogradLines& lines, int64_t batch, int64_t threads) {
@@ -21,21 +19,6 @@ int64_t ChooseTiles(const WinogradLines& lines, int64_t batch, int64_t threads) 
   int64_t blocks = CeilDiv(all, std::max(kBlockBytes / bytes, kFewestTiles));
   if (threads > 1) blocks = std::clamp(CeilDiv(2 * threads, batch), blocks, std::max(blocks, CeilDiv(all, kFewestTiles)));
   return CeilDiv(CeilDiv(all, blocks), kTilesTogether) * kTilesTogether;
-}
-
-void Multiply(const WinogradLines& block, const float* weights, const float* columns, float* products) {
-  GemmArgs<float> args;
-  args.m = block.outputs;
-  args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // there is room for more, and none is cheaper
-  args.k = block.channels;
-  args.a_row = block.channels;
-  args.c_row = block.product_row();
-  for (int64_t i = 0; i < kWinogradLinePoints; ++i) {
-    args.a = weights + i * args.m * args.k;
-    args.packed_b = columns + i * block.column_matrix();
-    args.c = products + i * block.product_matrix();
-    GemmSerial(args);
-  }
 }
 
 }  // namespace
@@ -70,7 +53,7 @@ void ConvolveWinogradLines(KernelContext& context, const Window& window, int64_t
         block.first_tile = i % per_image * tiles;
         block.end_tile = std::min(block.first_tile + tiles, all);
         TransformLineInput(block, input + image * channels * length, columns);
-        Multiply(block, weights, columns, products);
+        MultiplyWinogradPoints(block, 0, kWinogradLinePoints, weights, columns, products);
         TransformLineOutput(block, products, bias, epilogue, output + image * outputs * output_length);
       }
     }

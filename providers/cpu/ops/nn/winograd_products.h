@@ -1,0 +1,33 @@
+#pragma once
+
+// What convolutions by Winograd's transform of images and of lines share: a product for each point.
+
+#include <cstdint>
+
+#include "simd/gemm.h"
+
+namespace tessera::cpu {
+
+inline constexpr int64_t kColumnsTogether = 8;  // half a panel of the widest common instruction set
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The points [begin, end) of a block: weights [points][outputs][channels] by packed columns.
+template <class Block>
+void MultiplyWinogradPoints(const Block& block, int64_t begin, int64_t end, const float* weights, const float* columns,
+                            float* products) {
+  GemmArgs<float> args;
+  args.m = block.outputs;
+  args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // there is room for more, and none is cheaper
+  args.k = block.channels;
+  args.a_row = block.channels;
+  args.c_row = block.product_row();
+  for (int64_t i = begin; i < end; ++i) {
+    args.a = weights + i * args.m * args.k;
+    args.packed_b = columns + i * block.column_matrix();
+    args.c = products + i * block.product_matrix();
+    GemmSerial(args);
+  }
+}
+
+}  // namespace tessera::cpu
