@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/rounding.h"
 #include "runtime/thread_pools.h"
 #include "simd/gemm.h"
 #include "simd/gemm_u8s8.h"
@@ -106,7 +107,7 @@ void RunBytes(benchmark::State& state, const ByteProductCase& product, const std
   } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * product.n / packed[0]->width)));
   const int64_t row = packed[0]->groups() * 4;
   std::vector<uint8_t> a(static_cast<size_t>(product.m * row), 77);
-  std::vector<int16_t> turned(static_cast<size_t>((product.m + cpu::kTurnedRows - 1) / cpu::kTurnedRows * cpu::TurnedSize(product.k)));
+  std::vector<int16_t> turned(static_cast<size_t>(CeilDiv(product.m, cpu::kTurnedRows) * cpu::TurnedSize(product.k)));
   const cpu::ByteRows left{a.data(), row, packed[0]->corrections.empty() ? nullptr : turned.data()};
   std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
   const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);

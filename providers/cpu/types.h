@@ -14,6 +14,7 @@ namespace tessera::cpu {
 
 inline constexpr TypeSet kFloats = {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16,
                                     ElementType::kBFloat16};
+inline constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
 inline constexpr TypeSet kSignedInts = {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64};
 inline constexpr TypeSet kUnsignedInts = {ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32,
                                           ElementType::kUInt64};
@@ -57,6 +58,13 @@ template <template <class> class K, class List, size_t Input = 0>
 std::unique_ptr<Kernel> MakeTyped(const KernelInfo& info) {
   return VisitType(List{}, info.input_type(Input),
                    [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<K<T>>(info); });
+}
+
+/// A factory that makes K<double> for double and K<float>, which computes in float, for the other floats.
+template <template <class> class K>
+std::unique_ptr<Kernel> MakeComputed(const KernelInfo& info) {
+  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<K<double>>(info);
+  return std::make_unique<K<float>>(info);
 }
 
 }  // namespace tessera::cpu

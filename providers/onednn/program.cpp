@@ -5,11 +5,10 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/rounding.h"
 
 namespace tessera::onednn {
 namespace {
-
-size_t RoundUp(size_t bytes) { return (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment; }
 
 struct Life {
   size_t first = std::numeric_limits<size_t>::max();
@@ -50,11 +49,11 @@ void Program::PlanTemporaries() {
                    [&](size_t a, size_t b) { return memories[a].desc.get_size() > memories[b].desc.get_size(); });
   std::vector<size_t> placed;
   for (size_t i : order) {
-    const size_t size = RoundUp(memories[i].desc.get_size());
+    const size_t size = RoundUp(memories[i].desc.get_size(), kHostAlignment);
     std::vector<std::pair<size_t, size_t>> taken;
     for (size_t other : placed) {
       if (lives[other].first <= lives[i].last && lives[i].first <= lives[other].last) {
-        taken.emplace_back(memories[other].offset, memories[other].offset + RoundUp(memories[other].desc.get_size()));
+        taken.emplace_back(memories[other].offset, memories[other].offset + RoundUp(memories[other].desc.get_size(), kHostAlignment));
       }
     }
     std::sort(taken.begin(), taken.end());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "epilogue.h"
 #include "shared_weights.h"
 #include "simd/winograd_blocked.h"
@@ -19,8 +20,6 @@ using cpu::kWinogradPoints;
 
 constexpr int64_t kBlockBytes = 640 << 10;  // of columns and products under way in a thread: about its L2
 constexpr int64_t kFewestTiles = 24;        // rows of a product that pay for reading the weights once more
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// How a convolution is cut: either each thread takes blocks of tiles through all three steps, in its own cache, or all
 /// threads share each step of all tiles at once.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "device.h"
 #include "memory.h"
 #include "tessera/kernel.h"
@@ -140,7 +141,7 @@ class Launchable {
   template <class... Args>
   void Grid(KernelContext& context, int64_t items, int64_t rows, int64_t planes, const Args&... args) {
     const auto count = static_cast<size_t>(items);
-    (*this)(context, {(count + group_ - 1) / group_ * group_, static_cast<size_t>(rows), static_cast<size_t>(planes)}, {group_, 1, 1},
+    (*this)(context, {RoundUp(count, group_), static_cast<size_t>(rows), static_cast<size_t>(planes)}, {group_, 1, 1},
             static_cast<cl_ulong>(items), args...);
   }
   template <class... Args>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "sources.h"
 
 namespace tessera::opencl {
@@ -83,10 +84,10 @@ void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operand
                             int64_t panels, const Strided& stack, int64_t stacks) {
   constexpr int64_t kItemsOfUnit = 4;          // at least, so that no unit waits long for the others
   constexpr int64_t kCacheBytes = 256 << 10;   // of A that stay near a unit while panels change
-  const int64_t blocks = (shape.m + kBlockRows - 1) / kBlockRows;
+  const int64_t blocks = CeilDiv(shape.m, kBlockRows);
   const int64_t items = kItemsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units);
   shape.together = static_cast<cl_int>(std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
-  const int64_t lots = (blocks + shape.together - 1) / shape.together;
+  const int64_t lots = CeilDiv(blocks, shape.together);
   // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for each lot.
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
   std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};

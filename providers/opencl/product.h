@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/rounding.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -83,11 +84,11 @@ class PanelProduct {
                                             int64_t stacks);
   /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack.
   static std::unique_ptr<PackedConstant> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
-  static int64_t PackedRows(int64_t m) { return (m + kBlockRows - 1) / kBlockRows * kBlockRows; }
+  static int64_t PackedRows(int64_t m) { return RoundUp(m, kBlockRows); }
   /// Bytes of an element in a panel.
   size_t element_bytes() const noexcept { return element_bytes_; }
 
-  static int64_t Panels(int64_t n) { return (n + kPanel - 1) / kPanel; }
+  static int64_t Panels(int64_t n) { return CeilDiv(n, kPanel); }
 
  private:
   Device& device_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/rounding.h"
 #include "product.h"
 
 namespace tessera::opencl {
@@ -19,8 +20,6 @@ static_assert(std::ranges::all_of(kTiles, [](const Tile& t) {
   const int items = t.m / t.rows * (t.n / t.columns);
   return t.rows % 4 == 0 && t.columns % 4 == 0 && t.m * t.k / 4 % items == 0 && t.n * t.k / 4 % items == 0;
 }));
-
-int64_t Groups(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
 size_t LocalBytes(const Tile& tile, size_t element_bytes) {
   constexpr size_t kPadding = 4, kBuffers = 2;
@@ -74,13 +73,13 @@ void TileProduct::Multiply(KernelContext& context, const Operands& operands, con
       if (few_rows_ == nullptr) CompileFewRows();
       kernel = few_rows_.get();
       local = {kLines, kLanes, 1};
-      groups = {static_cast<size_t>(Groups(shape.n, kLines)), 1, static_cast<size_t>(stacks)};
+      groups = {static_cast<size_t>(CeilDiv(shape.n, kLines)), 1, static_cast<size_t>(stacks)};
     } else {
       const size_t at = Choose({shape.m, shape.n, shape.k, stacks});
       const Tile& tile = kTiles[at];
       kernel = kernels_.at(at).get();
       local = {static_cast<size_t>(tile.n / tile.columns), static_cast<size_t>(tile.m / tile.rows), 1};
-      groups = {static_cast<size_t>(Groups(shape.n, tile.n)), static_cast<size_t>(Groups(shape.m, tile.m)), static_cast<size_t>(stacks)};
+      groups = {static_cast<size_t>(CeilDiv(shape.n, tile.n)), static_cast<size_t>(CeilDiv(shape.m, tile.m)), static_cast<size_t>(stacks)};
     }
   }
   const std::array<size_t, 3> global = {groups[0] * local[0], groups[1] * local[1], groups[2]};
@@ -120,7 +119,7 @@ std::vector<size_t> TileProduct::Ranked(const Sizes& sizes) const {
   std::array<double, std::size(kTiles)> cost{};
   for (size_t i = 0; i < cost.size(); ++i) {
     const Tile& t = kTiles[i];
-    const double groups = static_cast<double>(Groups(m, t.m)) * static_cast<double>(Groups(n, t.n)) * static_cast<double>(stacks);
+    const double groups = static_cast<double>(CeilDiv(m, t.m)) * static_cast<double>(CeilDiv(n, t.n)) * static_cast<double>(stacks);
     const double together = units * std::max(1.0, kItemsOfUnit / t.items());
     cost[i] = std::ceil(groups / together) * t.m * t.n * std::max(1.0, kItemsOfUnit / t.items()) * CostOfElement(t);
   }
@@ -183,8 +182,8 @@ void TileProduct::Tune(const Expected& expected) {
 double TileProduct::Time(size_t tile, const Expected& expected, std::span<const BufferRange> buffers, cl_command_queue queue) {
   const Tile& t = kTiles[tile];
   const std::array<size_t, 3> local = {static_cast<size_t>(t.n / t.columns), static_cast<size_t>(t.m / t.rows), 1};
-  const std::array<size_t, 3> global = {static_cast<size_t>(Groups(expected.shape.n, t.n)) * local[0],
-                                        static_cast<size_t>(Groups(expected.shape.m, t.m)) * local[1],
+  const std::array<size_t, 3> global = {static_cast<size_t>(CeilDiv(expected.shape.n, t.n)) * local[0],
+                                        static_cast<size_t>(CeilDiv(expected.shape.m, t.m)) * local[1],
                                         static_cast<size_t>(expected.stacks)};
   const std::vector<BufferRange> more(epilogue_.places.size(), buffers[2]);
   const BufferRange none{};

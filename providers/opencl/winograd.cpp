@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 
 namespace tessera::opencl {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static_assert(kPanel == 16);  // as in ops/winograd.cl
 
@@ -91,7 +90,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
 
 void WinogradConv::Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, int64_t batch,
                             std::span<const Tensor* const> epilogue) {
-  const int64_t tiles = CheckedMul(batch, CeilDiv(g.out[1], tile_) * CeilDiv(g.out[2], tile_));
+  const int64_t rows = CeilDiv(g.out[1], tile_), columns = CeilDiv(g.out[2], tile_), tiles = CheckedMul(batch, rows * columns);
   Require(tiles <= std::numeric_limits<cl_int>::max() - kPanel, "{} tiles are more than kernels count", tiles);
   const auto count = static_cast<cl_int>(tiles);
   if (tiles_) return ByTiles(context, x, bias, y, g, count, epilogue);

@@ -8,14 +8,12 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/pages.h"
 #include "base/stagger.h"
 #include "tessera/memory.h"
 
 namespace tessera {
 namespace {
-
-constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
 
 class PlainHostAllocator final : public Allocator {
  public:

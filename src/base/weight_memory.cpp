@@ -12,17 +12,15 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/pages.h"
+#include "base/rounding.h"
 #include "base/stagger.h"
 
 namespace tessera {
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
 /// Address space that is reserved at once; pages that nothing was written to are no memory.
 constexpr size_t kChunk = size_t{64} << 20;
-
-constexpr size_t RoundUp(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
 /// A mapping that buffers are laid into from its beginning.
 class Chunk {

@@ -44,13 +44,6 @@ bool IsPerChannel(const Tensor* tensor, int64_t channels) {
   return shape.rank() >= 3 && shape.rank() <= 4 && shape[shape.rank() - 3] == channels;
 }
 
-/// Elements as far as they are known.
-double Elements(const Graph& graph, ValueIndex index) {
-  double count = 1;
-  for (const Dimension& dim : *ShapeOf(graph, index)) count *= dim.known() ? static_cast<double>(dim.value) : 1;
-  return count;
-}
-
 class Planner {
  public:
   explicit Planner(const Graph& graph) : graph_(graph) {}
@@ -166,8 +159,8 @@ class Planner {
   /// What blocks save a convolution, in elements that are moved at no loss.
   double Gain(const Node& conv) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
-    const double out = Elements(graph_, conv.outputs[0]);
-    const double elements = Elements(graph_, conv.inputs[0]) + out;
+    const double out = KnownElements(graph_, conv.outputs[0]);
+    const double elements = KnownElements(graph_, conv.inputs[0]) + out;
     const double products = out * static_cast<double>(weights.num_elements() / weights[0]);
     return products < kWorthMoving * elements ? elements : (kFewestElementsPerMove + 1) * elements;
   }
@@ -197,9 +190,9 @@ class Planner {
         if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i)) entries.emplace(region, node.inputs[i]);
       }
     }
-    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * Elements(graph_, value);
+    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
     for (const ValueIndex value : blocked_) {
-      if (LeavesBlocks(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * Elements(graph_, value);
+      if (LeavesBlocks(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
       return gains[RegionOf(*BlockedValueOf(graph_.node(entry.first), entry.second))] <= 0;

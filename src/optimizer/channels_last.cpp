@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 #include "optimizer/quantization.h"
@@ -15,7 +16,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kDomain = "ai.tessera", kMicrosoft = "com.microsoft", kConvName = "QLinearConvLast";
+constexpr std::string_view kDomain = "ai.tessera", kConvName = "QLinearConvLast";
 constexpr int64_t kFewestChannels = 4;         // of a group: fewer make no rows to speak of
 constexpr int64_t kFewestDepthwise = 32;       // channels that fill the vectors of any machine
 constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps
@@ -33,22 +34,16 @@ bool IsImage(const Graph& graph, ValueIndex index) {
   return shape != nullptr && shape->size() == 4 && (*shape)[1].known() && (*shape)[1].value > 0 && IsByte(ElementOf(graph, index));
 }
 
-double Elements(const Graph& graph, ValueIndex index) {
-  double count = 1;
-  for (const Dimension& dim : *ShapeOf(graph, index)) count *= dim.known() ? static_cast<double>(dim.value) : 1;
-  return count;
-}
-
 /// Inputs of a node that are images where it has the role.
 std::vector<size_t> Images(const Node& node, Role role) {
-  if (role == Role::kMap && node.domain == kMicrosoft) return {0, 3};
+  if (role == Role::kMap && node.domain == kMicrosoftDomain) return {0, 3};
   return {0};
 }
 
 /// Nodes that may read and give images with the channels last, without regions that cost more to enter and leave than they save.
-class Planner {
+class LastPlanner {
  public:
-  explicit Planner(const Graph& graph) : graph_(graph) {}
+  explicit LastPlanner(const Graph& graph) : graph_(graph) {}
 
   std::map<NodeIndex, Role> Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
@@ -69,7 +64,7 @@ class Planner {
     if (!last_.contains(node.inputs[0])) return std::nullopt;
     if (IsOp(node, "MaxPool")) return Role::kPool;
     if (node.domain == kInternalDomain && node.op_type == "QuantizedLookup") return Role::kMap;
-    if (node.domain != kMicrosoft) return std::nullopt;
+    if (node.domain != kMicrosoftDomain) return std::nullopt;
     if (node.op_type == "QLinearGlobalAveragePool") {
       return IntAttribute(node, "channels_last", 0) == 0 ? std::optional(Role::kAverage) : std::nullopt;
     }
@@ -123,14 +118,14 @@ class Planner {
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(node.outputs[0]);
-      if (role == Role::kConv) gains[region] += Elements(graph_, node.inputs[0]) + Elements(graph_, node.outputs[0]);
+      if (role == Role::kConv) gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
       for (const size_t i : Images(node, role)) {
         if (!last_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }
     }
-    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * Elements(graph_, value);
+    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
     for (const ValueIndex value : last_) {
-      if (Leaves(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * Elements(graph_, value);
+      if (Leaves(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
     }
     std::erase_if(roles_, [&](const auto& entry) { return gains[RegionOf(graph_.node(entry.first).outputs[0])] <= 0; });
   }
@@ -229,7 +224,7 @@ class ChannelsLast final : public Rewrite {
     conv.op_type = kConvName;
     conv.since_version = 1;
     if (!MayFuse(graph, conv, conv, context)) return 0;
-    auto roles = Planner(graph).Run();
+    auto roles = LastPlanner(graph).Run();
     if (roles.empty()) return 0;
     const std::vector<bool> left = LeftToCpu(graph, context.resources);
     const bool all = std::all_of(roles.begin(), roles.end(), [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/rounding.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -22,7 +23,7 @@ struct Axis {
 
   bool MeetsImage(int64_t tap) const {
     const int64_t start = tap * dilation - begin;  // where the first window has it
-    const int64_t steps = start >= 0 ? 0 : (-start + stride - 1) / stride;
+    const int64_t steps = start >= 0 ? 0 : CeilDiv(-start, stride);
     return steps < outputs() && start + steps * stride < size;
   }
 

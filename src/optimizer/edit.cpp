@@ -161,6 +161,12 @@ const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept {
   return type.is_tensor() && type.shape ? &*type.shape : nullptr;
 }
 
+double KnownElements(const Graph& graph, ValueIndex index) {
+  double count = 1;
+  for (const Dimension& dim : *ShapeOf(graph, index)) count *= dim.known() ? static_cast<double>(dim.value) : 1;
+  return count;
+}
+
 std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index) {
   const SymbolicShape* shape = ShapeOf(graph, index);
   return shape == nullptr ? std::nullopt : ToShape(*shape);

@@ -60,6 +60,8 @@ using Permutation = std::vector<int64_t>;
 std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node);
 
 const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept;
+/// Elements as far as they are known: where a dimension is open, one slice. The value must have a shape.
+double KnownElements(const Graph& graph, ValueIndex index);
 /// The shape when all of it is known.
 std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index);
 /// Both have the same known size, or the same name.

@@ -1,6 +1,7 @@
 // fuse_integer_products: MatMul of 8-bit operands behind DequantizeLinear with a float result, and MatMulInteger whose sums are cast
 // and scaled, become MatMulIntegerToFloat, with the bias that is added.
 
+#include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/quantization.h"
 #include "optimizer/rewrites.h"
@@ -12,7 +13,7 @@ namespace {
 Node ToFloat(std::vector<ValueIndex> inputs, ValueIndex output) {
   Node fused;
   fused.op_type = "MatMulIntegerToFloat";
-  fused.domain = "com.microsoft";
+  fused.domain = kMicrosoftDomain;
   fused.since_version = 1;
   fused.inputs = std::move(inputs);
   fused.outputs = {output};
@@ -90,7 +91,7 @@ class IntegerProductFusion final : public NodeRewrite {
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const Node* product = Producer(graph, add, i);
       const Tensor* bias = ConstantInput(graph, add, 1 - i);
-      if (product == nullptr || bias == nullptr || product->op_type != "MatMulIntegerToFloat" || product->domain != "com.microsoft") continue;
+      if (product == nullptr || bias == nullptr || product->op_type != "MatMulIntegerToFloat" || product->domain != kMicrosoftDomain) continue;
       if (HasInput(*product, 6) || !HasOneReader(graph, add.inputs[i]) || !bias->is(ElementType::kFloat)) continue;
       const Tensor* b = ConstantInput(graph, *product, 1);
       if (b == nullptr || b->shape().rank() != 2 || bias->shape() != Shape{b->shape()[1]}) continue;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/microsoft/schemas.h"
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
 #include "optimizer/quantization.h"
@@ -13,8 +14,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr std::string_view kMicrosoft = "com.microsoft";
 
 bool IsImplied(const Bounds& bounds, const Quantization& to) {
   const double scale = to.Scale();
@@ -151,7 +150,7 @@ class QuantizedFusion final : public NodeRewrite {
     if (codes == nullptr || codes->shape().rank() != 2 || !FitsColumns(graph, *b, turned != 0 ? 0 : 1)) return std::nullopt;
     Node fused;
     fused.op_type = "QGemm";
-    fused.domain = kMicrosoft;
+    fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
     SetAttribute(fused, "transB", turned);
     fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), kNone, to.scale, ZeroPointInput(graph, to)};
@@ -171,7 +170,7 @@ class QuantizedFusion final : public NodeRewrite {
     if (!a || !b || a->type != b->type || a->type != to.type) return std::nullopt;
     Node fused;
     fused.op_type = "QLinear" + node.op_type;
-    fused.domain = kMicrosoft;
+    fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
     fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), to.scale, ZeroPointInput(graph, to)};
     return fused;
@@ -182,7 +181,7 @@ class QuantizedFusion final : public NodeRewrite {
     if (!x || x->type != to.type) return std::nullopt;
     Node fused;
     fused.op_type = "QLinearGlobalAveragePool";
-    fused.domain = kMicrosoft;
+    fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
     fused.inputs = {x->codes, x->scale, ZeroPointInput(graph, *x), to.scale, ZeroPointInput(graph, to)};
     return fused;

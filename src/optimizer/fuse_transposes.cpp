@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-bool IsElementwise(const Node& node) {
+bool IsUnary(const Node& node) {
   static const std::set<std::string_view> unary = {
       "Abs",  "Acos",    "Acosh",       "Asin",       "Asinh", "Atan",      "Atanh",      "BitwiseNot", "Cast",     "Ceil",
       "Celu", "Clip",    "Cos",         "Cosh",       "Elu",   "Erf",       "Exp",        "Floor",      "Gelu",     "HardSigmoid",
@@ -37,7 +37,7 @@ class TransposeFusion final : public NodeRewrite {
     if (!second) return false;
     std::vector<NodeIndex> between;
     const Node* above = Producer(graph, graph.node(index), 0);
-    for (ValueIndex value = graph.node(index).inputs[0]; above != nullptr && IsElementwise(*above);) {
+    for (ValueIndex value = graph.node(index).inputs[0]; above != nullptr && IsUnary(*above);) {
       if (!HasOneReader(graph, value)) return false;
       between.push_back(above->index);
       value = above->inputs[0];

@@ -1,5 +1,6 @@
 #include "optimizer/nbits_product.h"
 
+#include "graph/microsoft/schemas.h"
 #include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
@@ -7,7 +8,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
 constexpr size_t kBias = 5;  // input of MatMulNBits
 
 /// `bias` as one number for each of n columns that is added to a product whose last dimension they are.
@@ -18,7 +18,7 @@ std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
 
 Node Replacement(const Node& product) {
   Node node;
-  node.domain = kMicrosoft;
+  node.domain = kMicrosoftDomain;
   node.op_type = "MatMulNBits";
   node.name = product.name;
   node.since_version = 1;
@@ -40,7 +40,7 @@ bool GemmFits(const Graph& graph, const Node& gemm) {
 
 }  // namespace
 
-bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoft && node.op_type == "MatMulNBits"; }
+bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoftDomain && node.op_type == "MatMulNBits"; }
 
 bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member, const RewriteContext& context) {
   const bool is_gemm = IsOp(product, "Gemm");

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "tessera/numeric.h"
 
 namespace tessera {
@@ -54,7 +55,7 @@ void ReadStrip(const uint8_t* packed, bool is_signed, int64_t begin, int64_t cou
     const uint8_t* bytes = packed + (begin + e) / kEach;
     const int shift = static_cast<int>((begin + e) % kEach) * kBits;
     uint8_t* to = out + PlaceInStrip<kBits>(e);
-    const int64_t codes = (count - e + kEach - 1) / kEach;
+    const int64_t codes = CeilDiv(count - e, kEach);
     for (int64_t i = 0; i < codes; ++i) to[i] = static_cast<uint8_t>(((bytes[i] >> shift) & kMask) ^ flip);
   }
 }
@@ -141,7 +142,7 @@ void PackCodes(const QuantizedMatrix& matrix, CodeType type, NBitsMatrix& result
     else if (type.bits == 4) run.template operator()<4>();
     else run.template operator()<8>();
   };
-  const int64_t strips = (result.n + kColumns - 1) / kColumns;
+  const int64_t strips = CeilDiv(result.n, kColumns);
   threads.ParallelFor(strips, static_cast<double>(result.k * kColumns), [&](int64_t begin, int64_t end) {
     pack(begin * kColumns, std::min(result.n, end * kColumns));
   });
@@ -194,7 +195,7 @@ void SpreadZeros(const QuantizedMatrix& matrix, CodeType type, const ScaleSteps&
 int64_t NBitsBlockSize(int64_t given, int64_t k) {
   int64_t best = 0;
   for (int64_t size = 16; size <= 256 && (given >= k || given % size == 0); size *= 2) {
-    const int64_t padding = (k + size - 1) / size * size - k;
+    const int64_t padding = RoundUp(k, size) - k;
     if (best == 0 || padding <= k / 16) best = size;
   }
   return best;

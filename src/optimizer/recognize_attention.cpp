@@ -30,7 +30,7 @@ struct MaskTerm {
   bool inverted = false;    // of Where(value, fill, scores)
 };
 
-struct Pattern {
+struct AttentionPattern {
   ValueIndex q = kNone, transposed_k = kNone, v = kNone;
   double scale = 1;
   std::vector<MaskTerm> masks;
@@ -62,7 +62,7 @@ std::optional<std::pair<ValueIndex, double>> Scaling(const Graph& graph, const N
 }
 
 /// Takes factors off an operand of the first product.
-ValueIndex Unscaled(const Graph& graph, ValueIndex value, Pattern& pattern) {
+ValueIndex Unscaled(const Graph& graph, ValueIndex value, AttentionPattern& pattern) {
   for (NodeIndex producer; HasOneReader(graph, value) && (producer = graph.value(value).producer) != kNone;) {
     const auto scaling = Scaling(graph, graph.node(producer));
     if (!scaling) break;
@@ -98,7 +98,7 @@ std::optional<std::pair<ValueIndex, ValueIndex>> Floored(const Graph& graph, con
 }
 
 /// From the softmax's input up to the product of queries and keys.
-bool MatchScores(const Graph& graph, ValueIndex value, Pattern& pattern) {
+bool MatchScores(const Graph& graph, ValueIndex value, AttentionPattern& pattern) {
   for (bool scaled = false;;) {
     const NodeIndex producer = graph.value(value).producer;
     if (producer == kNone || !HasOneReader(graph, value)) return false;
@@ -135,11 +135,11 @@ bool MatchScores(const Graph& graph, ValueIndex value, Pattern& pattern) {
   }
 }
 
-std::optional<Pattern> Match(const Graph& graph, const Node& softmax) {
+std::optional<AttentionPattern> Match(const Graph& graph, const Node& softmax) {
   if (!IsRowSoftmax(graph, softmax)) return std::nullopt;
   const Node* product = OnlyReader(graph, softmax.outputs[0]);
   if (product == nullptr || !IsOp(*product, "MatMul") || product->inputs[0] != softmax.outputs[0]) return std::nullopt;
-  Pattern pattern;
+  AttentionPattern pattern;
   pattern.product = product->index;
   pattern.v = product->inputs[1];
   pattern.nodes = {product->index, softmax.index};
@@ -149,7 +149,7 @@ std::optional<Pattern> Match(const Graph& graph, const Node& softmax) {
 
 /// [batch, heads, rows, width], or without the batch. Heads are equal; what else broadcasts at run time does in Attention
 /// too.
-bool ShapesFit(const Graph& graph, const Pattern& pattern) {
+bool ShapesFit(const Graph& graph, const AttentionPattern& pattern) {
   const SymbolicShape *q = ShapeOf(graph, pattern.q), *k = ShapeOf(graph, pattern.transposed_k),
                       *v = ShapeOf(graph, pattern.v);
   if (q == nullptr || k == nullptr || v == nullptr) return false;
@@ -166,7 +166,7 @@ bool MaskFits(const Graph& graph, const MaskTerm& mask, size_t rank, ElementType
 
 /// Whether batch, queries and masks are known to need none of MatMul's and Add's broadcasting but what Attention's mask
 /// does.
-bool IsPlain(const Graph& graph, const Pattern& pattern) {
+bool IsPlain(const Graph& graph, const AttentionPattern& pattern) {
   const SymbolicShape &q = *ShapeOf(graph, pattern.q), &k = *ShapeOf(graph, pattern.transposed_k),
                       &v = *ShapeOf(graph, pattern.v);
   const size_t rank = q.size();
@@ -186,7 +186,7 @@ bool IsPlain(const Graph& graph, const Pattern& pattern) {
 /// Puts the nodes of one Attention into the place of a pattern's.
 class Builder {
  public:
-  Builder(Graph& graph, const Pattern& pattern)
+  Builder(Graph& graph, const AttentionPattern& pattern)
       : graph_(graph), pattern_(pattern), result_(graph.node(pattern.product).outputs[0]) {}
 
   void Replace(Node fused) {
@@ -353,7 +353,7 @@ class Builder {
   }
 
   Graph& graph_;
-  const Pattern& pattern_;
+  const AttentionPattern& pattern_;
   const ValueIndex result_;
 };
 

@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 /// What the nodes compute, and the first dimension they do it over.
-struct Pattern {
+struct NormalizationPattern {
   ValueIndex x = kNone;
   bool centers = false;
   int64_t axis = 0;  // from the end: -1 is the last
@@ -36,7 +36,7 @@ std::optional<int64_t> MeanAxis(const Graph& graph, const Node& node) {
 }
 
 /// The value whose square `index` is.
-std::optional<ValueIndex> SquareRoot(const Graph& graph, ValueIndex index, Pattern& pattern) {
+std::optional<ValueIndex> SquareRoot(const Graph& graph, ValueIndex index, NormalizationPattern& pattern) {
   const NodeIndex producer = graph.value(index).producer;
   if (producer == kNone || !HasOneReader(graph, index)) return std::nullopt;
   const Node& node = graph.node(producer);
@@ -46,7 +46,7 @@ std::optional<ValueIndex> SquareRoot(const Graph& graph, ValueIndex index, Patte
 }
 
 /// sqrt(mean(square) + epsilon): what is squared.
-std::optional<ValueIndex> MatchDeviation(const Graph& graph, ValueIndex index, Pattern& pattern) {
+std::optional<ValueIndex> MatchDeviation(const Graph& graph, ValueIndex index, NormalizationPattern& pattern) {
   const auto step = [&](ValueIndex value) -> const Node* {
     const NodeIndex producer = graph.value(value).producer;
     if (producer == kNone || !HasOneReader(graph, value)) return nullptr;
@@ -69,7 +69,7 @@ std::optional<ValueIndex> MatchDeviation(const Graph& graph, ValueIndex index, P
 }
 
 /// x - mean(x) of the same axes, read twice: by the square and by the division. Else x itself.
-void MatchCentering(const Graph& graph, ValueIndex squared, Pattern& pattern) {
+void MatchCentering(const Graph& graph, ValueIndex squared, NormalizationPattern& pattern) {
   pattern.x = squared;
   const NodeIndex producer = graph.value(squared).producer;
   if (producer == kNone || graph.value(squared).is_output || graph.value(squared).consumers.size() != 2) return;
@@ -86,10 +86,10 @@ void MatchCentering(const Graph& graph, ValueIndex squared, Pattern& pattern) {
 }
 
 /// x / deviation, or x * (1 / deviation).
-std::optional<Pattern> MatchDivision(const Graph& graph, const Node& node) {
+std::optional<NormalizationPattern> MatchDivision(const Graph& graph, const Node& node) {
   if (node.inputs.size() != 2 || node.since_version < 7) return std::nullopt;
-  const auto match = [&](ValueIndex divided, ValueIndex deviation, NodeIndex reciprocal) -> std::optional<Pattern> {
-    Pattern pattern;
+  const auto match = [&](ValueIndex divided, ValueIndex deviation, NodeIndex reciprocal) -> std::optional<NormalizationPattern> {
+    NormalizationPattern pattern;
     pattern.nodes = {node.index};
     if (reciprocal != kNone) pattern.nodes.push_back(reciprocal);
     const auto squared = MatchDeviation(graph, deviation, pattern);
@@ -167,7 +167,7 @@ class NormalizationRecognition final : public NodeRewrite {
   }
 
  private:
-  static std::optional<Shape> NormalizedShape(const Graph& graph, const Pattern& pattern) {
+  static std::optional<Shape> NormalizedShape(const Graph& graph, const NormalizationPattern& pattern) {
     const SymbolicShape* shape = ShapeOf(graph, pattern.x);
     const auto count = static_cast<size_t>(-pattern.axis);
     if (shape == nullptr || shape->size() < count) return std::nullopt;

@@ -32,7 +32,7 @@ std::optional<Merge> MergeBefore(const Graph& graph, ValueIndex value) {
   return Merge{producer, source, *from};
 }
 
-bool IsElementwise(const Node& node) {
+bool IsBroadcasting(const Node& node) {
   static const std::set<std::string_view> ops = {"Add", "Sub", "Mul", "Div", "Where"};
   if (IsOp(node, "Cast")) return true;
   if (IsOp(node, "Max") || IsOp(node, "Min")) return node.since_version >= 8;
@@ -101,7 +101,7 @@ class ReshapeSinking final : public NodeRewrite {
       return true;
     }
     const bool is_product = IsOp(node, "MatMul");
-    if (!is_product && !IsElementwise(node)) return false;
+    if (!is_product && !IsBroadcasting(node)) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
       const auto shape = input == kNone ? std::nullopt : StaticShapeOf(graph, input);
       if (!shape || !HasElements(*shape)) return false;

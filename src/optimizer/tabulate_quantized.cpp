@@ -18,7 +18,7 @@ constexpr int64_t kCodes = 256;
 constexpr size_t kMostNodes = 64;
 constexpr std::string_view kLookup = "QuantizedLookup";
 
-bool IsElementwise(const Node& node) {
+bool IsTabulable(const Node& node) {
   static const std::set<std::string_view> unary = {
       "Abs", "Ceil", "Celu", "Clip", "Cos", "Elu",      "Erf",        "Exp",     "Floor",    "Gelu", "HardSigmoid", "HardSwish",       "Identity", "LeakyRelu",
       "Log", "Mish", "Neg",  "Reciprocal", "Relu",   "Round", "Selu",    "Sigmoid",  "Sign", "Sin",         "Softplus", "Softsign", "Sqrt", "Tanh",  "ThresholdedRelu"};
@@ -59,7 +59,7 @@ class Tabulation {
       auto codes = Codes(from->codes);
       return codes ? Run(node, {std::move(*codes)}) : std::nullopt;
     }
-    if (!IsElementwise(node) || !HasOneOutput(node)) return std::nullopt;
+    if (!IsTabulable(node) || !HasOneOutput(node)) return std::nullopt;
     std::vector<Tensor> inputs;
     for (const ValueIndex input : node.inputs) {
       if (input == kNone) {

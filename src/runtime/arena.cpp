@@ -5,17 +5,18 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/rounding.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kLargestGrowth = size_t{1} << 30;  // regions stop doubling here
 
-size_t RoundUp(size_t bytes) {
+size_t BlockSize(size_t bytes) {
   if (bytes > std::numeric_limits<size_t>::max() / 2) {
     Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes were asked for", bytes);
   }
-  return (std::max<size_t>(bytes, 1) + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  return RoundUp(std::max<size_t>(bytes, 1), kHostAlignment);
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ Arena::Chunk* Arena::NewChunk(std::byte* data, size_t size, Region* region) {
 void Arena::DeleteChunk(Chunk* chunk) noexcept { chunk->next = std::exchange(spare_chunks_, chunk); }
 
 void* Arena::Allocate(size_t bytes) {
-  const size_t size = RoundUp(bytes);
+  const size_t size = BlockSize(bytes);
   const std::lock_guard lock(mutex_);
   Chunk probe{.data = nullptr, .size = size, .region = nullptr};
   auto fit = free_.lower_bound(&probe);

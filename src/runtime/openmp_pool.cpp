@@ -1,5 +1,6 @@
 #include <atomic>
 
+#include "base/rounding.h"
 #include "runtime/region.h"
 #include "runtime/spin_throttle.h"
 
@@ -20,7 +21,7 @@ class OpenMpPool final : public SessionThreadPool {
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
     const int64_t chunk = ChunkSize(total, cost_ns, threads_);
-    const int64_t chunks = (total + chunk - 1) / chunk;
+    const int64_t chunks = CeilDiv(total, chunk);
     // libgomp keeps one team for each calling thread: many callers would multiply them. Alone, it is always the whole team
     // that starts: libgomp ends the threads that a smaller one leaves out, and the next loop would have to create them.
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "tessera/memory.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ class Scratch {
   }
   /// Any thread of the step may call.
   void* Take(size_t bytes) {
-    const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+    const size_t rounded = RoundUp(bytes, kHostAlignment);
     if (rounded < bytes) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
     const size_t begin = used_.fetch_add(rounded, std::memory_order_relaxed);
     if (begin <= size_ && rounded <= size_ - begin) return buffer_ + begin;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/rounding.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
@@ -47,9 +48,9 @@ inline int64_t ChunkSize(int64_t total, double cost_ns, int threads) noexcept {
   const double by_cost = static_cast<double>(total) * cost_ns / kChunkNs;
   const int64_t limit = std::min<int64_t>(total, kChunksPerThread * threads);
   const int64_t chunks = by_cost >= static_cast<double>(limit) ? limit : std::max<int64_t>(1, static_cast<int64_t>(by_cost));
-  const int64_t size = (total + chunks - 1) / chunks;
+  const int64_t size = CeilDiv(total, chunks);
   constexpr int64_t kAlign = 64;  // keeps vector loops and cache lines whole where it costs no balance
-  return size >= 8 * kAlign ? (size + kAlign - 1) / kAlign * kAlign : size;
+  return size >= 8 * kAlign ? RoundUp(size, kAlign) : size;
 }
 
 /// True while this thread runs a region's body: regions inside it stay on the thread.

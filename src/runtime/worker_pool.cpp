@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/rounding.h"
 #include "runtime/core_contention.h"
 #include "runtime/region.h"
 
@@ -62,7 +63,7 @@ class WorkerPool final : public SessionThreadPool {
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
     const int64_t chunk = ChunkSize(total, cost_ns, threads_);
-    const int64_t chunks = (total + chunk - 1) / chunk;
+    const int64_t chunks = CeilDiv(total, chunk);
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
     const auto helpers = static_cast<int>(std::min<int64_t>(chunks - 1, threads_ - 1 - others));
     Job* job = helpers > 0 ? ClaimJob() : nullptr;

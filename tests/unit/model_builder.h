@@ -100,4 +100,12 @@ inline std::vector<float> ToVector(const Value& value) {
   return {values.begin(), values.end()};
 }
 
+/// y = a + b on two floats; its node is "sum".
+inline ModelBuilder AddModel() {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Add", {"a", "b"}, {"y"}, "sum");
+  return model;
+}
+
 }  // namespace tessera::testing

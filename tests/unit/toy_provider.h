@@ -3,8 +3,11 @@
 // A provider made for tests: few operators, on the host or in a memory that the host cannot touch.
 
 #include <atomic>
+#include <string>
+#include <utility>
 
 #include "tessera/execution_provider.h"
+#include "tessera/session.h"
 
 namespace tessera::testing {
 
@@ -19,6 +22,12 @@ inline constexpr std::string_view kToyMemory = "Toy";
 ///   fail_start, fail_compile
 ///   gpu_mem_limit, arena_extend_strategy
 const ProviderFactory& Toy();
+
+inline SessionOptions OnToy(ProviderOptions options = {}) {
+  SessionOptions session;
+  session.providers = {{std::string(Toy().name), std::move(options)}};
+  return session;
+}
 
 /// What Toy did since the last Reset.
 struct ToyCounters {

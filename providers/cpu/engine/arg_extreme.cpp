@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/rounding.h"
 #include "engine/convert_row.h"
 #include "engine/slots.h"
 #include "simd/arg_extreme.h"
@@ -9,7 +10,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kConvert = 1024;
+constexpr int64_t kConvertAtOnce = 1024;
 
 /// Whether position b wins over a, given a < b.
 template <class C>
@@ -26,11 +27,11 @@ int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count
   if constexpr (std::is_same_v<T, C>) {
     return kernels.row(x, count, last);
   } else {
-    alignas(64) C buffer[kConvert];
+    alignas(64) C buffer[kConvertAtOnce];
     int64_t best = 0;
     C value = {};
-    for (int64_t begin = 0; begin < count; begin += kConvert) {
-      const int64_t n = std::min(kConvert, count - begin);
+    for (int64_t begin = 0; begin < count; begin += kConvertAtOnce) {
+      const int64_t n = std::min(kConvertAtOnce, count - begin);
       LoadRow(x + begin, buffer, n);
       const int64_t at = kernels.row(buffer, n, last);
       if (begin == 0 || Wins(value, buffer[at], minimum, last)) {
@@ -53,7 +54,7 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
   const double element_ns = std::is_same_v<T, C> ? 0.05 * sizeof(T) : 0.4;
   if (inner == 1) {
     const double row_ns = element_ns * static_cast<double>(count) + 10;
-    const int64_t parts = outer >= threads.num_threads() ? 1 : SlotCount(threads, (count + kConvert - 1) / kConvert, element_ns * kConvert);
+    const int64_t parts = outer >= threads.num_threads() ? 1 : SlotCount(threads, CeilDiv(count, kConvertAtOnce), element_ns * kConvertAtOnce);
     if (parts == 1) {
       threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
         for (int64_t o = begin; o < end; ++o) index[o] = Row(kernels, x + o * count, count, minimum, last);
@@ -79,7 +80,7 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
     return;
   }
   Require(count <= std::numeric_limits<int32_t>::max(), "an axis of {} elements is too long", count);
-  const int64_t blocks = (inner + kArgColumns - 1) / kArgColumns;
+  const int64_t blocks = CeilDiv(inner, kArgColumns);
   const double unit_ns = 3 * element_ns * static_cast<double>(count * std::min(inner, kArgColumns)) + 20;
   const int64_t units = outer * blocks;
   const int64_t slots = SlotCount(threads, units, unit_ns);

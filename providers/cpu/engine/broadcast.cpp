@@ -11,7 +11,7 @@ namespace {
 
 // Spans shorter than this are gathered into longer ones: a loop call costs about as much as eight elements.
 constexpr int64_t kShortSpan = 16;
-constexpr int64_t kChunk = 512;
+constexpr int64_t kBroadcastChunk = 512;
 constexpr size_t kMaxTrivialSize = 16;
 
 int64_t DimFromBack(const Shape& shape, size_t i) noexcept { return i < shape.rank() ? shape[shape.rank() - 1 - i] : 1; }
@@ -86,9 +86,9 @@ void RunRows(const BroadcastGroups& groups, std::span<const Operand> inputs, int
 /// Chunks into which the operands that repeat are copied first.
 void RunGathered(const BroadcastGroups& groups, std::span<const Operand> inputs, unsigned whole, unsigned single,
                  int64_t begin, int64_t end, char* output, size_t output_size, SpanLoop loop, const void* params) {
-  alignas(64) char buffers[kMaxOperands][kChunk * kMaxTrivialSize];
-  for (; begin < end; begin += kChunk) {
-    const int64_t count = std::min(kChunk, end - begin);
+  alignas(64) char buffers[kMaxOperands][kBroadcastChunk * kMaxTrivialSize];
+  for (; begin < end; begin += kBroadcastChunk) {
+    const int64_t count = std::min(kBroadcastChunk, end - begin);
     const void* pointers[kMaxOperands];
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((single >> i & 1) != 0) {

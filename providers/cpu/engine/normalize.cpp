@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "engine/slots.h"
 #include "simd/normalize.h"
 #include "types.h"
@@ -11,7 +12,7 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kPiece = 8192;      // elements of a row that are looked at together
-constexpr double kElementNs = 0.35;   // statistics and map
+constexpr double kNormalizeNs = 0.35;   // statistics and map
 
 struct Moments {
   double mean = 0;
@@ -41,9 +42,9 @@ class RowNormalization {
 
   void Run() {
     if (rows_ == 0 || count_ == 0) return;
-    const double row_ns = kElementNs * static_cast<double>(count_) + 15;
+    const double row_ns = kNormalizeNs * static_cast<double>(count_) + 15;
     ThreadPool& threads = context_.threads();
-    const int64_t pieces = (count_ + kPiece - 1) / kPiece;
+    const int64_t pieces = CeilDiv(count_, kPiece);
     const bool buffered = !x_.direct() || !y_.direct();
     if (rows_ < threads.num_threads() && pieces > 1) return ByPieces(pieces, buffered);
     const int64_t slots = SlotCount(threads, rows_, row_ns);
@@ -87,7 +88,7 @@ class RowNormalization {
   void ByPieces(int64_t pieces, bool buffered) {
     ThreadPool& threads = context_.threads();
     const int64_t units = rows_ * pieces, size = buffered ? kPiece : 0;
-    const double unit_ns = kElementNs * kPiece / 2;
+    const double unit_ns = kNormalizeNs * kPiece / 2;
     const int64_t slots = SlotCount(threads, units, unit_ns);
     const auto buffers = context_.scratch<C>(static_cast<size_t>(size * slots));
     const auto moments = context_.scratch<Moments>(static_cast<size_t>(units));
@@ -124,7 +125,7 @@ class RowNormalization {
   const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
 };
 
-int64_t Offset(int64_t index, const Shape& sizes, const Shape& strides) {
+int64_t PieceOffset(int64_t index, const Shape& sizes, const Shape& strides) {
   int64_t offset = 0;
   for (size_t i = sizes.rank(); i-- > 0;) {
     offset += index % sizes[i] * strides[i];
@@ -149,7 +150,7 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
   if (reduction.outputs == 0 || reduction.reduced == 0) return;
   const int64_t inner = reduction.inner;
   const int64_t reduced_rows = reduction.inner_reduced ? reduction.reduced / inner : reduction.reduced;
-  const int64_t pieces = (inner + kPiece - 1) / kPiece;
+  const int64_t pieces = CeilDiv(inner, kPiece);
   const int64_t rows = reduction.outputs / (reduction.inner_reduced ? 1 : inner) * reduced_rows;
   const int64_t units = rows * pieces;
   const double unit_ns = 0.15 * static_cast<double>(std::min(inner, kPiece)) + 10;
@@ -162,8 +163,8 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t first = unit % pieces * kPiece, n = std::min(kPiece, inner - first), row = unit / pieces;
       const int64_t output = row / reduced_rows;
-      const int64_t at = Offset(output, reduction.kept_sizes, reduction.kept_strides) +
-                         Offset(row % reduced_rows, reduction.reduced_sizes, reduction.reduced_strides) + first;
+      const int64_t at = PieceOffset(output, reduction.kept_sizes, reduction.kept_strides) +
+                         PieceOffset(row % reduced_rows, reduction.reduced_sizes, reduction.reduced_strides) + first;
       const C* in = x.Read(at, n, buffer);
       C* out = y.At(at, buffer);
       if (reduction.inner_reduced) {

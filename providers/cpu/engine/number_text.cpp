@@ -12,7 +12,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kTextBlock = 64;
 
 /// `digits` is scientific notation ("-1.25e+03"); gives what Python's repr does.
 std::string Spell(std::string_view scientific, double magnitude) {
@@ -134,9 +134,9 @@ template <class T>
 void ParseBlocks(const std::string* text, int64_t count, ElementType type, const CastOptions& options, void* to,
                  int64_t begin) {
   const ElementCast cast(ElementTypeOf<T>, type, options);
-  for (int64_t done = 0; done < count; done += kBlock) {
-    const int64_t size = std::min(kBlock, count - done);
-    T values[kBlock];
+  for (int64_t done = 0; done < count; done += kTextBlock) {
+    const int64_t size = std::min(kTextBlock, count - done);
+    T values[kTextBlock];
     for (int64_t i = 0; i < size; ++i) {
       const std::string& word = text[done + i];
       Require(Parse(Trim(word), values[i]), "string '{}' is not a number that tensor({}) takes", word.substr(0, 64),
@@ -174,9 +174,9 @@ void FormatNumbers(ElementType type, const void* from, int64_t begin, int64_t co
     case ElementType::kInt2:
     case ElementType::kUInt2: {
       const ElementCast widen(type, ElementType::kInt64);
-      for (int64_t done = 0; done < count; done += kBlock) {
-        const int64_t size = std::min(kBlock, count - done);
-        int64_t values[kBlock];
+      for (int64_t done = 0; done < count; done += kTextBlock) {
+        const int64_t size = std::min(kTextBlock, count - done);
+        int64_t values[kTextBlock];
         widen.Run(from, begin + done, values, 0, size);
         for (int64_t i = 0; i < size; ++i) out[done + i] = std::to_string(values[i]);
       }
@@ -185,9 +185,9 @@ void FormatNumbers(ElementType type, const void* from, int64_t begin, int64_t co
     default: {
       const ElementCast widen(type, ElementType::kFloat);
       const ElementCast narrow(ElementType::kFloat, type);
-      for (int64_t done = 0; done < count; done += kBlock) {
-        const int64_t size = std::min(kBlock, count - done);
-        float values[kBlock];
+      for (int64_t done = 0; done < count; done += kTextBlock) {
+        const int64_t size = std::min(kTextBlock, count - done);
+        float values[kTextBlock];
         widen.Run(from, begin + done, values, 0, size);
         for (int64_t i = 0; i < size; ++i) out[done + i] = FormatNarrow(values[i], narrow, widen);
       }

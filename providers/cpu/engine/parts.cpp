@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "engine/strided_copy.h"
 
 namespace tessera::cpu {
@@ -52,7 +53,7 @@ void CopyParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, std::by
   // Few long rows: threads share a row.
   if (rows < 4 * threads.num_threads() && whole_row > 4096) {
     const int64_t piece = std::max<int64_t>(1, 4096 / element.bytes) * element.bytes;
-    const int64_t pieces = (whole_row + piece - 1) / piece;
+    const int64_t pieces = CeilDiv(whole_row, piece);
     threads.ParallelFor(rows * pieces, cost * static_cast<double>(piece), [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / pieces, first = begin % pieces, count = std::min(end - begin, pieces - first);

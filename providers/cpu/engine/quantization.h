@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/rounding.h"
 #include "engine/axis.h"
 #include "tessera/kernel.h"
 
@@ -64,7 +65,7 @@ inline constexpr int64_t kQuantizedBlock = 1024;
 template <class Body>
 void ForQuantizedBlocks(ThreadPool& threads, int64_t total, double cost_ns, const Body& body) {
   constexpr int64_t kBlock = kQuantizedBlock;
-  threads.ParallelFor((total + kBlock - 1) / kBlock, cost_ns * kBlock, [&](int64_t first, int64_t last) {
+  threads.ParallelFor(CeilDiv(total, kBlock), cost_ns * kBlock, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) body(block * kBlock, std::min(total, (block + 1) * kBlock));
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "engine/convert_row.h"
 
 namespace tessera::cpu {
@@ -106,7 +107,7 @@ class TensorFold {
   int64_t Parts(int64_t units, double unit_ns, int64_t most) const {
     const int64_t threads = context_.threads().num_threads();
     if (units >= threads || unit_ns * static_cast<double>(units) < 2 * ThreadPool::kSerialBelowNs) return 1;
-    return std::clamp<int64_t>(static_cast<int64_t>(unit_ns / 10'000), 1, std::min(most, (threads + units - 1) / units));
+    return std::clamp<int64_t>(static_cast<int64_t>(unit_ns / 10'000), 1, std::min(most, CeilDiv(threads, units)));
   }
 
   // --- the last group is reduced ----------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ class TensorFold {
     const int64_t threads = context_.threads().num_threads();
     int64_t block = std::min(columns, kFoldColumns);
     if (outer < threads) block = std::min(block, std::max<int64_t>((columns * outer / threads + 63) / 64 * 64, 64));
-    const int64_t blocks = (columns + block - 1) / block, units = outer * blocks;
+    const int64_t blocks = CeilDiv(columns, block), units = outer * blocks;
     const double unit_ns = element_ns_ * static_cast<double>(rows) * static_cast<double>(block) + 10;
     const int64_t parts = Parts(units, unit_ns, rows);
     const auto columns_of = [&](int64_t unit) { return std::min(block, columns - unit % blocks * block); };

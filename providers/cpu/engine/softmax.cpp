@@ -1,5 +1,6 @@
 #include "engine/softmax.h"
 
+#include "base/rounding.h"
 #include "engine/convert_row.h"
 #include "engine/slots.h"
 #include "simd/softmax.h"
@@ -49,7 +50,7 @@ void SoftmaxAlong(KernelContext& context, const AxisView& view, const T* x, T* y
   // Blocks of columns that stay in the second-level cache between the passes.
   const int64_t fit = 32 * 1024 / std::max<int64_t>(count, 1) / 16 * 16;
   const int64_t block = std::min(inner, std::clamp<int64_t>(fit, 32, kSoftmaxColumns));
-  const int64_t blocks = (inner + block - 1) / block, units = view.outer * blocks;
+  const int64_t blocks = CeilDiv(inner, block), units = view.outer * blocks;
   const double unit_ns = element_ns * static_cast<double>(count * block) + 20;
   const int64_t slots = SlotCount(threads, units, unit_ns);
   const int64_t panel_size = kDirect ? 0 : CheckedMul(count, block);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "simd/transpose.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kUnitBytes = 32 * 1024;  // what one step of ParallelFor moves at most, roughly
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <size_t Bytes>
 void CopyFixedRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows) {

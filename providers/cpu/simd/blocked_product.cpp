@@ -1,5 +1,6 @@
 // Weighted sums over blocks of channels: the inner loops of convolutions in that layout.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -218,10 +219,10 @@ void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPix
 }
 
 void Multiply(const BlockedProduct& product, const BlockedPixels& pixels, int64_t group_begin, int64_t group_end) {
-  const int64_t parts = std::max<int64_t>((product.num_steps * product.step + kMostDepth - 1) / kMostDepth, 1);
-  const int64_t part = std::max<int64_t>((product.num_steps + parts - 1) / parts, 1);
+  const int64_t parts = std::max<int64_t>(CeilDiv(product.num_steps * product.step, kMostDepth), 1);
+  const int64_t part = std::max<int64_t>(CeilDiv(product.num_steps, parts), 1);
   const int64_t most = std::max<int64_t>(kInputBytes / (part * product.step * int64_t{sizeof(float)}), 48);
-  const int64_t rounds = pixels.rows > 1 ? 1 : (pixels.count + most - 1) / most;
+  const int64_t rounds = pixels.rows > 1 ? 1 : CeilDiv(pixels.count, most);
   for (int64_t round = 0; round < rounds; ++round) {
     BlockedPixels some = pixels;
     some.first = pixels.first + pixels.count * round / rounds;

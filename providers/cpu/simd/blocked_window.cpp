@@ -1,5 +1,6 @@
 // Windows over blocks of channels, one channel at a time: depthwise convolutions and pools.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,8 +22,8 @@ alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest
 /// Kernel positions [begin, end) of one axis that lie inside the input when the window starts at `start`.
 struct Taps {
   Taps(int64_t start, int64_t size, int64_t kernel, int64_t dilation) {
-    begin = start >= 0 ? 0 : std::min(kernel, (-start + dilation - 1) / dilation);
-    end = start >= size ? begin : std::clamp<int64_t>((size - start + dilation - 1) / dilation, begin, kernel);
+    begin = start >= 0 ? 0 : std::min(kernel, CeilDiv(-start, dilation));
+    end = start >= size ? begin : std::clamp<int64_t>(CeilDiv(size - start, dilation), begin, kernel);
   }
   int64_t size() const { return end - begin; }
   int64_t begin, end;

@@ -1,5 +1,6 @@
 // Inner loops of convolution.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -115,7 +116,7 @@ template <class T>
 void Depthwise(const DepthwisePlane<T>& plane) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t left = (plane.output_width + lanes - 1) / lanes * plane.row_count;
+  int64_t left = CeilDiv(plane.output_width, lanes) * plane.row_count;
   Cursor<T> cursor{plane, lanes};
   for (; left >= 6; left -= 6) DepthwiseVectors<6>(plane, cursor);
   if (left >= 4) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/rounding.h"
+
 namespace tessera::cpu {
 
 /// A kernel position along the last axis. Pixel j of the phase reads input column j - shift, for first <= j < last.
@@ -63,7 +65,7 @@ struct TransposedPlanes {
 };
 
 inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {
-  return (geometry.output_width + geometry.stride - 1) / geometry.stride;
+  return CeilDiv(geometry.output_width, geometry.stride);
 }
 
 /// Output rows [begin, end) of all planes. T: float, double.

@@ -2,6 +2,7 @@
 
 #include "simd/depthwise_last.h"
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -104,7 +105,7 @@ HWY_EXPORT(WidthOfBlock);
 int64_t DepthwiseLastWidth() { return HWY_DYNAMIC_DISPATCH(WidthOfBlock)(); }
 
 DepthwiseLast::DepthwiseLast(const int16_t* weights, int64_t channels, int64_t taps)
-    : channels_(channels), taps_(taps), width_(DepthwiseLastWidth()), blocks_((channels + width_ - 1) / width_) {
+    : channels_(channels), taps_(taps), width_(DepthwiseLastWidth()), blocks_(CeilDiv(channels, width_)) {
   const int64_t pairs = (taps + 1) / 2;
   weights_ = Tensor(ElementType::kInt16, Shape{blocks_, pairs, width_, 2});
   auto* to = weights_.mutable_data<int16_t>();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "simd/gemm_pack-inl.h"
 #include "simd/gemm_tile-inl.h"
 #include "simd/gemm_vector-inl.h"
@@ -21,8 +22,8 @@ namespace {
 
 /// k steps at a time that divide k evenly.
 HWY_INLINE int64_t DepthStep(int64_t k) {
-  const int64_t steps = (k + kDepth - 1) / kDepth;
-  return steps <= 1 ? std::max<int64_t>(k, 1) : (k + steps - 1) / steps;
+  const int64_t steps = CeilDiv(k, kDepth);
+  return steps <= 1 ? std::max<int64_t>(k, 1) : CeilDiv(k, steps);
 }
 
 struct Panels {
@@ -57,14 +58,14 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   };
   constexpr int64_t kNearBytes = 32 << 10;
   const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(T));
-  if (!panels.from_afar && (n1 - n0 + kWidth - 1) / kWidth * panel_bytes <= kNearBytes) {
+  if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
     // All of B stays near: C, which may come from afar, is written line after line.
     for (int64_t m = m0; m < m1; m += kRows) {
       for (int64_t n = n0; n < n1; n += kWidth) tile(m, n);
     }
     return;
   }
-  BlockPrefetch prefetch(panel_bytes, (m1 - m0 + kRows - 1) / kRows);
+  BlockPrefetch prefetch(panel_bytes, CeilDiv(m1 - m0, kRows));
   for (int64_t n = n0; n < n1; n += kWidth) {
     const T* next = n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth;
     if (panels.from_afar) prefetch.Begin(next);
@@ -118,8 +119,8 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
   const int64_t depth = DepthStep(args.k);
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
   // Blocks of about the same height: the last would pay for all of B with few rows.
-  const int64_t blocks = (m1 - m0 + kCopiedRows - 1) / kCopiedRows;
-  const int64_t height = ((m1 - m0 + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
+  const int64_t blocks = CeilDiv(m1 - m0, kCopiedRows);
+  const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
   for (int64_t n = n0; n < n1; n += kTogether) {
     constexpr int64_t kCacheBytes = 256 << 10;
     const bool leaves_cache = std::min(n1 - n, kTogether) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;

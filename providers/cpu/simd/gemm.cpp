@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "simd/gemm_tile.h"
 
 namespace tessera::cpu {
@@ -19,8 +20,6 @@ const GemmKernels<T>& Kernels() {
     return GemmKernelsF64();
   }
 }
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Nanoseconds of one multiply-add on one core, roughly: 16 per cycle at 2.5 GHz for f32.
 template <class T>

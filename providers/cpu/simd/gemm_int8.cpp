@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "simd/gemm_int8.h"
 
 #ifndef TESSERA_INT8_KERNELS  // once, though this file is included per target
@@ -226,8 +227,6 @@ const Int8Kernels& Kernels() {
   static const Int8Kernels kernels = HWY_DYNAMIC_DISPATCH(Int8Table)();
   return kernels;
 }
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
 void WidenTyped(const T* in, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points, int64_t step,

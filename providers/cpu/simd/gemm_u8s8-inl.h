@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/rounding.h"
 #include "simd/gemm_u8s8_kernels.h"
 #include "simd/pair_corrections.h"
 #include "simd/prefetch.h"
@@ -143,8 +144,8 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   const int64_t tile_rows = Tiles::Rows(lines);
   const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
   const int64_t records = lines.records();                          // of the other
-  const int64_t parts = std::max<int64_t>((staying_bytes + kStayingBytes - 1) / kStayingBytes, 1);
-  const int64_t step = (lines.segments + parts - 1) / parts;
+  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, kStayingBytes), 1);
+  const int64_t step = CeilDiv(lines.segments, parts);
   const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
     const int64_t end = std::min(lines.segments, s + step);
@@ -168,7 +169,7 @@ void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, 
   static_assert(kPassing % kTurnedRows == 0);
   HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
   const int64_t tile_rows = Tiles::Rows(lines);
-  BlockPrefetch prefetch(lines.block_bytes, (m1 - m0 + tile_rows - 1) / tile_rows);
+  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(m1 - m0, tile_rows));
   for (int64_t b = b0; b < b1; ++b) {
     if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
     const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);

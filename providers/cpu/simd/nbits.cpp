@@ -1,5 +1,6 @@
 // Products with weights of 2, 4 or 8 bits.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -42,7 +43,7 @@ bool IsCentered(const NBitsWeights& w) { return w.zeros == nullptr && w.float_ze
 
 /// Floats of an arranged row: whole vectors of codes.
 int64_t ArrangedSize(const NBitsWeights& w) {
-  const int64_t vectors = (w.blocks * w.block_bytes() + kVectorBytes - 1) / kVectorBytes;
+  const int64_t vectors = CeilDiv(w.blocks * w.block_bytes(), kVectorBytes);
   return vectors * (kLanes + kVectorBytes * 8 / w.bits);
 }
 

@@ -2,6 +2,7 @@
 // multiply-add of bytes yields sums of 16 bits: with codes of 4 bits 16 products fit into them, with codes below 128 the two of
 // one lane do. So all that is rounded is A.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -104,7 +105,7 @@ bool UsesDots() {
 int64_t UnitOf(const NBitsWeights& w) { return std::min<int64_t>(w.block_size, 32); }
 int64_t Groups(const NBitsWeights& w) {
   const int64_t groups = w.blocks * w.block_bytes() / 4;
-  return (groups + kLanes - 1) / kLanes * kLanes;
+  return RoundUp(groups, kLanes);
 }
 
 /// Where the first lane of a group lies in an arranged row; the second follows kVectorBytes later.

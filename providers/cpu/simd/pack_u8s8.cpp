@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/rounding.h"
 #include "simd/gemm_u8s8_kernels.h"
 #include "simd/rows_u8s8.h"
 
@@ -197,7 +198,7 @@ constexpr double kCorrectionCost = 1.7;  // a line in each lane
 
 /// Found on some of the blocks.
 double CostOf(const LineSource& source, int64_t width, int64_t depth, bool sparse) {
-  const int64_t blocks = (source.lines + width - 1) / width;
+  const int64_t blocks = CeilDiv(source.lines, width);
   const int64_t groups = (source.k + 3) / 4;
   const int64_t step = std::max<int64_t>(blocks / 4, 1);
   const double products = static_cast<double>(groups) * kGroupCost[depth];
@@ -226,7 +227,7 @@ void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed
   packed.sums.assign(static_cast<size_t>(source.lines), 0);
   packed.offsets.assign(static_cast<size_t>(source.lines), 0);
   constexpr int64_t kTogether = 64;
-  threads.ParallelFor((source.lines + kTogether - 1) / kTogether, static_cast<double>(source.k * kTogether), [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(CeilDiv(source.lines, kTogether), static_cast<double>(source.k * kTogether), [&](int64_t begin, int64_t end) {
     for (int64_t first = begin * kTogether; first < std::min(source.lines, end * kTogether); first += kTogether) {
       const int64_t count = std::min(kTogether, source.lines - first);
       int32_t sums[kTogether] = {};
@@ -246,7 +247,7 @@ void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed
 template <class T>
 void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
   constexpr int64_t kTogether = 4 / sizeof(T);
-  const int64_t blocks = (source.lines + packed.width - 1) / packed.width;
+  const int64_t blocks = CeilDiv(source.lines, packed.width);
   packed.segments = packed.groups();
   packed.block_bytes = packed.segments * 4 * packed.width;
   packed.extra_begin.assign(static_cast<size_t>(blocks) + 1, 0);
@@ -335,7 +336,7 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   }
   packed->segments = packed->groups() / packed->depth;
   packed->block_bytes = packed->segments * packed->records() * 4 * packed->width;
-  const int64_t blocks = (source.lines + packed->width - 1) / packed->width;
+  const int64_t blocks = CeilDiv(source.lines, packed->width);
   packed->values = Tensor(ElementType::kInt8, Shape{blocks, packed->block_bytes});
   std::fill_n(packed->values.mutable_data<int8_t>(), blocks * packed->block_bytes, int8_t{0});
   std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));

@@ -1,5 +1,6 @@
 // Sparse products of pairs of weights with turned rows of bytes.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -130,7 +131,7 @@ void CorrectParts(const PackedLines& lines, const int16_t* turned, int64_t first
 }
 
 void Correct(const PackedLines& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width, int32_t* sums) {
-  int64_t parts = (rows + kTurnedRows - 1) / kTurnedRows;
+  int64_t parts = CeilDiv(rows, kTurnedRows);
   turned += m / kTurnedRows * TurnedSize(lines.k);
   for (; parts >= kMostParts; parts -= kMostParts) {
     CorrectParts<kMostParts>(lines, turned, first, width, sums);

@@ -2,6 +2,7 @@
 
 #include "simd/rows_u8s8.h"
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -177,8 +178,8 @@ TilesFn FindTiles(int64_t depth, bool narrow, bool is_signed) {
 void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, const Int8Store& store, int32_t* sums, BlockPrefetch& prefetch) {
   const auto block = static_cast<size_t>(b);
   const int64_t line = b * kWidth, width = std::min<int64_t>(kWidth, lines.lines - line), records = lines.records();
-  const int64_t parts = std::max<int64_t>((lines.block_bytes + kStayingBytes - 1) / kStayingBytes, 1);
-  const int64_t step = std::max<int64_t>((lines.segments + parts - 1) / parts, 1);
+  const int64_t parts = std::max<int64_t>(CeilDiv(lines.block_bytes, kStayingBytes), 1);
+  const int64_t step = std::max<int64_t>(CeilDiv(lines.segments, parts), 1);
   const TilesFn tiles = FindTiles(lines.depth, width <= kLanes, store.kind == Int8Store::kInt8);
   const auto* weights = static_cast<const uint8_t*>(lines.values.raw()) + b * lines.block_bytes;
   Part part{};
@@ -221,7 +222,7 @@ void MultiplyAll(const PackedLines& lines, const CodeRows& rows, int64_t b0, int
     }
     return;
   }
-  BlockPrefetch prefetch(lines.block_bytes, (rows.count + kRows - 1) / kRows);
+  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(rows.count, kRows));
   for (int64_t b = b0; b < b1; ++b) {
     if (b + 1 < b1) prefetch.Begin(static_cast<const uint8_t*>(lines.values.raw()) + (b + 1) * lines.block_bytes);
     MultiplyBlock(lines, rows, b, store, sums, prefetch);

@@ -1,5 +1,6 @@
 // Softmax along contiguous rows and along columns.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -115,7 +116,7 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
     for (int64_t j = 0; j < columns; ++j) top[j] = in[j] > top[j] ? in[j] : top[j];
   }
   std::fill_n(sum, columns, T{0});
-  std::fill(top + columns, top + std::min((columns + lanes - 1) / lanes * lanes, kSoftmaxColumns), T{0});
+  std::fill(top + columns, top + std::min(RoundUp(columns, lanes), kSoftmaxColumns), T{0});
   for (int64_t i = 0; i < count; ++i) {
     const T* in = x + i * stride;
     T* out = log ? row : y + i * stride;

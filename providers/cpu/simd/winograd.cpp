@@ -1,5 +1,6 @@
 // Transforms of Winograd's convolution on row-major images.
 
+#include "base/rounding.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -27,7 +28,7 @@ constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
 /// Elements of each of the four column phases of a padded row: a tile reads two columns of the next one.
-int64_t PhaseSize(const WinogradBlock& block) { return (block.tiles_x() + kLanes - 1) / kLanes * kLanes + kLanes; }
+int64_t PhaseSize(const WinogradBlock& block) { return RoundUp(block.tiles_x(), kLanes) + kLanes; }
 int64_t InputRows(const WinogradBlock& block) { return (block.end_row - block.first_row) * kWinogradTile + 2; }
 
 /// The block's rows of one channel, padded, in `phases`: every fourth column together.
@@ -231,7 +232,7 @@ bool WinogradMayPay(int64_t channels, int64_t outputs) {
 bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_height, int64_t output_width, double tile_ns) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2;  // a multiply-add, a weight
   if (!WinogradMayPay(channels, outputs)) return false;
-  const auto tiles_along = [](int64_t pixels) { return static_cast<double>((pixels + kWinogradTile - 1) / kWinogradTile); };
+  const auto tiles_along = [](int64_t pixels) { return static_cast<double>(CeilDiv(pixels, kWinogradTile)); };
   const double pairs = static_cast<double>(channels * outputs);
   const double pixels = static_cast<double>(batch) * static_cast<double>(output_height) * static_cast<double>(output_width);
   const double tiles = static_cast<double>(batch) * tiles_along(output_height) * tiles_along(output_width);

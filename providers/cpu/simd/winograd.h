@@ -3,6 +3,7 @@
 // Winograd's convolution F(4x4, 3x3): each 4x4 tile of output pixels takes 36 products a channel instead of 144. The tiles'
 // columns go through 36 matrix products, between a transform of the input and one of the output.
 
+#include "base/rounding.h"
 #include "simd/gemm.h"
 
 namespace tessera::cpu {
@@ -23,7 +24,7 @@ struct WinogradBlock {
   int64_t pad_top, pad_left;
   int64_t first_row, end_row;  // of tiles
 
-  int64_t tiles_x() const { return (output_width + kWinogradTile - 1) / kWinogradTile; }
+  int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
   int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
   /// Elements from row to row of a product.
   int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }

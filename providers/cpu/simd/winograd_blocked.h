@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/rounding.h"
 #include "simd/winograd.h"
 
 namespace tessera::cpu {
@@ -17,8 +18,8 @@ struct BlockedWinograd {
   int64_t output_height, output_width;
   int64_t pad_top, pad_left;
 
-  int64_t tiles_x() const { return (output_width + kWinogradTile - 1) / kWinogradTile; }
-  int64_t tiles_y() const { return (output_height + kWinogradTile - 1) / kWinogradTile; }
+  int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
+  int64_t tiles_y() const { return CeilDiv(output_height, kWinogradTile); }
   int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
   /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: a cache line more than they
   /// hold keeps them out of each other's sets.

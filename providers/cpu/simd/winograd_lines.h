@@ -4,6 +4,7 @@
 // a tile are `dilation` apart, so that they meet the same taps; as many tiles begin one pixel apart, and then follow those
 // that begin where they end.
 
+#include "base/rounding.h"
 #include "simd/gemm.h"
 
 namespace tessera::cpu {
@@ -24,8 +25,8 @@ struct WinogradLines {
   /// Tiles that begin one pixel apart.
   int64_t phases() const { return dilation < output_length ? dilation : output_length; }
   int64_t all_tiles() const {
-    const int64_t pixels = (output_length + dilation - 1) / dilation;  // of a phase, the longest
-    return phases() * ((pixels + kWinogradLineTile - 1) / kWinogradLineTile);
+    const int64_t pixels = CeilDiv(output_length, dilation);  // of a phase, the longest
+    return phases() * CeilDiv(pixels, kWinogradLineTile);
   }
   int64_t tiles() const { return end_tile - first_tile; }
   /// Elements from row to row of a product.

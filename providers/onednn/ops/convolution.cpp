@@ -114,11 +114,11 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 
-constexpr Lowering kLowerings[] = {{"Conv", 1, kLatestVersion, false, RefuseConv, LowerConv}};
+constexpr Lowering kConvolutionLowerings[] = {{"Conv", 1, kLatestVersion, false, RefuseConv, LowerConv}};
 
 }  // namespace
 
-std::span<const Lowering> ConvolutionLowerings() { return kLowerings; }
+std::span<const Lowering> ConvolutionLowerings() { return kConvolutionLowerings; }
 
 WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel) {
   const size_t rank = spatial.size();

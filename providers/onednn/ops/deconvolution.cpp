@@ -80,10 +80,10 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
   builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 
-constexpr Lowering kLowerings[] = {{"ConvTranspose", 1, kLatestVersion, false, RefuseConvTranspose, LowerConvTranspose}};
+constexpr Lowering kDeconvolutionLowerings[] = {{"ConvTranspose", 1, kLatestVersion, false, RefuseConvTranspose, LowerConvTranspose}};
 
 }  // namespace
 
-std::span<const Lowering> DeconvolutionLowerings() { return kLowerings; }
+std::span<const Lowering> DeconvolutionLowerings() { return kDeconvolutionLowerings; }
 
 }  // namespace tessera::onednn

@@ -136,7 +136,7 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
   AddBinary(builder, node, a.dims, left, right, builder.desc(right), false);
 }
 
-constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+constexpr Lowering kElementwiseLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"LeakyRelu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"Sigmoid", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"Tanh", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
@@ -154,7 +154,7 @@ constexpr Lowering kLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnar
 
 }  // namespace
 
-std::span<const Lowering> ElementwiseLowerings() { return kLowerings; }
+std::span<const Lowering> ElementwiseLowerings() { return kElementwiseLowerings; }
 
 std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (!node.domain.empty()) return std::nullopt;

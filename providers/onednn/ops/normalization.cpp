@@ -90,13 +90,13 @@ void LowerLrn(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {x.dims, dst});
 }
 
-constexpr Lowering kLowerings[] = {{"BatchNormalization", 7, kLatestVersion, false, RefuseBatchNorm, LowerBatchNorm},
+constexpr Lowering kNormalizationLowerings[] = {{"BatchNormalization", 7, kLatestVersion, false, RefuseBatchNorm, LowerBatchNorm},
                                    {"LRN", 1, kLatestVersion, false, RefuseLrn, LowerLrn},
                                    {"Softmax", 1, kLatestVersion, false, RefuseSoftmax, LowerSoftmax}};
 
 }  // namespace
 
-std::span<const Lowering> NormalizationLowerings() { return kLowerings; }
+std::span<const Lowering> NormalizationLowerings() { return kNormalizationLowerings; }
 
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {

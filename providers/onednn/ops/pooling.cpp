@@ -56,13 +56,13 @@ void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
         node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x, window);
 }
 
-constexpr Lowering kLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
+constexpr Lowering kPoolingLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
                                    {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
                                    {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
                                    {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};
 
 }  // namespace
 
-std::span<const Lowering> PoolingLowerings() { return kLowerings; }
+std::span<const Lowering> PoolingLowerings() { return kPoolingLowerings; }
 
 }  // namespace tessera::onednn

@@ -190,11 +190,11 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
   AddProduct(builder, node, std::move(p), {m, n});
 }
 
-constexpr Lowering kLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
+constexpr Lowering kProductLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
                                    {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
 
 }  // namespace
 
-std::span<const Lowering> ProductLowerings() { return kLowerings; }
+std::span<const Lowering> ProductLowerings() { return kProductLowerings; }
 
 }  // namespace tessera::onednn

@@ -203,7 +203,7 @@ std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
 
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
 
-constexpr Lowering kLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat},
+constexpr Lowering kShapeLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat},
                                    {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten},
                                    {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape},
                                    {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze},
@@ -214,6 +214,6 @@ constexpr Lowering kLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseCo
 
 }  // namespace
 
-std::span<const Lowering> ShapeLowerings() { return kLowerings; }
+std::span<const Lowering> ShapeLowerings() { return kShapeLowerings; }
 
 }  // namespace tessera::onednn

@@ -62,7 +62,7 @@ struct Heads {
   bool packed, repeats = false;  // one batch for all
 };
 
-AttentionTypes Types(const KernelInfo& info) {
+AttentionTypes TypesOf(const KernelInfo& info) {
   AttentionTypes types{info.input_type(0), info.input_type(1), info.input_type(2), info.output_type(0)};
   if (info.has_input(3)) types.mask = info.input_type(3);
   if (info.has_output(3)) types.captured = info.output_type(3);
@@ -72,7 +72,7 @@ AttentionTypes Types(const KernelInfo& info) {
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : product_(info, Types(info)),
+      : product_(info, TypesOf(info)),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),
@@ -87,7 +87,7 @@ class Attention final : public Kernel {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
     Require(left_ >= -1 && right_ >= -1, "a window size is below -1: left {}, right {}", left_, right_);
-    if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", AttentionDefines(Types(info)), "capture");
+    if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", AttentionDefines(TypesOf(info)), "capture");
   }
 
   void Compute(KernelContext& context) override {

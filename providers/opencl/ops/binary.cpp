@@ -16,9 +16,9 @@ struct Binary {
   bool compares = false;
 };
 
-constexpr TypeSet kBool = {ElementType::kBool};
+constexpr TypeSet kBinaryBool = {ElementType::kBool};
 
-constexpr Binary kTable[] = {
+constexpr Binary kBinaries[] = {
     {"Add", 7, "a + b", kReals},
     {"Add", 7, "(WA)a + (WA)b", kIntegers},
     {"Sub", 7, "a - b", kReals},
@@ -29,10 +29,10 @@ constexpr Binary kTable[] = {
     {"Div", 7, "DIVIDE(a, b)", kIntegers},
     {"PRelu", 7, "a < 0 ? a * b : a", kReals},
     {"PRelu", 7, "a < 0 ? (TA)((WA)a * (WA)b) : a", kIntegers},
-    {"And", 7, "a && b", kBool},
-    {"Or", 7, "a || b", kBool},
-    {"Xor", 7, "!a != !b", kBool},
-    {"Equal", 7, "a == b", kNumbers | kBool, true},
+    {"And", 7, "a && b", kBinaryBool},
+    {"Or", 7, "a || b", kBinaryBool},
+    {"Xor", 7, "!a != !b", kBinaryBool},
+    {"Equal", 7, "a == b", kNumbers | kBinaryBool, true},
     {"Greater", 7, "a > b", kNumbers, true},
     {"Less", 7, "a < b", kNumbers, true},
     {"GreaterOrEqual", 12, "a >= b", kNumbers, true},
@@ -44,19 +44,19 @@ constexpr Binary kTable[] = {
 };
 
 template <size_t I>
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
-  return std::make_unique<Elementwise>(info, kTable[I].expression, info.attribute<float>("alpha", 1.0f));
+std::unique_ptr<Kernel> MakeBinary(const KernelInfo& info) {
+  return std::make_unique<Elementwise>(info, kBinaries[I].expression, info.attribute<float>("alpha", 1.0f));
 }
 
 template <size_t... I>
-void AddTable(KernelRegistry& registry, std::index_sequence<I...>) {
+void AddBinaries(KernelRegistry& registry, std::index_sequence<I...>) {
   const auto add = [&](const Binary& op, KernelFactory factory) {
     KernelDef def = Op(op.op_type).Versions(op.version).Types(0, op.types).Types(1, op.types).Factory(factory);
     // A comparison's input may have the result's size in bytes without having its shape.
     if (!op.compares) def.InPlace(0, 0).InPlace(1, 0);
     registry.Add(std::move(def));
   };
-  (add(kTable[I], Make<I>), ...);
+  (add(kBinaries[I], MakeBinary<I>), ...);
 }
 
 std::unique_ptr<Kernel> MakeMod(const KernelInfo& info) {
@@ -114,14 +114,14 @@ std::string_view ArithmeticExpressionOf(const Node& node) {
   if (node.domain.empty() && node.op_type == "Pow" && node.since_version >= 7) return "pow(a, b)";
   constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
   if (!node.domain.empty() || std::ranges::find(kArithmetic, node.op_type) == std::end(kArithmetic)) return {};
-  for (const Binary& op : kTable) {
+  for (const Binary& op : kBinaries) {
     if (node.op_type == op.op_type && op.version <= node.since_version && op.types.contains(ElementType::kFloat)) return op.expression;
   }
   return {};
 }
 
 void RegisterBinary(KernelRegistry& registry) {
-  AddTable(registry, std::make_index_sequence<std::size(kTable)>());
+  AddBinaries(registry, std::make_index_sequence<std::size(kBinaries)>());
   registry.Add(Op("Mod").Versions(10).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).Factory(MakeMod));
   registry.Add(Op("BitShift").Versions(11).Types(0, kIntegers).Types(1, kIntegers).InPlace(0, 0).Factory(MakeBitShift));
   registry.Add(Op("Pow").Versions(7).Types(0, kReals).Types(1, kNumbers).InPlace(0, 0).Factory(MakePow));

@@ -12,7 +12,7 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kTile = 16, kPer = 4, kMostGrouped = 12;
+constexpr size_t kContractionTile = 16, kContractionPer = 4, kMostGrouped = 12;
 
 /// The same struct stands in ops/contraction.cl.
 struct Groups {
@@ -33,7 +33,7 @@ struct Dim {
 class Contraction {
  public:
   explicit Contraction(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "contraction", Computed('X', info.input_type(0)) + fmt::format("#define TILE {}\n#define PER {}\n", kTile, kPer),
+      : kernel_(DeviceOf(info), "contraction", Computed('X', info.input_type(0)) + fmt::format("#define TILE {}\n#define PER {}\n", kContractionTile, kContractionPer),
                 "contract"),
         zero_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "fill") {}
 
@@ -62,8 +62,8 @@ class Contraction {
       groups.rank[group] = static_cast<cl_int>(filled - first);
     }
     if (sizes[3] == 0) return zero_.Linear(context, y.num_elements(), y, cl_ulong{0});
-    const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kTile - 1) / kTile; };
-    kernel_(context, {up(sizes[2]) * kTile, up(sizes[1]) * (kTile / kPer), static_cast<size_t>(sizes[0])}, {kTile, kTile / kPer, 1}, a, b, y,
+    const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kContractionTile - 1) / kContractionTile; };
+    kernel_(context, {up(sizes[2]) * kContractionTile, up(sizes[1]) * (kContractionTile / kContractionPer), static_cast<size_t>(sizes[0])}, {kContractionTile, kContractionTile / kContractionPer, 1}, a, b, y,
             groups, cl_long{sizes[1]}, cl_long{sizes[2]}, cl_long{sizes[3]}, alpha);
   }
 

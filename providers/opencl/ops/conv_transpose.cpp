@@ -3,18 +3,19 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "kernel.h"
 #include "window.h"
 
 namespace tessera::opencl {
 namespace {
 
-constexpr int64_t kPer = 8;  // output channels that one work item computes
+constexpr int64_t kOutputsPerItem = 8;  // output channels that one work item computes
 
 class ConvTranspose final : public Kernel {
  public:
   explicit ConvTranspose(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "conv_transpose", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kPer), "transposed"),
+      : kernel_(DeviceOf(info), "conv_transpose", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kOutputsPerItem), "transposed"),
         strides_(info.attribute<std::vector<int64_t>>("strides", {})),
         dilations_(info.attribute<std::vector<int64_t>>("dilations", {})),
         pads_(info.attribute<std::vector<int64_t>>("pads", {})),
@@ -46,7 +47,7 @@ class ConvTranspose final : public Kernel {
     g.filters = static_cast<cl_int>(filters);
     g.group_in = static_cast<cl_int>(xs[1] / group_);
     g.group_out = static_cast<cl_int>(ws[1]);
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * ((ws[1] + kPer - 1) / kPer), xs[0], x, w, bias, y, g);
+    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * CeilDiv(ws[1], kOutputsPerItem), xs[0], x, w, bias, y, g);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "product.h"
 #include "tiles.h"
 #include "window.h"
@@ -11,7 +12,7 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr int kPer = 4;  // output channels that one work item of the direct kernel computes
+constexpr int kDirectOutputs = 4;  // output channels that one work item of the direct kernel computes
 constexpr int64_t kChannels = 16;  // that one work item packs
 
 /// How a convolution is computed.
@@ -25,7 +26,7 @@ class Conv final : public Kernel {
         window_(info),
         group_(info.attribute<int64_t>("group", 1)),
         stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble),
-        direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kPer), "convolve"),
+        direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kDirectOutputs), "convolve"),
         each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
         depthwise_(DeviceOf(info), "product", PanelDefines(info) + EpilogueOf(info).defines, "depthwise"),
         pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels), "pack_image") {
@@ -82,7 +83,7 @@ class Conv final : public Kernel {
       case Way::kWinograd:
         return winograd_->Convolve(context, x, bias, y, g, xs[0], operands);
       case Way::kDirect: {
-        const int64_t per = g.group_out == 1 ? 1 : kPer, blocks = group_ * ((g.group_out + per - 1) / per);
+        const int64_t per = g.group_out == 1 ? 1 : kDirectOutputs, blocks = group_ * CeilDiv(g.group_out, per);
         return Direct(g.group_out).Compile().Grid(context, positions, blocks, xs[0], x, w, bias, y, g, operands);
       }
       case Way::kDepthwise: {
@@ -228,7 +229,7 @@ class Conv final : public Kernel {
       const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
       shape.first = static_cast<cl_int>(first);
       stack.b[0] = here * k * kPanel;
-      const auto lots = static_cast<size_t>((g.group_in + kChannels - 1) / kChannels);
+      const auto lots = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
       pack_image_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x, scratch.range(), g,
                             static_cast<cl_int>(per_image), shape.first);
       operands.b = scratch.range();

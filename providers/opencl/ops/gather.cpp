@@ -43,12 +43,12 @@ class Indices {
   std::optional<std::pair<int64_t, int64_t>> range_;
 };
 
-std::string Types(const KernelInfo& info) { return Moved('X', info.input_type(0)) + Computed('I', info.input_type(1)); }
+std::string GatherTypes(const KernelInfo& info) { return Moved('X', info.input_type(0)) + Computed('I', info.input_type(1)); }
 
 class Gather final : public Kernel {
  public:
   explicit Gather(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", Types(info), "gather"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
+      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -74,7 +74,7 @@ class Gather final : public Kernel {
 class GatherElements final : public Kernel {
  public:
   explicit GatherElements(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", Types(info), "gather_elements"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
+      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather_elements"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);

@@ -1,6 +1,7 @@
 // Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1), ConvInteger (10),
 // QLinearConv (10). One scale and zero point for A and Y; one, or one a channel, for B. The optimizer's QuantizedLookup.
 
+#include "base/rounding.h"
 #include "kernel.h"
 #include "ops/nn/matmul_shape.h"
 #include "window.h"
@@ -9,7 +10,7 @@ namespace tessera::opencl {
 namespace {
 
 constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
-constexpr size_t kTile = 16, kPer = 4;
+constexpr size_t kIntegerTile = 16, kIntegerPer = 4;
 
 /// Where an operator has its inputs; -1: it has none.
 struct Places {
@@ -22,12 +23,12 @@ Places PlacesOf(const std::string& op) {
   return {0, 3, 2, 5, 1, 4, 6, 7, 8};  // QLinearMatMul, QLinearConv
 }
 
-std::string Defines(const KernelInfo& info) {
+std::string IntegerDefines(const KernelInfo& info) {
   const Places places = PlacesOf(info.node().op_type);
   const auto input = [&](int i) { return info.input_type(static_cast<size_t>(i)); };
   const ElementType y = info.output_type(0);
   std::string text = Computed('A', input(places.a)) + Computed('B', input(places.b)) + Computed('Y', y);
-  text += fmt::format("#define TILE {}\n#define PER {}\n", kTile, kPer);
+  text += fmt::format("#define TILE {}\n#define PER {}\n", kIntegerTile, kIntegerPer);
   if (places.y_scale >= 0) {
     const bool is_signed = y == ElementType::kInt8;
     return text + Computed('S', input(places.a_scale)) +
@@ -76,7 +77,7 @@ struct Operands {
 class IntegerProduct final : public Kernel {
  public:
   explicit IntegerProduct(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "integer_product", Defines(info), "product"), places_(PlacesOf(info.node().op_type)) {}
+      : kernel_(DeviceOf(info), "integer_product", IntegerDefines(info), "product"), places_(PlacesOf(info.node().op_type)) {}
 
   void Compute(KernelContext& context) override {
     const Shape& a = context.required_input(static_cast<size_t>(places_.a)).shape();
@@ -93,9 +94,9 @@ class IntegerProduct final : public Kernel {
       stack.a[i] *= shape.m * shape.k;
       stack.b[i] *= shape.k * shape.n;
     }
-    const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kTile - 1) / kTile; };
-    kernel_(context, {up(shape.n) * kTile, up(shape.m) * (kTile / kPer), static_cast<size_t>(shape.batch.num_elements())},
-            {kTile, kTile / kPer, 1}, o.a, o.b, o.a_zero, o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps,
+    const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kIntegerTile - 1) / kIntegerTile; };
+    kernel_(context, {up(shape.n) * kIntegerTile, up(shape.m) * (kIntegerTile / kIntegerPer), static_cast<size_t>(shape.batch.num_elements())},
+            {kIntegerTile, kIntegerTile / kIntegerPer, 1}, o.a, o.b, o.a_zero, o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps,
             cl_long{shape.m}, cl_long{shape.n}, cl_long{shape.k}, stack);
   }
 
@@ -107,7 +108,7 @@ class IntegerProduct final : public Kernel {
 class IntegerConv final : public Kernel {
  public:
   explicit IntegerConv(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "integer_product", Defines(info), "convolve"),
+      : kernel_(DeviceOf(info), "integer_product", IntegerDefines(info), "convolve"),
         places_(PlacesOf(info.node().op_type)),
         window_(info),
         group_(info.attribute<int64_t>("group", 1)) {}
@@ -131,8 +132,8 @@ class IntegerConv final : public Kernel {
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);
     g.group_out = static_cast<cl_int>(ws[0] / group_);
-    constexpr int64_t kFilters = kPer;
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * ((g.group_out + kFilters - 1) / kFilters), xs[0], o.a, o.b, o.a_zero,
+    constexpr int64_t kFilters = kIntegerPer;
+    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * CeilDiv(g.group_out, kFilters), xs[0], o.a, o.b, o.a_zero,
                  o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps, g);
   }
 

@@ -3,16 +3,17 @@
 #include <bit>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kLanes = 32;
-constexpr int64_t kPer = 4;
+constexpr size_t kNBitsLanes = 32;
+constexpr int64_t kRowsPerItem = 4;
 
 /// The same struct stands in ops/nbits.cl.
-struct Sizes {
+struct NBitsSizes {
   cl_long rows, k, n, blocks, block_bytes, zero_row_bytes;
   cl_int block_shift, packed_zeros;
 };
@@ -26,7 +27,7 @@ class MatMulNBits final : public Kernel {
         block_(info.attribute<int64_t>("block_size")),
         kernel_(DeviceOf(info), "nbits",
                 Computed('A', info.input_type(0)) +
-                    fmt::format("#define LANES {}\n#define PER {}\n#define BITS {}\n#define CODES {}\n", kLanes, kPer, bits_, 8 / Checked(bits_)),
+                    fmt::format("#define LANES {}\n#define PER {}\n#define BITS {}\n#define CODES {}\n", kNBitsLanes, kRowsPerItem, bits_, 8 / Checked(bits_)),
                 "multiply") {
     Require(k_ > 0 && n_ > 0, "K is {} and N {}; both must be positive", k_, n_);
     Require(block_ >= 16 && block_ <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block_)),
@@ -40,7 +41,7 @@ class MatMulNBits final : public Kernel {
     const Tensor& scales = context.required_input(2);
     const Tensor *zeros = context.input(3), *bias = context.input(5);
     Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape(), k_);
-    Sizes s{.rows = a.num_elements() / k_, .k = k_, .n = n_, .blocks = (k_ - 1) / block_ + 1, .block_bytes = block_ * bits_ / 8};
+    NBitsSizes s{.rows = a.num_elements() / k_, .k = k_, .n = n_, .blocks = (k_ - 1) / block_ + 1, .block_bytes = block_ * bits_ / 8};
     s.zero_row_bytes = (s.blocks * bits_ + 7) / 8;
     s.block_shift = std::countr_zero(static_cast<uint64_t>(s.block_bytes));
     s.packed_zeros = zeros != nullptr && zeros->is(ElementType::kUInt8);
@@ -57,7 +58,7 @@ class MatMulNBits final : public Kernel {
     shape[shape.rank() - 1] = n_;
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
-    kernel_(context, {kLanes, static_cast<size_t>(n_), static_cast<size_t>((s.rows + kPer - 1) / kPer)}, {kLanes, 1, 1}, a, codes, scales, zeros,
+    kernel_(context, {kNBitsLanes, static_cast<size_t>(n_), static_cast<size_t>(CeilDiv(s.rows, kRowsPerItem))}, {kNBitsLanes, 1, 1}, a, codes, scales, zeros,
             bias, y, s);
   }
 

@@ -1,5 +1,6 @@
 // MaxPool (1-22), AveragePool (1-22), LpPool (1-22), and their forms over whole planes.
 
+#include "base/rounding.h"
 #include "kernel.h"
 #include "window.h"
 
@@ -21,7 +22,7 @@ float Power(const KernelInfo& info) {
   return p;
 }
 
-std::string Defines(const KernelInfo& info) {
+std::string PoolDefines(const KernelInfo& info) {
   const ElementType type = info.input_type(0);
   if (info.node().op_type.ends_with("AveragePool")) return Computed('X', type) + "#define MEAN\n";
   if (IsNorm(info)) return Computed('X', type) + fmt::format("#define NORM {}\n", Power(info) == 1 ? 1 : Power(info) == 2 ? 2 : 0);
@@ -32,7 +33,7 @@ std::string Defines(const KernelInfo& info) {
 class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pooling", Defines(info), "pool"),
+      : kernel_(DeviceOf(info), "pooling", PoolDefines(info), "pool"),
         rows_(DeviceOf(info), "pooling", ByColumns(info), "pool_rows"),
         planes_(DeviceOf(info), "pooling", ByColumns(info), "pool_planes"),
         by_rows_(!SettingsOf(info).tiles),
@@ -73,7 +74,7 @@ class Pool final : public Kernel {
       return planes_.Compile().Linear(context, y.num_elements(), x, y, cl_long{xs.SizeOfRange(2, xs.rank())}, power_);
     }
     if (by_rows_ && indices == nullptr && g.out[2] >= kColumns / 2) {
-      const auto columns = static_cast<size_t>((g.out[2] + kColumns - 1) / kColumns);
+      const auto columns = static_cast<size_t>(CeilDiv(g.out[2], kColumns));
       const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]), planes = static_cast<size_t>(xs[0] * xs[1]);
       return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, rules, power_);
     }
@@ -84,7 +85,7 @@ class Pool final : public Kernel {
   static constexpr cl_int kColumns = 16;  // that an item of rows_ computes
 
   static std::string ByColumns(const KernelInfo& info) {
-    return Defines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
+    return PoolDefines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
   }
 
   LazyLaunchable kernel_, rows_, planes_;

@@ -1,6 +1,7 @@
 // QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block), DynamicQuantizeLinear
 // (11). Integers of 8 bits and more.
 
+#include "base/rounding.h"
 #include "kernel.h"
 #include "product.h"
 
@@ -35,10 +36,10 @@ Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size
   return layout;
 }
 
-const char* Lowest(ElementType type) {
+const char* LowestCode(ElementType type) {
   return type == ElementType::kInt8 ? "-128" : type == ElementType::kInt16 ? "-32768" : "0";
 }
-const char* Highest(ElementType type) {
+const char* HighestCode(ElementType type) {
   switch (type) {
     case ElementType::kInt8: return "127";
     case ElementType::kUInt8: return "255";
@@ -55,10 +56,10 @@ std::string Rounding(const KernelInfo& info) {
   return type == ElementType::kFloat16 ? "rounded_to_half(v)" : type == ElementType::kBFloat16 ? "rounded_to_bfloat16(v)" : "(v)";
 }
 
-std::string Defines(const KernelInfo& info, bool quantizes) {
+std::string CodeDefines(const KernelInfo& info, bool quantizes) {
   const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
   std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
-  if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), Lowest(codes), Highest(codes));
+  if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes), HighestCode(codes));
   return text;
 }
 
@@ -67,7 +68,7 @@ class Linear final : public Kernel {
  public:
   explicit Linear(const KernelInfo& info)
       : quantizes_(info.node().op_type == "QuantizeLinear"),
-        kernel_(DeviceOf(info), "quantization", Defines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
+        kernel_(DeviceOf(info), "quantization", CodeDefines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
         axis_(info.attribute<int64_t>("axis", 1)),
         block_size_(info.attribute<int64_t>("block_size", 0)) {}
 
@@ -105,7 +106,7 @@ class DynamicQuantizeLinear final : public Kernel {
     const Tensor& y = *context.output(0, x.shape());
     const Tensor *given_scale = context.output(1, Shape{}), *given_zero = context.output(2, Shape{});
     const int64_t count = x.num_elements();
-    const auto groups = static_cast<size_t>(std::clamp<int64_t>((count + kLanes - 1) / kLanes, 1, kMostGroups));
+    const auto groups = static_cast<size_t>(std::clamp<int64_t>(CeilDiv(count, kLanes), 1, kMostGroups));
     const DeviceScratch parts(context, groups * 2 * sizeof(cl_float)), own_scale(context, sizeof(cl_float)), own_zero(context, sizeof(cl_uchar));
     const BufferRange scale = given_scale != nullptr ? DeviceAllocator::Find(given_scale->raw()) : own_scale.range();
     const BufferRange zero = given_zero != nullptr ? DeviceAllocator::Find(given_zero->raw()) : own_zero.range();

@@ -7,17 +7,18 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "ops/slices.h"
 #include "product.h"
 
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kLanes = 32;
-constexpr int64_t kPer = 4;
+constexpr size_t kStateLanes = 32;
+constexpr int64_t kPositionsPerItem = 4;
 
 /// The same struct stands in ops/recurrent.cl.
-struct Sizes {
+struct RecurrentSizes {
   cl_long steps, batch, input, hidden, gates, directions;
   cl_int batch_first, reverse, input_forget, padding = 0;
 };
@@ -93,7 +94,7 @@ class Recurrent final : public Kernel {
         types_(Computed('X', info.input_type(0))),
         load_(DeviceOf(info), "recurrent", types_, "load_state"),
         store_(DeviceOf(info), "recurrent", types_, "store_state"),
-        products_(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPer), "input_products"),
+        products_(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem), "input_products"),
         step_(DeviceOf(info), "recurrent", StepDefines(info), lstm_ ? "lstm_step" : gru_ ? "gru_step" : "rnn_step"),
         lengths_(info, 4),
         computed_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
@@ -109,7 +110,7 @@ class Recurrent final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const Sizes s = CheckedSizes(context);
+    const RecurrentSizes s = CheckedSizes(context);
     const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
     const Tensor* y = context.output(0, batch_first_ ? Shape{s.batch, s.steps, s.directions, s.hidden}
                                                      : Shape{s.steps, s.directions, s.batch, s.hidden});
@@ -125,12 +126,12 @@ class Recurrent final : public Kernel {
     load_.Linear(context, count, context.input(5), h0.range(), s);
     if (lstm_) load_.Linear(context, count, context.input(6), extra.range(), s);
     const Tensor* bias = context.input(3);
-    products_.Grid(context, width, (positions + kPer - 1) / kPer, s.directions, context.required_input(0), context.required_input(1), bias,
+    products_.Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0), context.required_input(1), bias,
                    gates.range(), s, cl_long{linear_before_reset_ ? 2 * s.hidden : width});
     const Tensor& r = context.required_input(2);
     const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
-    const std::array<size_t, 3> global = {kLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
-    const std::array<size_t, 3> group = {kLanes, 1, 1};
+    const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
+    const std::array<size_t, 3> group = {kStateLanes, 1, 1};
     for (cl_long turn = 0; turn < s.steps; ++turn) {
       const BufferRange from = (turn % 2 == 0 ? h0 : h1).range(), to = (turn % 2 == 0 ? h1 : h0).range();
       if (reset_) (*reset_)(context, global, group, gates.range(), r, sent, from, extra.range(), none, none, none, s, turn, clip_);
@@ -146,15 +147,15 @@ class Recurrent final : public Kernel {
     const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
                                   : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
                                          : Activations(info, directions, {"Tanh"});
-    return types_ + fmt::format("#define LANES {}\n", kLanes) + functions;
+    return types_ + fmt::format("#define LANES {}\n", kStateLanes) + functions;
   }
 
-  Sizes CheckedSizes(const KernelContext& context) const {
+  RecurrentSizes CheckedSizes(const KernelContext& context) const {
     const Tensor& x_tensor = context.required_input(0);
     const Shape &x = x_tensor.shape(), &r = context.required_input(2).shape();
     Require(x.rank() == 3 && r.rank() == 3, "X is {} and R {}, three axes are expected", x, r);
     Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r);
-    const Sizes s{.steps = x[batch_first_ ? 1 : 0],
+    const RecurrentSizes s{.steps = x[batch_first_ ? 1 : 0],
                   .batch = x[batch_first_ ? 0 : 1],
                   .input = x[2],
                   .hidden = r[2],
@@ -183,7 +184,7 @@ class Recurrent final : public Kernel {
   }
 
   /// No buffer where every sequence has all steps.
-  Buffer SendLengths(KernelContext& context, const Sizes& s) {
+  Buffer SendLengths(KernelContext& context, const RecurrentSizes& s) {
     const Tensor* given = context.input(4);
     if (given == nullptr) return {};
     Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch}, "sequence_lens is {}, [{}] of int32 is expected",

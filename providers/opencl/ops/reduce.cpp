@@ -9,7 +9,7 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kLanes = 64;
+constexpr size_t kReduceLanes = 64;
 
 /// Of no elements: what ONNX says for integers, too.
 std::string Lowest(ElementType type) {
@@ -32,7 +32,7 @@ std::string Highest(ElementType type) {
   }
 }
 
-std::string Defines(const KernelInfo& info) {
+std::string FoldDefines(const KernelInfo& info) {
   const std::string& op = info.node().op_type;
   const ElementType type = info.input_type(0);
   const bool real = kReals.contains(type);
@@ -65,9 +65,9 @@ std::string Defines(const KernelInfo& info) {
 class Reduce final : public Kernel {
  public:
   explicit Reduce(const KernelInfo& info)
-      : node_defines_(Computed('X', info.input_type(0)) + Defines(info)),
+      : node_defines_(Computed('X', info.input_type(0)) + FoldDefines(info)),
         alone_(DeviceOf(info), "reduce", node_defines_ + "#define LANES 1\n", "reduce"),
-        together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kLanes), "reduce"),
+        together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kReduceLanes), "reduce"),
         axes_(info.attribute<std::vector<int64_t>>("axes", {})),
         keepdims_(info.attribute<int64_t>("keepdims", 1) != 0),
         noop_(info.attribute<int64_t>("noop_with_empty_axes", 0) != 0) {}
@@ -97,8 +97,8 @@ class Reduce final : public Kernel {
     reduced.Coalesce();
     Tensor& y = *context.output(0, result);
     const auto total = static_cast<cl_ulong>(y.num_elements());
-    if (count >= 4 * static_cast<int64_t>(kLanes)) {
-      together_(context, {kLanes, total, 1}, {kLanes, 1, 1}, total, x, y, kept, reduced, cl_long{count});
+    if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
+      together_(context, {kReduceLanes, total, 1}, {kReduceLanes, 1, 1}, total, x, y, kept, reduced, cl_long{count});
     } else {
       alone_.Linear(context, y.num_elements(), x, y, kept, reduced, cl_long{count});
     }

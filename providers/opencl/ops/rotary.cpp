@@ -6,7 +6,7 @@ namespace tessera::opencl {
 namespace {
 
 /// The same struct stands in ops/rotary.cl.
-struct Sizes {
+struct RotarySizes {
   cl_long heads, steps, width, half_width;
   cl_int packed, interleaved, one;
   cl_float scale;
@@ -42,7 +42,7 @@ class RotaryEmbedding final : public Kernel {
     const Tensor& y = *context.output(0, shape);
     if (x.num_elements() == 0) return;
     const Buffer sent = Checked(context, positions, cosine.shape(), batch, steps, half);
-    const Sizes s{.heads = hidden / width, .steps = steps, .width = width, .half_width = half, .packed = packed, .interleaved = interleaved_,
+    const RotarySizes s{.heads = hidden / width, .steps = steps, .width = width, .half_width = half, .packed = packed, .interleaved = interleaved_,
                   .one = positions != nullptr && positions->num_elements() == 1 && positions->shape().rank() != 2, .scale = scale_};
     kernel_.Linear(context, x.num_elements(), x, cosine, sine, BufferRange{sent.get(), 0}, y, s);
   }

@@ -7,12 +7,12 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kLanes = 64;
+constexpr size_t kSkipLanes = 64;
 
 class SkipNormalization final : public Kernel {
  public:
   explicit SkipNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "skip_normalization", Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes),
+      : kernel_(DeviceOf(info), "skip_normalization", Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kSkipLanes),
                 "skip_normalize"),
         epsilon_(info.attribute<float>("epsilon", 1e-12f)),
         center_(info.node().op_type == "SkipLayerNormalization") {}
@@ -33,7 +33,7 @@ class SkipNormalization final : public Kernel {
     const Tensor& y = *context.output(0, shape);
     const Tensor *mean = context.output(1, reduced), *inverse = context.output(2, reduced), *sum = context.output(3, shape);
     if (x.num_elements() == 0) return;
-    kernel_(context, {kLanes, static_cast<size_t>(rows), 1}, {kLanes, 1, 1}, x, skip, gamma, beta, bias, y, mean, inverse, sum, cl_long{width},
+    kernel_(context, {kSkipLanes, static_cast<size_t>(rows), 1}, {kSkipLanes, 1, 1}, x, skip, gamma, beta, bias, y, mean, inverse, sum, cl_long{width},
             cl_long{skip_rows}, epsilon_, center_);
   }
 

@@ -8,14 +8,14 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr size_t kLanes = 64;
+constexpr size_t kTopKLanes = 64;
 constexpr int64_t kFew = 16;
 
 class TopK final : public Kernel {
  public:
   explicit TopK(const KernelInfo& info)
       : defines_(Computed('X', info.input_type(0))),
-        choose_(DeviceOf(info), "top_k", defines_ + fmt::format("#define LANES {}\n", kLanes), "choose"),
+        choose_(DeviceOf(info), "top_k", defines_ + fmt::format("#define LANES {}\n", kTopKLanes), "choose"),
         number_(DeviceOf(info), "top_k", defines_, "number"),
         exchange_(DeviceOf(info), "top_k", defines_, "exchange"),
         take_(DeviceOf(info), "top_k", defines_, "take"),
@@ -42,7 +42,7 @@ class TopK final : public Kernel {
     if (shape.num_elements() == 0) return;
     const int64_t lines = x.num_elements() / n;
     if (k <= kFew) {
-      return choose_(context, {kLanes, static_cast<size_t>(lines), 1}, {kLanes, 1, 1}, x, values, indices, cl_long{n}, cl_long{stride},
+      return choose_(context, {kTopKLanes, static_cast<size_t>(lines), 1}, {kTopKLanes, 1, 1}, x, values, indices, cl_long{n}, cl_long{stride},
                      cl_long{k}, largest_);
     }
     Require(n < (int64_t{1} << 30), "an axis of {} elements is too long to sort", n);

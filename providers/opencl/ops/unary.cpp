@@ -18,7 +18,7 @@ struct Unary {
 constexpr TypeSet kBool = {ElementType::kBool};
 
 // Of functions that have one, the precision is that of OpenCL's full profile: at most 4 ulp, 16 for erf.
-constexpr Unary kTable[] = {
+constexpr Unary kUnaries[] = {
     {"Relu", 1, "a < 0 ? (TA)0 : a", kReals | kSigned},
     {"Sigmoid", 1, "sigmoid(a)"},
     {"Tanh", 1, "tanh(a)"},
@@ -65,15 +65,15 @@ constexpr Unary kTable[] = {
 };
 
 template <size_t I>
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
-  const Unary& op = kTable[I];
+std::unique_ptr<Kernel> MakeUnary(const KernelInfo& info) {
+  const Unary& op = kUnaries[I];
   return std::make_unique<Elementwise>(info, op.expression, info.attribute<float>(op.alpha_name, op.alpha),
                                        info.attribute<float>(op.beta_name, op.beta));
 }
 
 template <size_t... I>
-void AddTable(KernelRegistry& registry, std::index_sequence<I...>) {
-  (registry.Add(Op(kTable[I].op_type).Versions(kTable[I].version).Types(0, kTable[I].types).InPlace(0, 0).Factory(Make<I>)), ...);
+void AddUnaries(KernelRegistry& registry, std::index_sequence<I...>) {
+  (registry.Add(Op(kUnaries[I].op_type).Versions(kUnaries[I].version).Types(0, kUnaries[I].types).InPlace(0, 0).Factory(MakeUnary<I>)), ...);
 }
 
 std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
@@ -110,7 +110,7 @@ std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
   if (node.op_type == "Gelu") {
     return UnaryExpression{AttributeOf<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)" : "erf_gelu(a)"};
   }
-  for (const Unary& op : kTable) {
+  for (const Unary& op : kUnaries) {
     if (node.op_type != op.op_type || !op.types.contains(ElementType::kFloat) || op.version > node.since_version) continue;
     if (node.op_type == "IsNaN") continue;  // not of its input's type
     return UnaryExpression{op.expression, AttributeOf(node, op.alpha_name, op.alpha), AttributeOf(node, op.beta_name, op.beta)};
@@ -119,7 +119,7 @@ std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
 }
 
 void RegisterUnary(KernelRegistry& registry) {
-  AddTable(registry, std::make_index_sequence<std::size(kTable)>());
+  AddUnaries(registry, std::make_index_sequence<std::size(kUnaries)>());
   registry.Add(Op("Gelu").Versions(20).Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
   registry.Add(Op("Gelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
   registry.Add(Op("BiasGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeBiasGelu));

@@ -72,7 +72,7 @@ bool PadBody(const Context& context, Body& body) {
 const Types kEverything = {"tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(int8)", "tensor(int16)",
                            "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)", "tensor(bfloat16)",
                            "tensor(string)", "tensor(bool)", "tensor(complex64)", "tensor(complex128)"};
-const Types kReals = {"tensor(float16)", "tensor(float)", "tensor(double)"};
+const Types kFloats = {"tensor(float16)", "tensor(float)", "tensor(double)"};
 
 void InferCropAndResize(onnx::InferenceContext& context) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
@@ -108,14 +108,14 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Int("align_corners", 0).String("mode", "bilinear").String("padding_mode", "zeros").In("X", "T1").In("Grid", "T1").Out("Y", "T1")
       .Type("T1", kEverything).Body(GridSampleBody);
   Define(schemas, "Pad").String("mode", "constant").In("data").In("pads", "tensor(int64)").OptionalIn("value").Out("output")
-      .Type("T", kReals).Body(PadBody);
+      .Type("T", kFloats).Body(PadBody);
   Define(schemas, "ConvTransposeWithDynamicPads")
       .String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("output_padding").Ints("strides")
-      .In("X").In("W").OptionalIn("Pads", "tensor(int64)").OptionalIn("B").Out("Y").Type("T", kReals).Body(ConvTransposeBody);
-  Define(schemas, "Inverse").In("X").Out("Y").Type("T", kReals).LikeFirstInput();
+      .In("X").In("W").OptionalIn("Pads", "tensor(int64)").OptionalIn("B").Out("Y").Type("T", kFloats).Body(ConvTransposeBody);
+  Define(schemas, "Inverse").In("X").Out("Y").Type("T", kFloats).LikeFirstInput();
   Define(schemas, "CropAndResize")
       .Float("extrapolation_value", 0).String("mode", "bilinear").In("X", "T1").In("rois", "T1").In("batch_indices", "T2")
-      .In("crop_size", "T2").Out("Y", "T1").Type("T1", kReals).Type("T2", {"tensor(int32)"}).Infer(InferCropAndResize);
+      .In("crop_size", "T2").Out("Y", "T1").Type("T1", kFloats).Type("T2", {"tensor(int32)"}).Infer(InferCropAndResize);
 }
 
 }  // namespace tessera

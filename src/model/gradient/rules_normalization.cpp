@@ -5,8 +5,8 @@
 namespace tessera::gradient {
 namespace {
 
-Term Mean(Builder& build, Term x, Term axes) { return build.Call("ReduceMean", {x, axes}); }
-Term Sum(Builder& build, Term x, Term axes) { return build.ReduceSum(x, axes, true); }
+Term MeanOver(Builder& build, Term x, Term axes) { return build.Call("ReduceMean", {x, axes}); }
+Term SumOver(Builder& build, Term x, Term axes) { return build.ReduceSum(x, axes, true); }
 
 /// All axes but the channels', and channels [C] in a shape that broadcasts to x.
 struct Channels {
@@ -30,7 +30,7 @@ Term InverseDeviation(Term variance, double epsilon) { return Apply("Reciprocal"
 
 /// The gradient of (x - mean) / deviation over `axes`, where both are those of x.
 Term NormalizedGradient(Builder& build, Term dy, Term normalized, Term inverse_deviation, Term axes) {
-  return (dy - Mean(build, dy, axes) - normalized * Mean(build, dy * normalized, axes)) * inverse_deviation;
+  return (dy - MeanOver(build, dy, axes) - normalized * MeanOver(build, dy * normalized, axes)) * inverse_deviation;
 }
 
 /// The axes over which a Softmax sums: one from version 13 on, before that all from `axis` on.
@@ -48,12 +48,12 @@ Term SoftmaxAxes(Step& s) {
 
 void SoftmaxRule(Step& s) {
   const Term axes = SoftmaxAxes(s);
-  s.Give(0, s.y() * (s.dy() - Sum(s.build, s.dy() * s.y(), axes)));
+  s.Give(0, s.y() * (s.dy() - SumOver(s.build, s.dy() * s.y(), axes)));
 }
 
 void LogSoftmaxRule(Step& s) {
   const Term axes = SoftmaxAxes(s);
-  s.Give(0, s.dy() - Apply("Exp", s.y()) * Sum(s.build, s.dy(), axes));
+  s.Give(0, s.dy() - Apply("Exp", s.y()) * SumOver(s.build, s.dy(), axes));
 }
 
 void BatchNormalizationRule(Step& s) {
@@ -69,9 +69,9 @@ void BatchNormalizationRule(Step& s) {
   const Term scale = channels.Broad(build.Cast(s.x(1), element));
   Term mean, variance;
   if (training) {
-    mean = Mean(build, x, axes);
+    mean = MeanOver(build, x, axes);
     const Term centered = x - mean;
-    variance = Mean(build, centered * centered, axes);
+    variance = MeanOver(build, centered * centered, axes);
   } else {
     mean = channels.Broad(build.Cast(s.x(3), element));
     variance = channels.Broad(build.Cast(s.x(4), element));
@@ -95,8 +95,8 @@ void InstanceNormalizationRule(Step& s) {
   std::vector<int64_t> spatial;
   for (int64_t axis : channels.trailing) spatial.push_back(axis + 1);
   const Term axes = build.Ints(spatial), x = s.x();
-  const Term centered = x - Mean(build, x, axes);
-  const Term inverse = InverseDeviation(Mean(build, centered * centered, axes), s.attribute<float>("epsilon", 1e-5f));
+  const Term centered = x - MeanOver(build, x, axes);
+  const Term inverse = InverseDeviation(MeanOver(build, centered * centered, axes), s.attribute<float>("epsilon", 1e-5f));
   const Term normalized = centered * inverse;
   if (s.wants(0)) s.Give(0, NormalizedGradient(build, s.dy() * channels.Broad(s.x(1)), normalized, inverse, axes));
   if (s.wants(1)) s.Give(1, channels.Total(s.dy() * normalized));
@@ -110,7 +110,7 @@ void LpNormalizationRule(Step& s) {
   const Term norm = build.Call(first ? "ReduceL1" : "ReduceL2", {x, axes});
   // y = x / norm(x); where the norm is 0, so is y and its slope.
   const Term slope = first ? Apply("Sign", x) : s.y();
-  const Term gradient = (s.dy() - slope * Sum(build, s.dy() * s.y(), axes)) / norm;
+  const Term gradient = (s.dy() - slope * SumOver(build, s.dy() * s.y(), axes)) / norm;
   const Term zero = build.Number(0, x.element);
   s.Give(0, build.Where(Equal(norm, zero), zero, gradient));
 }

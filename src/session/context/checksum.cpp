@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/rounding.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
@@ -42,7 +43,7 @@ uint64_t Checksum(std::span<const std::byte> bytes) noexcept {
 }
 
 std::vector<uint64_t> PartChecksums(std::span<const std::byte> bytes, ThreadPool& threads) {
-  std::vector<uint64_t> sums((bytes.size() + kChecksumPart - 1) / kChecksumPart);
+  std::vector<uint64_t> sums(CeilDiv(bytes.size(), kChecksumPart));
   constexpr double kNanoseconds = 100e3;  // a part, page faults included
   threads.ParallelFor(static_cast<int64_t>(sums.size()), kNanoseconds, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

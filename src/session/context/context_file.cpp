@@ -9,6 +9,8 @@
 #include <cerrno>
 
 #include "base/mapped_file.h"
+#include "base/pages.h"
+#include "base/rounding.h"
 #include "session/context/checksum.h"
 
 namespace tessera {
@@ -93,8 +95,6 @@ class TemporaryFile {
   int file_ = -1;
 };
 
-uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
 }  // namespace
 
 ContextFile::ContextFile(const std::filesystem::path& path) {
@@ -124,7 +124,7 @@ void ContextFile::CheckData(ThreadPool& threads) const {
 }
 
 uint64_t ContextLayout::Add(const void* data, size_t bytes) {
-  constexpr size_t kLine = 64, kPage = 4096, kLarge = 16 * kPage;
+  constexpr size_t kLine = 64, kLarge = 16 * kPage;
   const uint64_t offset = RoundUp(size_, bytes >= kLarge ? kPage : kLine);
   pieces_.push_back({data, bytes, offset});
   size_ = offset + bytes;

@@ -19,7 +19,7 @@ Session Load(const char* text) {
   return Session(std::as_bytes(std::span(bytes)));
 }
 
-std::string ErrorOf(const char* text) {
+std::string LoadErrorOf(const char* text) {
   try {
     Load(text);
   } catch (const Error& error) {
@@ -106,7 +106,7 @@ TEST(Gradient, DerivesFunctionsWithoutARuleByTheirBody) {
 }
 
 TEST(Gradient, NamesOperatorsWithoutDerivative) {
-  EXPECT_THAT(ErrorOf(MODEL R"(main (float[2, 2] x) => (float d) {
+  EXPECT_THAT(LoadErrorOf(MODEL R"(main (float[2, 2] x) => (float d) {
     y = Det(x)
     d = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x)
   })"),
@@ -114,17 +114,17 @@ TEST(Gradient, NamesOperatorsWithoutDerivative) {
 }
 
 TEST(Gradient, RefusesNamesThatMeanNothing) {
-  EXPECT_THAT(ErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
+  EXPECT_THAT(LoadErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
     y = Neg(x)
     dx = ai.onnx.preview.training.Gradient <xs = ["x"], y = "z"> (x)
   })"),
               HasSubstr("'z'"));
-  EXPECT_THAT(ErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
+  EXPECT_THAT(LoadErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
     y = Neg(x)
     dx = ai.onnx.preview.training.Gradient <xs = ["x", "y"], y = "y"> (x)
   })"),
               HasSubstr("1 inputs"));
-  EXPECT_THAT(ErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
+  EXPECT_THAT(LoadErrorOf(MODEL R"(main (float[2] x) => (float[2] dx) {
     y = Add(x, dx)
     dx = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x)
   })"),

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "error_of.h"
 #include "model/model.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
@@ -10,6 +11,7 @@
 namespace tessera {
 namespace {
 
+using testing::ErrorOf;
 using testing::Floats;
 using testing::ModelBuilder;
 using testing::TemporaryFolder;
@@ -24,15 +26,6 @@ SessionOptions OnCpu() {
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = 1;
   return options;
-}
-
-std::string ErrorOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 std::string LoadError(const ModelBuilder& model) {

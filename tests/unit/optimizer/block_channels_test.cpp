@@ -3,26 +3,21 @@
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
 
-std::vector<float> Waves(int64_t count, float step, float scale) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(scale * std::sin(static_cast<float>(i) * step + 0.3f));
-  return numbers;
-}
-
-struct ConvSpec {
+struct BlockedConvSpec {
   int64_t outputs, channels, kernel, stride = 1, pad = 0, group = 1, dilation = 1;
 };
 
 /// A model of images, node by node; `x` is its input.
-class Network {
+class FloatNetwork {
  public:
-  explicit Network(std::vector<int64_t> input) : model_(17) { model_.Input("x", ElementType::kFloat, std::move(input)); }
+  explicit FloatNetwork(std::vector<int64_t> input) : model_(17) { model_.Input("x", ElementType::kFloat, std::move(input)); }
 
-  std::string Conv(const std::string& from, const ConvSpec& spec) {
+  std::string Conv(const std::string& from, const BlockedConvSpec& spec) {
     const std::string name = Name();
     const int64_t depth = spec.channels / spec.group * spec.kernel * spec.kernel;
     model_.Floats(name + "w", {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel},
@@ -78,7 +73,7 @@ class Network {
 };
 
 /// Runs the model with and without the optimizer; returns the operators that are left.
-std::multiset<std::string> Compare(Network& network, const std::vector<std::string>& outputs, const Shape& shape) {
+std::multiset<std::string> Compare(FloatNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
   const ModelBuilder& model = network.Finish(outputs);
   Tensor x(ElementType::kFloat, shape);
   for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
@@ -102,20 +97,20 @@ std::multiset<std::string> Compare(Network& network, const std::vector<std::stri
 /// The pass only fires where this machine's vectors hold a block.
 bool Blocks(const std::multiset<std::string>& operators) { return operators.contains("BlockedConv"); }
 
-struct ConvCase {
+struct BlockedConvCase {
   std::string name;
   std::vector<int64_t> input;
-  ConvSpec first, second;
+  BlockedConvSpec first, second;
 };
 
-class BlockedConvolutions : public ::testing::TestWithParam<ConvCase> {};
+class BlockedConvolutions : public ::testing::TestWithParam<BlockedConvCase> {};
 
 TEST_P(BlockedConvolutions, GiveTheSameResults) {
-  const ConvCase& c = GetParam();
+  const BlockedConvCase& c = GetParam();
   for (const std::string activation : {"", "Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Silu"}) {
     for (const bool symbolic : {false, true}) {
       SCOPED_TRACE(activation + (symbolic ? " symbolic" : ""));
-      Network network(symbolic ? std::vector<int64_t>{-1, c.input[1], -1, -1} : c.input);
+      FloatNetwork network(symbolic ? std::vector<int64_t>{-1, c.input[1], -1, -1} : c.input);
       const std::string first = network.Conv("x", c.first);
       std::string last = network.Conv(network.Op("Relu", {first}), c.second);
       if (activation == "Silu") {
@@ -130,28 +125,28 @@ TEST_P(BlockedConvolutions, GiveTheSameResults) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BlockedConvolutions,
-    ::testing::Values(ConvCase{"Pointwise", {2, 3, 20, 17}, {24, 3, 3, 1, 1}, {40, 24, 1}},
-                      ConvCase{"PointwiseStrided", {2, 3, 15, 18}, {16, 3, 7, 2, 3}, {16, 16, 1, 2}},
-                      ConvCase{"OneBlock", {1, 1, 9, 9}, {8, 1, 3}, {8, 8, 3, 1, 1}},
-                      ConvCase{"Deep", {1, 3, 13, 11}, {328, 3, 1}, {24, 328, 1}},
-                      ConvCase{"Winograd", {2, 3, 29, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
-                      ConvCase{"WinogradNoPads", {1, 3, 40, 41}, {32, 3, 3, 1, 2}, {48, 32, 3}},
-                      ConvCase{"WinogradSmall", {1, 3, 12, 14}, {64, 3, 1}, {64, 64, 3, 1, 1}},
-                      ConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
-                      ConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
-                      ConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
-                      ConvCase{"Grouped", {2, 3, 9, 9}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
-                      ConvCase{"GroupsOfHalfABlock", {1, 3, 17, 13}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8}},
-                      ConvCase{"GroupsOfAQuarter", {1, 3, 11, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 2, 1, 8}},
-                      ConvCase{"GroupsThatWiden", {2, 3, 9, 8}, {16, 3, 3, 1, 1}, {64, 16, 3, 1, 1, 4}},
-                      ConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
-                      ConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
-                      ConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
-                      ConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}}),
+    ::testing::Values(BlockedConvCase{"Pointwise", {2, 3, 20, 17}, {24, 3, 3, 1, 1}, {40, 24, 1}},
+                      BlockedConvCase{"PointwiseStrided", {2, 3, 15, 18}, {16, 3, 7, 2, 3}, {16, 16, 1, 2}},
+                      BlockedConvCase{"OneBlock", {1, 1, 9, 9}, {8, 1, 3}, {8, 8, 3, 1, 1}},
+                      BlockedConvCase{"Deep", {1, 3, 13, 11}, {328, 3, 1}, {24, 328, 1}},
+                      BlockedConvCase{"Winograd", {2, 3, 29, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
+                      BlockedConvCase{"WinogradNoPads", {1, 3, 40, 41}, {32, 3, 3, 1, 2}, {48, 32, 3}},
+                      BlockedConvCase{"WinogradSmall", {1, 3, 12, 14}, {64, 3, 1}, {64, 64, 3, 1, 1}},
+                      BlockedConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
+                      BlockedConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
+                      BlockedConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
+                      BlockedConvCase{"Grouped", {2, 3, 9, 9}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
+                      BlockedConvCase{"GroupsOfHalfABlock", {1, 3, 17, 13}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8}},
+                      BlockedConvCase{"GroupsOfAQuarter", {1, 3, 11, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 2, 1, 8}},
+                      BlockedConvCase{"GroupsThatWiden", {2, 3, 9, 8}, {16, 3, 3, 1, 1}, {64, 16, 3, 1, 1, 4}},
+                      BlockedConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
+                      BlockedConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
+                      BlockedConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
+                      BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(BlockChannels, TakesShortcutsInAndLeavesPlainOutputs) {
-  Network network({2, 3, 16, 18});
+  FloatNetwork network({2, 3, 16, 18});
   const std::string a = network.Op("Relu", {network.Conv("x", {32, 3, 3, 2, 1})});
   const std::string b = network.Conv(a, {32, 32, 1});
   const std::string c = network.Op("Relu", {network.Op("Add", {b, a})});
@@ -165,7 +160,7 @@ TEST(BlockChannels, TakesShortcutsInAndLeavesPlainOutputs) {
 }
 
 TEST(BlockChannels, ComputesWhatLiesBetween) {
-  Network network({2, 3, 21, 19});
+  FloatNetwork network({2, 3, 21, 19});
   const std::string a = network.Conv("x", {16, 3, 3, 1, 1});
   const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
   const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
@@ -185,16 +180,16 @@ TEST(BlockChannels, ComputesWhatLiesBetween) {
 }
 
 TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
-  Network odd({1, 3, 12, 12});
+  FloatNetwork odd({1, 3, 12, 12});
   const std::string a = odd.Conv("x", {20, 3, 3, 1, 1});
   EXPECT_FALSE(Blocks(Compare(odd, {odd.Conv(a, {20, 20, 3, 1, 1})}, {1, 3, 12, 12})));
-  Network lone({1, 32, 12, 12});
+  FloatNetwork lone({1, 32, 12, 12});
   EXPECT_FALSE(Blocks(Compare(lone, {lone.Conv("x", {32, 32, 1})}, {1, 32, 12, 12})));
 }
 
 TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
-  Network network({1, 64, 12, 12});
-  Network probe({1, 3, 12, 12});  // whether this machine computes in blocks at all
+  FloatNetwork network({1, 64, 12, 12});
+  FloatNetwork probe({1, 3, 12, 12});  // whether this machine computes in blocks at all
   const std::string a = probe.Conv("x", {64, 3, 3, 1, 1});
   if (!Blocks(Compare(probe, {probe.Conv(a, {64, 64, 1})}, {1, 3, 12, 12}))) return;
   EXPECT_TRUE(Blocks(Compare(network, {network.Conv("x", {64, 64, 3, 1, 1})}, {1, 64, 12, 12})));

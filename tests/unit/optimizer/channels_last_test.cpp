@@ -11,16 +11,16 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-struct ConvSpec {
+struct LastConvSpec {
   int64_t outputs, channels, kernel = 1, stride = 1, group = 1, dilation = 1;
   Dims pads = {0, 0, 0, 0};
   int most = 40;  // magnitude of the weights
 };
 
 /// A network of 8-bit codes; `x` is its input.
-class Network {
+class CodesNetwork {
  public:
-  Network(Dims x, ElementType codes, bool unsigned_weights = false) : codes_(codes), unsigned_weights_(unsigned_weights), model_(17) {
+  CodesNetwork(Dims x, ElementType codes, bool unsigned_weights = false) : codes_(codes), unsigned_weights_(unsigned_weights), model_(17) {
     model_.Input("x", codes, std::move(x));
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
@@ -29,7 +29,7 @@ class Network {
     model_.Floats("scale", {}, {0.02f});
   }
 
-  std::string Conv(const std::string& from, const ConvSpec& spec) {
+  std::string Conv(const std::string& from, const LastConvSpec& spec) {
     const std::string name = Name();
     const Dims dims = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
     const int64_t depth = dims[1] * dims[2] * dims[3];
@@ -105,7 +105,7 @@ class Network {
 };
 
 /// The same codes with and without the optimizer; returns the operators that are left.
-std::multiset<std::string> Compare(Network& network, const std::vector<std::string>& outputs, const Shape& shape) {
+std::multiset<std::string> Compare(CodesNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
   const ModelBuilder& model = network.Finish(outputs);
   Tensor x(network.codes(), shape);
   auto* codes = static_cast<uint8_t*>(x.mutable_raw());
@@ -132,18 +132,18 @@ std::multiset<std::string> Compare(Network& network, const std::vector<std::stri
 
 size_t Expected(size_t convolutions) { return cpu::CodeRowsWidth() > 0 ? convolutions : 0; }
 
-struct ConvCase {
+struct LastConvCase {
   std::string name;
   Dims input;
-  ConvSpec conv;
+  LastConvSpec conv;
 };
 
-class ConvolutionsLast : public ::testing::TestWithParam<std::tuple<ConvCase, std::tuple<ElementType, bool>>> {};
+class ConvolutionsLast : public ::testing::TestWithParam<std::tuple<LastConvCase, std::tuple<ElementType, bool>>> {};
 
 TEST_P(ConvolutionsLast, GiveTheSameCodes) {
   const auto& [test, types] = GetParam();
-  const ConvSpec& conv = test.conv;
-  Network network(test.input, std::get<0>(types), std::get<1>(types));
+  const LastConvSpec& conv = test.conv;
+  CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   // Wide ones around it make it worth while to turn the image.
   const std::string before = network.Conv(network.Conv("x", {3 * conv.channels, test.input[1]}), {conv.channels, 3 * conv.channels});
   const std::string after = network.Conv(network.Conv(network.Conv(before, conv), {6 * conv.outputs, conv.outputs}), {5, 6 * conv.outputs});
@@ -157,26 +157,26 @@ std::string NameOf(const ::testing::TestParamInfo<ConvolutionsLast::ParamType>& 
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ConvolutionsLast,
-    ::testing::Combine(::testing::Values(ConvCase{"InPlace", {2, 8, 9, 7}, {24, 16}}, ConvCase{"OddChannels", {1, 8, 5, 5}, {13, 7}},
-                                         ConvCase{"OneColumn", {1, 8, 5, 5}, {40, 12}}, ConvCase{"Square", {1, 8, 9, 10}, {20, 12, 3, 1, 1, 1, {1, 1, 1, 1}}},
-                                         ConvCase{"Strided", {2, 8, 11, 9}, {17, 6, 3, 2, 1, 1, {1, 0, 0, 2}}},
-                                         ConvCase{"StridedPoint", {1, 8, 9, 9}, {33, 20, 1, 2}},
-                                         ConvCase{"Dilated", {1, 8, 12, 11}, {16, 8, 3, 1, 1, 2, {2, 2, 2, 2}}},
-                                         ConvCase{"Groups", {1, 8, 8, 7}, {24, 16, 3, 1, 2, 1, {1, 1, 1, 1}}},
-                                         ConvCase{"Deep", {1, 8, 6, 5}, {36, 170, 3, 1, 1, 1, {1, 1, 1, 1}}},
-                                         ConvCase{"LargeWeights", {1, 8, 6, 5}, {36, 160, 1, 1, 1, 1, {0, 0, 0, 0}, 63}},
-                                         ConvCase{"OnePixel", {2, 8, 1, 1}, {36, 20}}, ConvCase{"FewRows", {1, 8, 1, 2}, {36, 20}},
-                                         ConvCase{"Depthwise", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {1, 1, 1, 1}}},
-                                         ConvCase{"DepthwiseStrided", {2, 8, 9, 8}, {40, 40, 3, 2, 40, 1, {1, 0, 1, 1}}},
-                                         ConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
-                                         ConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
-                                         ConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
+    ::testing::Combine(::testing::Values(LastConvCase{"InPlace", {2, 8, 9, 7}, {24, 16}}, LastConvCase{"OddChannels", {1, 8, 5, 5}, {13, 7}},
+                                         LastConvCase{"OneColumn", {1, 8, 5, 5}, {40, 12}}, LastConvCase{"Square", {1, 8, 9, 10}, {20, 12, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"Strided", {2, 8, 11, 9}, {17, 6, 3, 2, 1, 1, {1, 0, 0, 2}}},
+                                         LastConvCase{"StridedPoint", {1, 8, 9, 9}, {33, 20, 1, 2}},
+                                         LastConvCase{"Dilated", {1, 8, 12, 11}, {16, 8, 3, 1, 1, 2, {2, 2, 2, 2}}},
+                                         LastConvCase{"Groups", {1, 8, 8, 7}, {24, 16, 3, 1, 2, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"Deep", {1, 8, 6, 5}, {36, 170, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"LargeWeights", {1, 8, 6, 5}, {36, 160, 1, 1, 1, 1, {0, 0, 0, 0}, 63}},
+                                         LastConvCase{"OnePixel", {2, 8, 1, 1}, {36, 20}}, LastConvCase{"FewRows", {1, 8, 1, 2}, {36, 20}},
+                                         LastConvCase{"Depthwise", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"DepthwiseStrided", {2, 8, 9, 8}, {40, 40, 3, 2, 40, 1, {1, 0, 1, 1}}},
+                                         LastConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
+                                         LastConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
+                                         LastConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
                        ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
     NameOf);
 
 TEST(ChannelsLast, ComputesWhatLiesBetween) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
-    Network network({2, 3, 16, 14}, type);
+    CodesNetwork network({2, 3, 16, 14}, type);
     const std::string first = network.Conv("x", {48, 3, 3, 1, 1, 1, {1, 1, 1, 1}});
     const std::string pooled = network.MaxPool(first);
     const std::string left = network.Conv(pooled, {48, 48, 3, 1, 48, 1, {1, 1, 1, 1}});
@@ -190,9 +190,9 @@ TEST(ChannelsLast, ComputesWhatLiesBetween) {
 }
 
 TEST(ChannelsLast, LeavesWhatDoesNotPay) {
-  Network alone({1, 16, 8, 8}, ElementType::kUInt8);
+  CodesNetwork alone({1, 16, 8, 8}, ElementType::kUInt8);
   EXPECT_EQ(Compare(alone, {alone.Conv("x", {16, 16, 3})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"), 0u);
-  Network large({1, 16, 8, 8}, ElementType::kUInt8);  // weights that products of bytes take in many steps
+  CodesNetwork large({1, 16, 8, 8}, ElementType::kUInt8);  // weights that products of bytes take in many steps
   const std::string wide = large.Conv("x", {96, 16, 1, 1, 1, 1, {0, 0, 0, 0}, 127});
   EXPECT_EQ(Compare(large, {large.Conv(wide, {16, 96, 1, 1, 1, 1, {0, 0, 0, 0}, 127})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"), 0u);
 }

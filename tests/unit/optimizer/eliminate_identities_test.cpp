@@ -7,7 +7,7 @@ namespace tessera::testing {
 namespace {
 
 /// Relu -> the node -> Neg, whose output is y; the node reads "a" and writes "b".
-struct Case {
+struct IdentityCase {
   std::string name;
   std::string after;  // operators
   std::function<void(ModelBuilder&)> add;
@@ -16,7 +16,7 @@ struct Case {
   int opset = 21;
 };
 
-ModelBuilder Build(const Case& test) {
+ModelBuilder Build(const IdentityCase& test) {
   ModelBuilder model(test.opset);
   model.Input("x", test.type, test.dims);
   auto* output = model.proto().mutable_graph()->add_output();
@@ -30,7 +30,7 @@ ModelBuilder Build(const Case& test) {
 
 constexpr auto kGone = "Abs Neg";
 
-const Case kCases[] = {
+const IdentityCase kCases[] = {
     {"Identity", kGone, [](ModelBuilder& m) { m.Node("Identity", {"a"}, {"b"}); }},
     {"Dropout", kGone, [](ModelBuilder& m) { m.Node("Dropout", {"a"}, {"b", "mask"}); }},
     {"OldDropout", kGone, [](ModelBuilder& m) { m.Node("Dropout", {"a"}, {"b"}); }, {2, 3}, ElementType::kFloat, 8},
@@ -72,7 +72,7 @@ const Case kCases[] = {
     {"IntegersPlusZero", kGone, [](ModelBuilder& m) { m.Ints("zero", {0}).Node("Add", {"zero", "a"}, {"b"}); }, {2, 3}, ElementType::kInt64},
 };
 
-class EliminateIdentities : public ::testing::TestWithParam<Case> {};
+class EliminateIdentities : public ::testing::TestWithParam<IdentityCase> {};
 
 TEST_P(EliminateIdentities, KeepsResults) {
   const ModelBuilder model = Build(GetParam());

@@ -3,24 +3,19 @@
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
 
-std::vector<float> Waves(int64_t count, float step) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<float>(i) * step));
-  return numbers;
-}
-
-struct ConvCase {
+struct ActivationCase {
   std::string name;
   Shape input, weights;
   int64_t group = 1, stride = 1, pad = 0;
 };
 
 /// y = activation(Conv(x)), or with `scaled` twice that.
-ModelBuilder Model(const ConvCase& c, const std::string& activation, bool scaled) {
+ModelBuilder ActivationModel(const ActivationCase& c, const std::string& activation, bool scaled) {
   const auto dims = [](const Shape& shape) { return std::vector<int64_t>(shape.begin(), shape.end()); };
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, dims(c.input))
@@ -61,13 +56,13 @@ Tensor RunAt(ModelBuilder& model, OptimizationLevel level, const std::vector<Val
   return results[0].tensor();
 }
 
-class FuseActivations : public ::testing::TestWithParam<ConvCase> {};
+class FuseActivations : public ::testing::TestWithParam<ActivationCase> {};
 
 TEST_P(FuseActivations, GivesTheSameResults) {
-  const ConvCase& c = GetParam();
+  const ActivationCase& c = GetParam();
   for (const std::string activation : {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish"}) {
     for (const bool scaled : {false, true}) {
-      ModelBuilder model = Model(c, activation, scaled);
+      ModelBuilder model = ActivationModel(c, activation, scaled);
       Tensor x(ElementType::kFloat, c.input);
       for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
       x.mutable_data<float>()[x.num_elements() / 2] = std::numeric_limits<float>::quiet_NaN();
@@ -86,18 +81,18 @@ TEST_P(FuseActivations, GivesTheSameResults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, FuseActivations,
-                         ::testing::Values(ConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}},
-                                           ConvCase{"PointwiseSmall", {1, 32, 7, 7}, {40, 32, 1, 1}},
-                                           ConvCase{"SmallImage", {1, 24, 7, 7}, {32, 24, 3, 3}, 1, 1, 1},
-                                           ConvCase{"Wide", {1, 60, 30, 33}, {62, 60, 3, 3}, 1, 1, 1},
-                                           ConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3},
-                                           ConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
-                                           ConvCase{"Depthwise", {1, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
-                                           ConvCase{"DepthwiseStrided", {1, 9, 18, 23}, {9, 1, 5, 5}, 9, 2, 2},
-                                           ConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
-                                           ConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1},
-                                           ConvCase{"ThreeDimensions", {1, 3, 6, 7, 8}, {5, 3, 2, 3, 3}, 1, 1, 0},
-                                           ConvCase{"OnePixel", {1, 30, 1, 1}, {21, 30, 1, 1}}),
+                         ::testing::Values(ActivationCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}},
+                                           ActivationCase{"PointwiseSmall", {1, 32, 7, 7}, {40, 32, 1, 1}},
+                                           ActivationCase{"SmallImage", {1, 24, 7, 7}, {32, 24, 3, 3}, 1, 1, 1},
+                                           ActivationCase{"Wide", {1, 60, 30, 33}, {62, 60, 3, 3}, 1, 1, 1},
+                                           ActivationCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3},
+                                           ActivationCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
+                                           ActivationCase{"Depthwise", {1, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
+                                           ActivationCase{"DepthwiseStrided", {1, 9, 18, 23}, {9, 1, 5, 5}, 9, 2, 2},
+                                           ActivationCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
+                                           ActivationCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1},
+                                           ActivationCase{"ThreeDimensions", {1, 3, 6, 7, 8}, {5, 3, 2, 3, 3}, 1, 1, 0},
+                                           ActivationCase{"OnePixel", {1, 30, 1, 1}, {21, 30, 1, 1}}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -2,17 +2,12 @@
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
 
 constexpr int64_t kK = 19, kN = 37;
-
-std::vector<float> Waves(int64_t count, float step) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<float>(i) * step));
-  return numbers;
-}
 
 struct Outcome {
   std::vector<Tensor> tensors;

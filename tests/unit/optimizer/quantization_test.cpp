@@ -71,18 +71,18 @@ class QuantizedModel {
   ModelBuilder model_;
 };
 
-struct Outcome {
+struct QuantizedOutcome {
   std::string operators;
   Tensor y;
 };
 
-Outcome RunAt(const ModelBuilder& model, OptimizationLevel level, const Value& x) {
+QuantizedOutcome RunAt(const ModelBuilder& model, OptimizationLevel level, const Value& x) {
   SessionOptions options;
   options.providers = {{"cpu", {}}};
   options.optimization_level = level;
   options.intra_op_threads = 2;
   const Session session = model.Session(options);
-  Outcome outcome;
+  QuantizedOutcome outcome;
   for (const auto& node : session.placement().nodes) outcome.operators += (outcome.operators.empty() ? "" : " ") + node.op_type;
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{x}, results);
@@ -95,7 +95,7 @@ void ExpectSame(const ModelBuilder& model, const Dims& dims, const std::string& 
   Tensor x(ElementType::kFloat, Shape(dims));
   for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = 2.6f * std::sin(static_cast<float>(i) * 0.71f);
   const Value input(x);
-  const Outcome expected = RunAt(model, OptimizationLevel::kNone, input), given = RunAt(model, OptimizationLevel::kAll, input);
+  const QuantizedOutcome expected = RunAt(model, OptimizationLevel::kNone, input), given = RunAt(model, OptimizationLevel::kAll, input);
   EXPECT_EQ(given.operators, operators);
   ASSERT_EQ(given.y.shape(), expected.y.shape());
   int64_t apart = 0;
@@ -107,16 +107,16 @@ void ExpectSame(const ModelBuilder& model, const Dims& dims, const std::string& 
   EXPECT_LE(apart, 1 + expected.y.num_elements() / 50) << "of " << expected.y.num_elements();
 }
 
-struct ConvCase {
+struct QuantizedConvCase {
   std::string name;
   Dims x, w;
   int64_t group = 1, stride = 1, pad = 0;
 };
 
-class QuantizedConvolutions : public ::testing::TestWithParam<ConvCase> {};
+class QuantizedConvolutions : public ::testing::TestWithParam<QuantizedConvCase> {};
 
 TEST_P(QuantizedConvolutions, AreLikeFloats) {
-  const ConvCase& c = GetParam();
+  const QuantizedConvCase& c = GetParam();
   for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int most : {20, 63, 127}) {  // sums of four products, of fewer, of 16 bits
       QuantizedModel q(c.x, c.x.size(), codes);
@@ -135,15 +135,15 @@ TEST_P(QuantizedConvolutions, AreLikeFloats) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
-                         ::testing::Values(ConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}}, ConvCase{"PointwiseSmall", {1, 37, 7, 7}, {40, 37, 1, 1}},
-                                           ConvCase{"PointwiseStrided", {1, 16, 15, 15}, {24, 16, 1, 1}, 1, 2},
-                                           ConvCase{"Image", {1, 24, 19, 21}, {32, 24, 3, 3}, 1, 1, 1}, ConvCase{"Deep", {1, 300, 5, 5}, {13, 300, 3, 3}, 1, 1, 1},
-                                           ConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3}, ConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
-                                           ConvCase{"Depthwise", {2, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
-                                           ConvCase{"DepthwiseStrided", {1, 9, 18, 35}, {9, 1, 5, 5}, 9, 2, 2},
-                                           ConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
-                                           ConvCase{"DepthwiseLarge", {1, 2, 250, 240}, {2, 1, 3, 3}, 2, 2, 1},
-                                           ConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1}, ConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
+                         ::testing::Values(QuantizedConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}}, QuantizedConvCase{"PointwiseSmall", {1, 37, 7, 7}, {40, 37, 1, 1}},
+                                           QuantizedConvCase{"PointwiseStrided", {1, 16, 15, 15}, {24, 16, 1, 1}, 1, 2},
+                                           QuantizedConvCase{"Image", {1, 24, 19, 21}, {32, 24, 3, 3}, 1, 1, 1}, QuantizedConvCase{"Deep", {1, 300, 5, 5}, {13, 300, 3, 3}, 1, 1, 1},
+                                           QuantizedConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3}, QuantizedConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
+                                           QuantizedConvCase{"Depthwise", {2, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
+                                           QuantizedConvCase{"DepthwiseStrided", {1, 9, 18, 35}, {9, 1, 5, 5}, 9, 2, 2},
+                                           QuantizedConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
+                                           QuantizedConvCase{"DepthwiseLarge", {1, 2, 250, 240}, {2, 1, 3, 3}, 2, 2, 1},
+                                           QuantizedConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1}, QuantizedConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
@@ -258,7 +258,7 @@ TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
     if (seen) q.model().Node("Sub", {"z", "c"}, {"y"});
     Tensor x(ElementType::kFloat, Shape{1, 4, 6, 6});
     for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i));
-    const Outcome expected = RunAt(q.model(), OptimizationLevel::kNone, Value(x)), given = RunAt(q.model(), OptimizationLevel::kAll, Value(x));
+    const QuantizedOutcome expected = RunAt(q.model(), OptimizationLevel::kNone, Value(x)), given = RunAt(q.model(), OptimizationLevel::kAll, Value(x));
     EXPECT_EQ(given.operators.find("QLinearConv"), std::string::npos);
     for (int64_t i = 0; i < expected.y.num_elements(); ++i) EXPECT_NEAR(given.y.data<float>()[i], expected.y.data<float>()[i], 0.051f);
   }

@@ -6,10 +6,6 @@
 namespace tessera::testing {
 namespace {
 
-void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm) {
-  Ints(model.Node("Transpose", {from}, {to}), "perm", perm);
-}
-
 /// How a model spells attention out.
 struct Spelling {
   std::string name;

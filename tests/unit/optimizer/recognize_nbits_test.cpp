@@ -38,7 +38,7 @@ int BitsOf(TensorProto::DataType type) {
 enum class Scales { kTensor, kColumn, kBlock };
 enum class Form { kMatMul, kTransposed, kGemm, kGemmTransposed };
 
-struct Case {
+struct NBitsCase {
   std::string name;
   TensorProto::DataType type = TensorProto::INT4;
   Scales scales = Scales::kBlock;
@@ -49,14 +49,14 @@ struct Case {
   std::string expected = "MatMulNBits";
 };
 
-std::vector<int64_t> ScaleDims(const Case& c, bool transposed) {
+std::vector<int64_t> ScaleDims(const NBitsCase& c, bool transposed) {
   if (c.scales == Scales::kTensor) return {};
   if (c.scales == Scales::kColumn) return {c.n};
   const int64_t blocks = (c.k + c.block - 1) / c.block;
   return transposed ? std::vector<int64_t>{c.n, blocks} : std::vector<int64_t>{blocks, c.n};
 }
 
-ModelBuilder Model(const Case& c) {
+ModelBuilder NBitsModel(const NBitsCase& c) {
   const bool transposed = c.form == Form::kTransposed || c.form == Form::kGemmTransposed;
   const bool gemm = c.form == Form::kGemm || c.form == Form::kGemmTransposed;
   ModelBuilder model(25);
@@ -88,10 +88,10 @@ ModelBuilder Model(const Case& c) {
   return model;
 }
 
-class RecognizeNBits : public ::testing::TestWithParam<Case> {};
+class RecognizeNBits : public ::testing::TestWithParam<NBitsCase> {};
 
 TEST_P(RecognizeNBits, ComputesTheSame) {
-  const Rewriting rewriting(Model(GetParam()), {"recognize_nbits", "eliminate_dead_nodes"});
+  const Rewriting rewriting(NBitsModel(GetParam()), {"recognize_nbits", "eliminate_dead_nodes"});
   EXPECT_EQ(rewriting.after(), GetParam().expected);
   for (const int64_t rows : {1, 3, 40}) EXPECT_EQ(rewriting.Difference(1, rows, true), "") << rows;
 }
@@ -99,20 +99,20 @@ TEST_P(RecognizeNBits, ComputesTheSame) {
 INSTANTIATE_TEST_SUITE_P(
     Forms, RecognizeNBits,
     ::testing::Values(
-        Case{"Int4Blocks"}, Case{.name = "Int4BlocksZeros", .zeros = true}, Case{.name = "UInt4", .type = TensorProto::UINT4},
-        Case{.name = "UInt4Zeros", .type = TensorProto::UINT4, .zeros = true},
-        Case{.name = "Int8", .type = TensorProto::INT8}, Case{.name = "Int8Zeros", .type = TensorProto::INT8, .zeros = true},
-        Case{.name = "UInt8Zeros", .type = TensorProto::UINT8, .zeros = true}, Case{.name = "Int2", .type = TensorProto::INT2},
-        Case{.name = "UInt2Zeros", .type = TensorProto::UINT2, .zeros = true, .k = 50, .n = 17},
-        Case{.name = "Tensor", .scales = Scales::kTensor, .zeros = true},
-        Case{.name = "TensorOddSizes", .scales = Scales::kTensor, .k = 333, .n = 67},
-        Case{.name = "Column", .type = TensorProto::INT8, .scales = Scales::kColumn, .zeros = true, .k = 100},
-        Case{.name = "ColumnTransposed", .scales = Scales::kColumn, .form = Form::kTransposed, .k = 41, .n = 130},
-        Case{.name = "OddSizes", .zeros = true, .k = 345, .n = 65}, Case{.name = "Blocks48", .block = 48, .zeros = true, .k = 150},
-        Case{.name = "BlockLargerThanK", .block = 512, .k = 50}, Case{.name = "Blocks128", .block = 128, .zeros = true, .k = 768, .n = 33},
-        Case{.name = "Transposed", .zeros = true, .form = Form::kTransposed, .k = 77}, Case{.name = "Gemm", .form = Form::kGemm},
-        Case{.name = "GemmTransposed", .zeros = true, .form = Form::kGemmTransposed, .k = 65, .n = 20},
-        Case{.name = "SmallBlocksStay", .block = 8, .expected = "DequantizeLinear MatMul"}),
+        NBitsCase{"Int4Blocks"}, NBitsCase{.name = "Int4BlocksZeros", .zeros = true}, NBitsCase{.name = "UInt4", .type = TensorProto::UINT4},
+        NBitsCase{.name = "UInt4Zeros", .type = TensorProto::UINT4, .zeros = true},
+        NBitsCase{.name = "Int8", .type = TensorProto::INT8}, NBitsCase{.name = "Int8Zeros", .type = TensorProto::INT8, .zeros = true},
+        NBitsCase{.name = "UInt8Zeros", .type = TensorProto::UINT8, .zeros = true}, NBitsCase{.name = "Int2", .type = TensorProto::INT2},
+        NBitsCase{.name = "UInt2Zeros", .type = TensorProto::UINT2, .zeros = true, .k = 50, .n = 17},
+        NBitsCase{.name = "Tensor", .scales = Scales::kTensor, .zeros = true},
+        NBitsCase{.name = "TensorOddSizes", .scales = Scales::kTensor, .k = 333, .n = 67},
+        NBitsCase{.name = "Column", .type = TensorProto::INT8, .scales = Scales::kColumn, .zeros = true, .k = 100},
+        NBitsCase{.name = "ColumnTransposed", .scales = Scales::kColumn, .form = Form::kTransposed, .k = 41, .n = 130},
+        NBitsCase{.name = "OddSizes", .zeros = true, .k = 345, .n = 65}, NBitsCase{.name = "Blocks48", .block = 48, .zeros = true, .k = 150},
+        NBitsCase{.name = "BlockLargerThanK", .block = 512, .k = 50}, NBitsCase{.name = "Blocks128", .block = 128, .zeros = true, .k = 768, .n = 33},
+        NBitsCase{.name = "Transposed", .zeros = true, .form = Form::kTransposed, .k = 77}, NBitsCase{.name = "Gemm", .form = Form::kGemm},
+        NBitsCase{.name = "GemmTransposed", .zeros = true, .form = Form::kGemmTransposed, .k = 65, .n = 20},
+        NBitsCase{.name = "SmallBlocksStay", .block = 8, .expected = "DequantizeLinear MatMul"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(RecognizeNBits, TakesTheBias) {

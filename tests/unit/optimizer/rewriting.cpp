@@ -1,3 +1,4 @@
+#include "attributes.h"
 #include "optimizer/rewriting.h"
 
 #include <cmath>
@@ -85,6 +86,16 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
   report_ = RunRewrites(*model_.graph, session.state()->resources, entries);
   after_ = Operators(*model_.graph);
   rewritten_ = Written(model_);
+}
+
+void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm) {
+  Ints(model.Node("Transpose", {from}, {to}), "perm", perm);
+}
+
+std::vector<float> Numbers(size_t count, float first) {
+  std::vector<float> numbers;
+  for (size_t i = 0; i < count; ++i) numbers.push_back(first + static_cast<float>(i % 7) * 0.25f - static_cast<float>(i % 3));
+  return numbers;
 }
 
 std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size) {

@@ -39,6 +39,12 @@ class Rewriting {
   OptimizationReport report_;
 };
 
+/// Weights that differ from each other, around `first`.
+std::vector<float> Numbers(size_t count, float first = 0.5f);
+
+/// Adds a Transpose.
+void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm);
+
 /// Tensors with values in [-2, 2) (integers 0 to 4) for each input.
 std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size);
 

@@ -6,10 +6,6 @@ namespace {
 
 const std::vector<std::string> kAlone = {"sink_reshapes", "eliminate_dead_nodes"};
 
-void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm) {
-  Ints(model.Node("Transpose", {from}, {to}), "perm", perm);
-}
-
 /// Attention of 2 * 3 heads as decoders are exported: products of three dimensions, the mask added to four.
 ModelBuilder MergedHeads(bool floored) {
   ModelBuilder model(17);

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-std::vector<float> Numbers(size_t count, unsigned seed) {
+std::vector<float> SeededNumbers(size_t count, unsigned seed) {
   std::vector<float> values(count);
   for (float& value : values) {
     seed = seed * 1664525 + 1013904223;
@@ -38,16 +38,16 @@ onnx::GraphProto Branch(const std::string& op, const std::string& output) {
 
 /// Weights that are packed, a table that is only gathered from, a folded convolution, branches that capture values. `pad`
 /// shifts the weights in the file.
-std::string ModelBytes(size_t pad = 0, unsigned seed = 1) {
+std::string ContextModelBytes(size_t pad = 0, unsigned seed = 1) {
   ModelBuilder model;
   model.proto().set_producer_name(std::string(pad + 1, 'p'));
   model.Input("x", ElementType::kFloat, {8, 64}).Input("image", ElementType::kFloat, {1, 32, 12, 12});
   model.Input("rows", ElementType::kInt64, {3}).Input("which", ElementType::kBool, {});
   model.Output("y", ElementType::kFloat, {8, 160}).Output("taken", ElementType::kFloat, {3, 16});
   model.Output("features", ElementType::kFloat, {1, 32, 12, 12});
-  model.Constant("w", {64, 160}, Numbers(64 * 160, seed)).Constant("b", {160}, Numbers(160, 2));
-  model.Constant("table", {1000, 16}, Numbers(16000, 3)).Constant("kernel", {32, 32, 3, 3}, Numbers(32 * 32 * 9, 4));
-  model.Constant("scale", {1, 32, 1, 1}, Numbers(32, 5));
+  model.Constant("w", {64, 160}, SeededNumbers(64 * 160, seed)).Constant("b", {160}, SeededNumbers(160, 2));
+  model.Constant("table", {1000, 16}, SeededNumbers(16000, 3)).Constant("kernel", {32, 32, 3, 3}, SeededNumbers(32 * 32 * 9, 4));
+  model.Constant("scale", {1, 32, 1, 1}, SeededNumbers(32, 5));
   model.Node("MatMul", {"x", "w"}, {"product"});
   model.Node("Add", {"product", "b"}, {"sum"});
   model.Node("Gather", {"table", "rows"}, {"taken"});
@@ -69,7 +69,7 @@ std::string ModelBytes(size_t pad = 0, unsigned seed = 1) {
 std::vector<float> RunAll(const Session& session) {
   const std::vector<int64_t> rows = {999, 0, 7};
   const bool which = true;
-  const std::vector<Value> inputs = {Floats({8, 64}, Numbers(512, 6)), Floats({1, 32, 12, 12}, Numbers(32 * 144, 7)),
+  const std::vector<Value> inputs = {Floats({8, 64}, SeededNumbers(512, 6)), Floats({1, 32, 12, 12}, SeededNumbers(32 * 144, 7)),
                                      Tensor::Of<int64_t>({3}, rows), Tensor::Of<bool>({}, std::span(&which, 1))};
   std::vector<Value> results(3);
   session.Run(inputs, results);
@@ -83,7 +83,7 @@ std::vector<float> RunAll(const Session& session) {
 
 class Context : public ::testing::Test {
  protected:
-  Context() { Write(model(), ModelBytes()); }
+  Context() { Write(model(), ContextModelBytes()); }
 
   static void Write(const fs::path& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
   static std::string Read(const fs::path& path) {
@@ -128,7 +128,7 @@ TEST_F(Context, TheSecondSessionStartsFromIt) {
 
 TEST_F(Context, WeightsAtAnyAddress) {
   for (size_t pad = 0; pad < 8; ++pad) {
-    Write(model(), ModelBytes(pad));
+    Write(model(), ContextModelBytes(pad));
     const std::vector<float> expected = Expected();
     EXPECT_EQ(RunAll(Session(model(), Options())), expected) << pad;
     const Session second(model(), Options());
@@ -139,7 +139,7 @@ TEST_F(Context, WeightsAtAnyAddress) {
 
 TEST_F(Context, AnotherModelOrOtherOptionsAreNoMatch) {
   Session(model(), Options());
-  Write(model(), ModelBytes(1, 99));
+  Write(model(), ContextModelBytes(1, 99));
   const std::vector<float> expected = Expected();
   const Session changed(model(), Options());
   EXPECT_FALSE(changed.context().used);
@@ -165,7 +165,7 @@ TEST_F(Context, TruncatedOrForeignFiles) {
     EXPECT_TRUE(session.context().written) << size;
     EXPECT_EQ(RunAll(session), expected) << size;
   }
-  Write(file(), ModelBytes());
+  Write(file(), ContextModelBytes());
   EXPECT_THAT(Session(model(), Options()).context().detail, HasSubstr("no context of Tessera"));
 }
 
@@ -226,8 +226,8 @@ TEST_F(Context, WeightsOfRecurrentNetworks) {
   constexpr int64_t kSteps = 3, kInput = 5, kHidden = 7;
   ModelBuilder builder;
   builder.Input("x", ElementType::kFloat, {kSteps, 1, kInput}).Output("y", ElementType::kFloat, {kSteps, 1, 1, kHidden});
-  builder.Constant("w", {1, 4 * kHidden, kInput}, Numbers(4 * kHidden * kInput, 1));
-  builder.Constant("r", {1, 4 * kHidden, kHidden}, Numbers(4 * kHidden * kHidden, 2));
+  builder.Constant("w", {1, 4 * kHidden, kInput}, SeededNumbers(4 * kHidden * kInput, 1));
+  builder.Constant("r", {1, 4 * kHidden, kHidden}, SeededNumbers(4 * kHidden * kHidden, 2));
   auto* hidden = builder.Node("LSTM", {"x", "w", "r"}, {"y"}).add_attribute();
   hidden->set_name("hidden_size");
   hidden->set_type(onnx::AttributeProto::INT);
@@ -237,7 +237,7 @@ TEST_F(Context, WeightsOfRecurrentNetworks) {
     const Session session(model(), options);
     EXPECT_EQ(session.context().packed, packed) << session.context().detail;
     EXPECT_EQ(session.context().packed_anew, 0u);
-    const std::vector<Value> inputs = {Floats({kSteps, 1, kInput}, Numbers(kSteps * kInput, 3))};
+    const std::vector<Value> inputs = {Floats({kSteps, 1, kInput}, SeededNumbers(kSteps * kInput, 3))};
     std::vector<Value> results(1);
     session.Run(inputs, results);
     return ToVector(results[0]);
@@ -248,7 +248,7 @@ TEST_F(Context, WeightsOfRecurrentNetworks) {
 }
 
 TEST_F(Context, ModelsFromMemory) {
-  const std::string bytes = ModelBytes();
+  const std::string bytes = ContextModelBytes();
   SessionOptions options = Options();
   EXPECT_THROW(Session(std::as_bytes(std::span(bytes)), options), Error);
   options.config["ep.context_file_path"] = file().string();
@@ -257,7 +257,7 @@ TEST_F(Context, ModelsFromMemory) {
     EXPECT_EQ(session.context().used, used) << session.context().detail;
     EXPECT_EQ(RunAll(session), Expected());
   }
-  const std::string others = ModelBytes(0, 99);
+  const std::string others = ContextModelBytes(0, 99);
   EXPECT_FALSE(Session(std::as_bytes(std::span(others)), options).context().used);
 }
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "error_of.h"
 #include "model_builder.h"
 #include "runtime/thread_pools.h"
 #include "session/session_state.h"
@@ -12,18 +13,13 @@
 namespace tessera {
 namespace {
 
+using testing::AddModel;
+using testing::ErrorOf;
 using testing::Floats;
 using testing::ModelBuilder;
 using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-ModelBuilder AddModel() {
-  ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-  model.Node("Add", {"a", "b"}, {"y"}, "sum");
-  return model;
-}
 
 std::vector<float> RunAdd(const Session& session) {
   std::vector<Value> results(1);
@@ -56,16 +52,6 @@ class CapturedLog {
   mutable std::mutex mutex_;
   std::string text_;
 };
-
-template <class F>
-std::string ErrorOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 int CountThreads() {
   std::ifstream status("/proc/self/status");

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model_builder.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
@@ -11,18 +12,12 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kK = 200, kN = 48;
 
-std::vector<float> Numbers(int64_t count, float scale) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(scale * (static_cast<float>((i * 7919 + 13) % 2003) / 1001.5f - 1));
-  return numbers;
-}
-
 /// Two products with constant weights, one of them a Gemm with its weights transposed, and one with none.
 ModelBuilder Model() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});
-  model.Floats("w", {kK, kK}, Numbers(kK * kK, 0.1f)).Floats("b", {kK}, Numbers(kK, 1));
-  model.Floats("v", {kN, kK}, Numbers(kN * kK, 0.2f)).Floats("c", {kN}, Numbers(kN, 1));
+  model.Floats("w", {kK, kK}, Waves(kK * kK, 0.7f, 0.1f)).Floats("b", {kK}, Waves(kK, 0.7f, 1));
+  model.Floats("v", {kN, kK}, Waves(kN * kK, 0.7f, 0.2f)).Floats("c", {kN}, Waves(kN, 0.7f, 1));
   model.Node("MatMul", {"x", "w"}, {"p"}, "first");
   model.Node("Add", {"p", "b"}, {"s"});
   model.Node("Relu", {"s"}, {"r"});
@@ -48,7 +43,7 @@ SessionOptions At(const std::string& precision) {
 
 std::vector<float> ResultsOf(const Session& session, int64_t rows) {
   const std::vector<std::string> names = {"x"};
-  const std::vector<Value> inputs = {Floats({rows, kK}, Numbers(rows * kK, 1))};
+  const std::vector<Value> inputs = {Floats({rows, kK}, Waves(rows * kK, 0.7f, 1))};
   return ToVector(session.Run(names, inputs)[0]);
 }
 
@@ -91,7 +86,7 @@ TEST(Precision, Int8DynamicQuantizesConstantWeights) {
 TEST(Precision, WeightsThatAreNotFiniteStay) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});
-  std::vector<float> weights = Numbers(kK * kN, 1);
+  std::vector<float> weights = Waves(kK * kN, 0.7f, 1);
   weights[5] = INFINITY;
   model.Floats("w", {kK, kN}, weights);
   model.Node("MatMul", {"x", "w"}, {"y"}, "only");

@@ -11,21 +11,10 @@
 namespace tessera {
 namespace {
 
+using testing::AddModel;
 using testing::Floats;
 using testing::ModelBuilder;
-
-SessionOptions OnToy(ProviderOptions options) {
-  SessionOptions session;
-  session.providers = {{std::string(testing::Toy().name), std::move(options)}};
-  return session;
-}
-
-ModelBuilder AddModel() {
-  ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-  model.Node("Add", {"a", "b"}, {"y"}, "sum");
-  return model;
-}
+using testing::OnToy;
 
 TEST(Reports, WritePlacement) {
   ModelBuilder model = AddModel();

@@ -5,40 +5,21 @@
 #include <fstream>
 #include <thread>
 
+#include "error_of.h"
 #include "model_builder.h"
 #include "toy_provider.h"
 
 namespace tessera {
 namespace {
 
+using testing::AddModel;
+using testing::ErrorOf;
 using testing::Floats;
 using testing::ModelBuilder;
+using testing::OnToy;
 using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-SessionOptions OnToy(ProviderOptions options = {}) {
-  SessionOptions session;
-  session.providers = {{std::string(testing::Toy().name), std::move(options)}};
-  return session;
-}
-
-ModelBuilder AddModel() {
-  ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {2}).Input("b", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-  model.Node("Add", {"a", "b"}, {"y"}, "sum");
-  return model;
-}
-
-template <class F>
-std::string ErrorOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Session, RunsByName) {
   const Session session = AddModel().Session(OnToy());

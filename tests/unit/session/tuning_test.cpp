@@ -8,6 +8,7 @@
 #include "session/session_state.h"
 #include "session/tuning.h"
 #include "toy_provider.h"
+#include "waves.h"
 
 namespace tessera {
 namespace {
@@ -15,22 +16,17 @@ namespace {
 using testing::Floats;
 using testing::ModelBuilder;
 using testing::ToVector;
+using testing::Waves;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 namespace fs = std::filesystem;
 
-std::vector<float> Numbers(size_t count) {
-  std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 101) / 101.0f - 0.5f;
-  return values;
-}
-
 /// A convolution that has several algorithms, and an operator that Toy takes.
-std::string ModelBytes(std::vector<int64_t> image = {1, 32, 24, 24}) {
+std::string ConvModelBytes(std::vector<int64_t> image = {1, 32, 24, 24}) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, image).Output("y", ElementType::kFloat, image);
-  model.Constant("w", {32, 32, 3, 3}, Numbers(32 * 32 * 9));
+  model.Constant("w", {32, 32, 3, 3}, Waves(32 * 32 * 9, 0.7f, 0.5f));
   auto* pads = model.Node("Conv", {"x", "w"}, {"convolved"}).add_attribute();
   pads->set_name("pads");
   pads->set_type(onnx::AttributeProto::INTS);
@@ -68,7 +64,7 @@ class TuningTest : public ::testing::Test {
     return Session(std::as_bytes(std::span(bytes)), options);
   }
   static std::vector<float> Run(const Session& session) {
-    const std::vector<Value> inputs = {Floats({1, 32, 24, 24}, Numbers(32 * 24 * 24))};
+    const std::vector<Value> inputs = {Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f))};
     std::vector<Value> results(1);
     session.Run(inputs, results);
     return ToVector(results[0]);
@@ -79,7 +75,7 @@ class TuningTest : public ::testing::Test {
 };
 
 TEST_F(TuningTest, LeavesOutAProviderThatIsSlower) {
-  const std::string bytes = ModelBytes();
+  const std::string bytes = ConvModelBytes();
   const Session usual = Make(bytes, WithSlowToy(false));
   EXPECT_EQ(usual.placement().providers.front().nodes, 1u);
   const Session tuned = Make(bytes, WithSlowToy());
@@ -101,7 +97,7 @@ TEST_F(TuningTest, KeepsAProviderThatNobodyCanReplace) {
 }
 
 TEST_F(TuningTest, AContextRemembersWhatWasFound) {
-  const std::string bytes = ModelBytes();
+  const std::string bytes = ConvModelBytes();
   SessionOptions options = WithSlowToy();
   options.config["ep.context_enable"] = "1";
   options.config["ep.context_file_path"] = context_.string();
@@ -117,7 +113,7 @@ TEST_F(TuningTest, AContextRemembersWhatWasFound) {
 }
 
 TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
-  const std::string bytes = ModelBytes();
+  const std::string bytes = ConvModelBytes();
   const std::vector<float> expected = Run(Make(bytes, Options(false)));
   for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm}) {
     for (const char* provider : {"cpu", "dnnl"}) {
@@ -128,7 +124,7 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
       state.trial = std::make_unique<Trial>(LeftOutProviders(), algorithm);
       state.Load({}, [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); });
       EXPECT_EQ(state.trial->nodes().size(), 1u);
-      const Value input = Floats({1, 32, 24, 24}, Numbers(32 * 24 * 24));
+      const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
       const Value* const given = &input;
       std::vector<Value> results(1);
       state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
@@ -140,7 +136,7 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
 }
 
 TEST_F(TuningTest, TellsWhatItGuesses) {
-  const Session session = Make(ModelBytes({-1, 32, 24, 24}), Options());
+  const Session session = Make(ConvModelBytes({-1, 32, 24, 24}), Options());
   EXPECT_THAT(log_, HasSubstr("dimension 0 of 'x'"));
   EXPECT_EQ(Run(session).size(), 32u * 24 * 24);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/ops.h"
 #include "simd/linear_attention.h"
@@ -70,7 +71,7 @@ class LinearAttention final : public Kernel {
   /// Blocks of columns are independent: each walks all steps with its part of the state close by.
   void Run(KernelContext& context, const LinearAttentionSizes& s, const LinearAttentionBlock& all, const float* before, float* after) const {
     constexpr int64_t kColumns = kLinearAttentionColumns;
-    const int64_t blocks = (s.value_width + kColumns - 1) / kColumns;
+    const int64_t blocks = CeilDiv(s.value_width, kColumns);
     const int64_t tasks = CheckedMul(CheckedMul(s.batch, s.heads), blocks);
     const int64_t parts = std::clamp<int64_t>(tasks, 1, 4 * context.threads().num_threads());
     const int64_t state_size = s.width * kColumns;

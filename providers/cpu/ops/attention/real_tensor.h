@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/rounding.h"
 #include "simd/convert.h"
 #include "types.h"
 
@@ -40,7 +41,7 @@ const C* RealView(KernelContext& context, const Tensor& tensor) {
   constexpr int64_t kBlock = 8192;
   const int64_t count = tensor.num_elements();
   C* out = context.scratch<C>(static_cast<size_t>(count)).data();
-  context.threads().ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.4, [&](int64_t begin, int64_t end) {
+  context.threads().ParallelFor(CeilDiv(count, kBlock), kBlock * 0.4, [&](int64_t begin, int64_t end) {
     LoadReals(tensor, begin * kBlock, std::min(count, end * kBlock) - begin * kBlock, out + begin * kBlock);
   });
   return out;
@@ -59,7 +60,7 @@ class RealResult {
     if (tensor_.is(ElementTypeOf<C>)) return;
     constexpr int64_t kBlock = 8192;
     const int64_t count = tensor_.num_elements();
-    context_.threads().ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.4, [&](int64_t begin, int64_t end) {
+    context_.threads().ParallelFor(CeilDiv(count, kBlock), kBlock * 0.4, [&](int64_t begin, int64_t end) {
       StoreReals(values_ + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock, tensor_, begin * kBlock);
     });
   }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "simd/attention.h"
 #include "simd/gemm.h"
 #include "tessera/kernel.h"
@@ -114,8 +115,8 @@ class ScaledDotProduct {
     packed_k_ = packed.data();
     packed_v_ = packed.data() + heads * k_size_;
     const int64_t width = GemmPanelWidth<C>();
-    const int64_t k_panels = (s_.keys + width - 1) / width;
-    const int64_t v_panels = (s_.value_width + width - 1) / width;
+    const int64_t k_panels = CeilDiv(s_.keys, width);
+    const int64_t v_panels = CeilDiv(s_.value_width, width);
     const int64_t per_head = k_panels + v_panels;
     const double cost = static_cast<double>(width * (s_.width + s_.keys)) * 0.25;
     context_.threads().ParallelFor(heads * per_head, cost, [&](int64_t begin, int64_t end) {

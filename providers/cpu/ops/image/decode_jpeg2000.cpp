@@ -12,13 +12,13 @@
 namespace tessera::cpu {
 namespace {
 
-struct Source {
+struct Jp2Source {
   ImageBytes bytes;
   size_t position = 0;
 };
 
-OPJ_SIZE_T Read(void* out, OPJ_SIZE_T count, void* data) {
-  auto& source = *static_cast<Source*>(data);
+OPJ_SIZE_T ReadJp2(void* out, OPJ_SIZE_T count, void* data) {
+  auto& source = *static_cast<Jp2Source*>(data);
   if (source.position >= source.bytes.size()) return static_cast<OPJ_SIZE_T>(-1);
   const size_t n = std::min(count, source.bytes.size() - source.position);
   std::memcpy(out, source.bytes.data() + source.position, n);
@@ -26,22 +26,22 @@ OPJ_SIZE_T Read(void* out, OPJ_SIZE_T count, void* data) {
   return n;
 }
 OPJ_OFF_T Skip(OPJ_OFF_T count, void* data) {
-  auto& source = *static_cast<Source*>(data);
+  auto& source = *static_cast<Jp2Source*>(data);
   if (count < 0) return -1;
   source.position = static_cast<size_t>(std::min<uint64_t>(source.bytes.size(), source.position + static_cast<uint64_t>(count)));
   return count;
 }
-OPJ_BOOL Seek(OPJ_OFF_T position, void* data) {
-  auto& source = *static_cast<Source*>(data);
+OPJ_BOOL SeekJp2(OPJ_OFF_T position, void* data) {
+  auto& source = *static_cast<Jp2Source*>(data);
   if (position < 0 || static_cast<uint64_t>(position) > source.bytes.size()) return OPJ_FALSE;
   source.position = static_cast<size_t>(position);
   return OPJ_TRUE;
 }
-void Silent(const char*, void*) {}
+void SilentJp2(const char*, void*) {}
 
 /// Owns a handle of the library; its stream and codec handles are both void pointers, so the type can't choose.
 template <auto kDestroy>
-struct Closer {
+struct Jp2Closer {
   void operator()(auto* handle) const { kDestroy(handle); }
 };
 
@@ -61,19 +61,19 @@ uint8_t Rounded(double x) { return static_cast<uint8_t>(std::clamp(std::lround(x
 }  // namespace
 
 bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
-  Source source{bytes};
-  const std::unique_ptr<opj_stream_t, Closer<opj_stream_destroy>> stream(opj_stream_default_create(OPJ_TRUE));
+  Jp2Source source{bytes};
+  const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_default_create(OPJ_TRUE));
   const bool raw = bytes[0] == 0xff;
-  const std::unique_ptr<opj_codec_t, Closer<opj_destroy_codec>> codec(opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+  const std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>> codec(opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
   if (stream == nullptr || codec == nullptr) return false;
-  opj_stream_set_read_function(stream.get(), Read);
+  opj_stream_set_read_function(stream.get(), ReadJp2);
   opj_stream_set_skip_function(stream.get(), Skip);
-  opj_stream_set_seek_function(stream.get(), Seek);
+  opj_stream_set_seek_function(stream.get(), SeekJp2);
   opj_stream_set_user_data(stream.get(), &source, nullptr);
   opj_stream_set_user_data_length(stream.get(), bytes.size());
-  opj_set_error_handler(codec.get(), Silent, nullptr);
-  opj_set_warning_handler(codec.get(), Silent, nullptr);
-  opj_set_info_handler(codec.get(), Silent, nullptr);
+  opj_set_error_handler(codec.get(), SilentJp2, nullptr);
+  opj_set_warning_handler(codec.get(), SilentJp2, nullptr);
+  opj_set_info_handler(codec.get(), SilentJp2, nullptr);
   opj_dparameters_t parameters;
   opj_set_default_decoder_parameters(&parameters);
   opj_image_t* header = nullptr;
@@ -81,7 +81,7 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
     if (header != nullptr) opj_image_destroy(header);
     return false;
   }
-  const std::unique_ptr<opj_image_t, Closer<opj_image_destroy>> decoded(header);
+  const std::unique_ptr<opj_image_t, Jp2Closer<opj_image_destroy>> decoded(header);
   const int64_t width = int64_t{decoded->x1} - decoded->x0, height = int64_t{decoded->y1} - decoded->y0;
   if (!image.Reset(width, height)) return false;
   if (!opj_decode(codec.get(), stream.get(), decoded.get()) || !opj_end_decompress(codec.get(), stream.get())) return false;

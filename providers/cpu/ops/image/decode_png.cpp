@@ -11,25 +11,25 @@
 namespace tessera::cpu {
 namespace {
 
-struct Source {
+struct PngSource {
   ImageBytes bytes;
   size_t position = 0;
 };
 
-void Read(png_structp png, png_bytep out, size_t count) {
-  auto* source = static_cast<Source*>(png_get_io_ptr(png));
+void ReadPng(png_structp png, png_bytep out, size_t count) {
+  auto* source = static_cast<PngSource*>(png_get_io_ptr(png));
   if (count > source->bytes.size() - source->position) png_error(png, "end of data");
   std::copy_n(source->bytes.data() + source->position, count, out);
   source->position += count;
 }
 
-void Leave(png_structp png, png_const_charp) { png_longjmp(png, 1); }
-void Ignore(png_structp, png_const_charp) {}
+void LeavePng(png_structp png, png_const_charp) { png_longjmp(png, 1); }
+void IgnorePng(png_structp, png_const_charp) {}
 
 /// Nothing with a destructor may be made between setjmp and an error.
-bool Run(png_structp png, png_infop info, Source* source, DecodedImage* image, std::vector<png_bytep>* rows) {
+bool RunPng(png_structp png, png_infop info, PngSource* source, DecodedImage* image, std::vector<png_bytep>* rows) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
-  png_set_read_fn(png, source, Read);
+  png_set_read_fn(png, source, ReadPng);
   png_read_info(png, info);
   png_uint_32 width = 0, height = 0;
   int depth = 0, color = 0;
@@ -53,12 +53,12 @@ bool Run(png_structp png, png_infop info, Source* source, DecodedImage* image, s
 }  // namespace
 
 bool DecodePng(ImageBytes bytes, DecodedImage& image) {
-  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, Leave, Ignore);
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, LeavePng, IgnorePng);
   if (png == nullptr) return false;
   png_infop info = png_create_info_struct(png);
-  Source source{bytes};
+  PngSource source{bytes};
   std::vector<png_bytep> rows;
-  const bool decoded = info != nullptr && Run(png, info, &source, &image, &rows);
+  const bool decoded = info != nullptr && RunPng(png, info, &source, &image, &rows);
   png_destroy_read_struct(&png, &info, nullptr);
   return decoded;
 }

@@ -11,15 +11,15 @@
 namespace tessera::cpu {
 namespace {
 
-struct Source {
+struct TiffSource {
   ImageBytes bytes;
   uint64_t position = 0;
 };
 
-Source& At(thandle_t handle) { return *static_cast<Source*>(handle); }
+TiffSource& At(thandle_t handle) { return *static_cast<TiffSource*>(handle); }
 
-tmsize_t Read(thandle_t handle, void* out, tmsize_t count) {
-  Source& source = At(handle);
+tmsize_t ReadTiff(thandle_t handle, void* out, tmsize_t count) {
+  TiffSource& source = At(handle);
   if (count <= 0 || source.position >= source.bytes.size()) return 0;
   const size_t n = std::min(static_cast<size_t>(count), source.bytes.size() - static_cast<size_t>(source.position));
   std::memcpy(out, source.bytes.data() + source.position, n);
@@ -27,16 +27,16 @@ tmsize_t Read(thandle_t handle, void* out, tmsize_t count) {
   return static_cast<tmsize_t>(n);
 }
 tmsize_t Write(thandle_t, void*, tmsize_t) { return 0; }
-toff_t Seek(thandle_t handle, toff_t offset, int whence) {
-  Source& source = At(handle);
+toff_t SeekTiff(thandle_t handle, toff_t offset, int whence) {
+  TiffSource& source = At(handle);
   const uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? source.position : source.bytes.size();
   return source.position = base + offset;
 }
 int Close(thandle_t) { return 0; }
 toff_t Size(thandle_t handle) { return At(handle).bytes.size(); }
-int Silent(TIFF*, void*, const char*, const char*, va_list) { return 1; }
+int SilentTiff(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
-struct Closer {
+struct TiffCloser {
   void operator()(TIFF* file) const { TIFFClose(file); }
   void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
 };
@@ -44,13 +44,13 @@ struct Closer {
 }  // namespace
 
 bool DecodeTiff(ImageBytes bytes, DecodedImage& image) {
-  Source source{bytes};
-  const std::unique_ptr<TIFFOpenOptions, Closer> options(TIFFOpenOptionsAlloc());
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), Silent, nullptr);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), Silent, nullptr);
+  TiffSource source{bytes};
+  const std::unique_ptr<TIFFOpenOptions, TiffCloser> options(TIFFOpenOptionsAlloc());
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), SilentTiff, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), SilentTiff, nullptr);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), tmsize_t{1} << 31);
-  const std::unique_ptr<TIFF, Closer> file(
-      TIFFClientOpenExt("memory", "rm", &source, Read, Write, Seek, Close, Size, nullptr, nullptr, options.get()));
+  const std::unique_ptr<TIFF, TiffCloser> file(
+      TIFFClientOpenExt("memory", "rm", &source, ReadTiff, Write, SeekTiff, Close, Size, nullptr, nullptr, options.get()));
   if (file == nullptr) return false;
   uint32_t width = 0, height = 0;
   if (!TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height)) return false;

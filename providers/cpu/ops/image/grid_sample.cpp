@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "ops/ops.h"
 #include "simd/grid_sample.h"
 #include "types.h"
@@ -193,7 +194,7 @@ void ForEachTile(KernelContext& context, const Settings& settings, const Problem
                  Body body) {
   const TableBuilder<F> builder(settings, problem.sizes);
   const int64_t rows = builder.rows(), taps = builder.taps();
-  const int64_t tiles = (problem.points + kTile - 1) / kTile, total = tiles * problem.batches;
+  const int64_t tiles = CeilDiv(problem.points, kTile), total = tiles * problem.batches;
   const int64_t chunks = std::min<int64_t>(total, 4 * context.threads().num_threads());
   const std::span<F> weights = context.scratch<F>(static_cast<size_t>(chunks * kTile * (rows + taps)));
   const std::span<int32_t> offsets = context.scratch<int32_t>(static_cast<size_t>(chunks * kTile * rows));

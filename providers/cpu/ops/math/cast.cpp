@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "base/rounding.h"
 #include "engine/cast.h"
 #include "types.h"
 
@@ -54,7 +55,7 @@ class Cast : public Kernel {
       return;
     }
     constexpr int64_t kGroup = 64;  // threads share no byte
-    context.threads().ParallelFor((count + kGroup - 1) / kGroup, cast_.cost_ns() * kGroup, [&](int64_t begin, int64_t end) {
+    context.threads().ParallelFor(CeilDiv(count, kGroup), cast_.cost_ns() * kGroup, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kGroup;
       cast_.Run(source, first, target, first, std::min(end * kGroup, count) - first);
     });

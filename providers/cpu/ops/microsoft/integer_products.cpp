@@ -7,6 +7,7 @@
 #include "ops/nn/integer_matmul.h"
 #include "ops/ops.h"
 #include "simd/gemm_int8.h"
+#include "types.h"
 
 namespace tessera::cpu {
 namespace {
@@ -171,8 +172,6 @@ class QGemm final : public Kernel {
   float alpha_;
   std::optional<ByteProduct> product_;
 };
-
-constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
 
 }  // namespace
 

@@ -65,8 +65,6 @@ class QLinearBinary final : public Kernel {
   bool is_signed_;
 };
 
-constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-
 }  // namespace
 
 void RegisterQLinearAdd(KernelRegistry& registry) {

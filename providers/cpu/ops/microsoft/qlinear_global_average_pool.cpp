@@ -93,7 +93,6 @@ class QLinearGlobalAveragePool final : public Kernel {
 }  // namespace
 
 void RegisterQLinearGlobalAveragePool(KernelRegistry& registry) {
-  constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
   registry.Add(Op("QLinearGlobalAveragePool", "com.microsoft").Types(0, kBytes).Make<QLinearGlobalAveragePool>());
 }
 

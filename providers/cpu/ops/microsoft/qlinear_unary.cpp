@@ -58,8 +58,6 @@ class QLinearLeakyRelu final : public QLinearUnary {
   float alpha_;
 };
 
-constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-
 }  // namespace
 
 void RegisterQLinearSigmoid(KernelRegistry& registry) {

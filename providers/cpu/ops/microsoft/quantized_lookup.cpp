@@ -33,8 +33,6 @@ class QuantizedLookup final : public Kernel {
   }
 };
 
-constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-
 }  // namespace
 
 void RegisterQuantizedLookup(KernelRegistry& registry) {

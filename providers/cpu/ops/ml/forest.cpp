@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 
 namespace tessera::cpu {
 namespace {
@@ -281,7 +282,7 @@ void Forest<T>::Evaluate(KernelContext& context, const T* x, int64_t rows, int64
   };
   if (rows >= kLanes * threads || trees() < 2 * threads || threads == 1) {
     const int64_t block = std::clamp<int64_t>(rows / threads / kLanes * kLanes, kLanes, 128);
-    const int64_t blocks = (rows + block - 1) / block;
+    const int64_t blocks = CeilDiv(rows, block);
     const double cost = walk_ns / 4 * static_cast<double>(trees() * block);
     context.threads().ParallelFor(blocks, cost, [&](int64_t begin, int64_t end) {
       const Accumulator into{context.scratch<T>(static_cast<size_t>(block) * count).data(),

@@ -341,24 +341,17 @@ class TreeEnsemble final : public Kernel {
   Forest<T> forest_;
 };
 
-/// Doubles are scored as doubles, everything else as floats.
-template <template <class> class K>
-std::unique_ptr<Kernel> MakeScored(const KernelInfo& info) {
-  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<K<double>>(info);
-  return std::make_unique<K<float>>(info);
-}
-
 }  // namespace
 
 void RegisterTreeEnsembleClassifier(KernelRegistry& registry) {
   registry.Add(Op("TreeEnsembleClassifier", "ai.onnx.ml")
                    .Versions(1)
                    .Types(0, kMlNumbers)
-                   .Factory(MakeScored<TreeEnsembleClassifier>));
+                   .Factory(MakeComputed<TreeEnsembleClassifier>));
 }
 void RegisterTreeEnsembleRegressor(KernelRegistry& registry) {
   registry.Add(
-      Op("TreeEnsembleRegressor", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeScored<TreeEnsembleRegressor>));
+      Op("TreeEnsembleRegressor", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeComputed<TreeEnsembleRegressor>));
 }
 void RegisterTreeEnsemble(KernelRegistry& registry) {
   registry.Add(Op("TreeEnsemble", "ai.onnx.ml")

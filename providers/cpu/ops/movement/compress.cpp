@@ -1,5 +1,6 @@
 // Compress (9, 11, 28): the slices along `axis`, or the elements, for which the condition holds.
 
+#include "base/rounding.h"
 #include "engine/indices.h"
 #include "engine/strided_copy.h"
 #include "ops/ops.h"
@@ -7,7 +8,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kChunk = 8192;
+constexpr int64_t kLookedThrough = 8192;
 
 int64_t CountTrue(const uint8_t* condition, int64_t count) {
   int64_t sum = 0;
@@ -65,17 +66,17 @@ class Compress final : public Kernel {
         });
         return;
       }
-      const int64_t chunks = (length + kChunk - 1) / kChunk;
+      const int64_t chunks = CeilDiv(length, kLookedThrough);
       const auto targets = context.scratch<int64_t>(static_cast<size_t>(chunks + 1));
       targets[0] = 0;
       for (int64_t c = 0; c < chunks; ++c) {
         const auto i = static_cast<size_t>(c);
-        targets[i + 1] = targets[i] + CountTrue(wanted + c * kChunk, std::min(kChunk, length - c * kChunk));
+        targets[i + 1] = targets[i] + CountTrue(wanted + c * kLookedThrough, std::min(kLookedThrough, length - c * kLookedThrough));
       }
-      context.threads().ParallelFor(chunks, cost * kChunk, [&](int64_t begin, int64_t end) {
+      context.threads().ParallelFor(chunks, cost * kLookedThrough, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           const int64_t target = targets[static_cast<size_t>(c)];
-          Pick(from + c * kChunk, wanted + c * kChunk, targets[static_cast<size_t>(c + 1)] - target, to + target);
+          Pick(from + c * kLookedThrough, wanted + c * kLookedThrough, targets[static_cast<size_t>(c + 1)] - target, to + target);
         }
       });
     });

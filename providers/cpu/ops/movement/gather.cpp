@@ -8,7 +8,7 @@
 namespace tessera::cpu {
 namespace {
 
-struct Geometry {
+struct GatherGeometry {
   int64_t dim;      // of the gathered axis
   int64_t count;    // indices
   int64_t block;    // elements of a slice inside of the axis
@@ -17,7 +17,7 @@ struct Geometry {
 
 /// Results [begin, end): result i is index i % count of outer row i / count. Slices are single elements.
 template <class T, class Index>
-void GatherPoints(const Geometry& g, const T* data, const Index* indices, T* output, int64_t begin, int64_t end) {
+void GatherPoints(const GatherGeometry& g, const T* data, const Index* indices, T* output, int64_t begin, int64_t end) {
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
     const T* source = data + row * g.dim;
@@ -26,7 +26,7 @@ void GatherPoints(const Geometry& g, const T* data, const Index* indices, T* out
 }
 
 template <class Index>
-void GatherSlices(const Geometry& g, ElementKind element, const std::byte* data, const Index* indices, std::byte* output,
+void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices, std::byte* output,
                   int64_t begin, int64_t end) {
   const int64_t bytes = g.block * element.bytes;
   int64_t row = begin / g.count, at = begin % g.count;
@@ -59,7 +59,7 @@ class Gather final : public Kernel {
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), shape);
     if (output->num_elements() == 0) return CheckOnly(indices, dims[axis]);
-    Geometry g{dims[axis], indices.num_elements(), dims.SizeOfRange(axis + 1, dims.rank()), 0};
+    GatherGeometry g{dims[axis], indices.num_elements(), dims.SizeOfRange(axis + 1, dims.rank()), 0};
     g.src_row = g.dim * g.block;
     const int64_t total = dims.SizeOfRange(0, axis) * g.count;
     const double cost = CopyCost(element) * static_cast<double>(g.block) + 1;

@@ -1,5 +1,6 @@
 // NonZero (9, 13): the coordinates of the elements that are not zero, one row per dimension; of a scalar no rows.
 
+#include "base/rounding.h"
 #include "engine/element.h"
 #include "ops/ops.h"
 
@@ -87,7 +88,7 @@ class NonZero final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& dims = input.shape();
-    const int64_t size = input.num_elements(), chunks = (size + kChunk - 1) / kChunk;
+    const int64_t size = input.num_elements(), chunks = CeilDiv(size, kChunk);
     const auto rank = static_cast<int64_t>(dims.rank());
     const auto targets = context.scratch<int64_t>(static_cast<size_t>(chunks + 1));
     const ElementKind element = KindOf(input.type());

@@ -27,7 +27,7 @@ int64_t ToIndex(T value) {
   }
 }
 
-struct Geometry {
+struct OneHotGeometry {
   int64_t depth;
   int64_t suffix;  // indices inside of the new axis
   bool wraps;      // negative indices count from the end
@@ -35,7 +35,7 @@ struct Geometry {
 
 /// Sets the elements of indices [begin, end).
 template <class T, class Index>
-void SetOn(const Geometry& g, const Index* indices, const T& on, T* output, int64_t begin, int64_t end) {
+void SetOn(const OneHotGeometry& g, const Index* indices, const T& on, T* output, int64_t begin, int64_t end) {
   int64_t row = begin / g.suffix, at = begin % g.suffix;
   for (int64_t i = begin; i < end; ++row, at = 0) {
     T* block = output + row * g.depth * g.suffix;
@@ -70,7 +70,7 @@ class OneHot final : public Kernel {
     for (size_t i = axis; i < dims.rank(); ++i) shape.Append(dims[i]);
     Tensor* output = context.output(0, shape);
     if (output->num_elements() == 0) return;
-    const Geometry g{depth, dims.SizeOfRange(axis, dims.rank()), wraps_};
+    const OneHotGeometry g{depth, dims.SizeOfRange(axis, dims.rank()), wraps_};
     if (indices.is(ElementType::kInt64)) return Run(context, g, indices.data<int64_t>(), values, *output);
     if (indices.is(ElementType::kInt32)) return Run(context, g, indices.data<int32_t>(), values, *output);
     const auto converted = context.scratch<int64_t>(static_cast<size_t>(indices.num_elements()));
@@ -82,7 +82,7 @@ class OneHot final : public Kernel {
 
  private:
   template <class Index>
-  static void Run(KernelContext& context, const Geometry& g, const Index* indices, const Tensor& values, Tensor& output) {
+  static void Run(KernelContext& context, const OneHotGeometry& g, const Index* indices, const Tensor& values, Tensor& output) {
     const ElementKind element = KindOf(values.type());
     const int64_t block = g.depth * g.suffix;
     VisitElement(element, [&]<class T>() {

@@ -24,7 +24,7 @@ struct Axis {
 };
 
 /// Outer dimensions, and the last one in elements.
-struct Geometry {
+struct PadGeometry {
   std::span<const Axis> outer;
   Axis row;
 };
@@ -42,7 +42,7 @@ void Advance(std::span<const Axis> outer, Shape& at) {
 
 /// Rows [begin, end) of the output. What lies between two copied runs is filled at once.
 template <class T>
-void PadConstant(const Geometry& g, const T* from, const T& value, T* to, int64_t begin, int64_t end) {
+void PadConstant(const PadGeometry& g, const T* from, const T& value, T* to, int64_t begin, int64_t end) {
   Shape at(g.outer.size());
   Locate(g.outer, begin, at);
   T* pending = to + begin * g.row.out;
@@ -228,7 +228,7 @@ class Pad final : public Kernel {
   static void RunConstant(KernelContext& context, std::span<Axis> axes, const Tensor& data, const void* value,
                           Tensor& output) {
     axes = axes.first(Merge(axes, true));
-    const Geometry g{axes.first(axes.size() - 1), axes.back()};
+    const PadGeometry g{axes.first(axes.size() - 1), axes.back()};
     const ElementKind element = KindOf(data.type());
     const double cost = CopyCost(element) * static_cast<double>(g.row.out) + 4;
     VisitElement(element, [&]<class T>() {

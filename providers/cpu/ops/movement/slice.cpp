@@ -10,11 +10,11 @@
 namespace tessera::cpu {
 namespace {
 
-struct Range {
+struct SliceRange {
   int64_t start, count, step;
 };
 
-Range Clamped(int64_t start, int64_t end, int64_t step, int64_t dim) {
+SliceRange Clamped(int64_t start, int64_t end, int64_t step, int64_t dim) {
   Require(step != 0, "a step is 0");
   step = std::max(step, -std::numeric_limits<int64_t>::max());
   if (start < 0) start += dim;
@@ -77,7 +77,7 @@ class Slice final : public Kernel {
             step.size());
     Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims);
     const auto set = [&](size_t i, size_t axis) {
-      const Range range = Clamped(first[i], end[i], steps_input != nullptr ? step[i] : 1, dims[axis]);
+      const SliceRange range = Clamped(first[i], end[i], steps_input != nullptr ? step[i] : 1, dims[axis]);
       starts[axis] = range.start;
       shape[axis] = range.count;
       steps[axis] = range.step;

@@ -4,14 +4,13 @@
 #include <array>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kRoundBytes = int64_t{8} << 20;  // padded input per round of images
+constexpr int64_t kPaddedRoundBytes = int64_t{8} << 20;  // padded input per round of images
 constexpr double kProductNs = 1.0 / 45;
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// How the pixels and the block groups of an image are shared out.
 struct Split {
@@ -249,7 +248,7 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   const int64_t plane_size = CheckedMul(padded.pixels(), unit());
   const int64_t image_size = CheckedMul(planes(), plane_size);
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(float)));
-  const int64_t fitting = std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
+  const int64_t fitting = std::clamp<int64_t>(kPaddedRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
   const int64_t round = padded.in_place ? batch : fitting;
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order =

@@ -2,6 +2,7 @@
 // them, and factors for each channel of an image.
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "ops/nn/blocked_layout.h"
 #include "ops/ops.h"
 
@@ -13,7 +14,7 @@ constexpr int64_t kPart = 1024;  // pixels that are moved at a time
 /// Calls move(block, begin, end) for the pixels of all blocks.
 template <class Move>
 void ForPixels(KernelContext& context, int64_t blocks, int64_t pixels, const Move& move) {
-  const int64_t parts = (pixels + kPart - 1) / kPart;
+  const int64_t parts = CeilDiv(pixels, kPart);
   const double cost = 10 + 4.0 * static_cast<double>(std::min(pixels, kPart));
   context.threads().ParallelFor(CheckedMul(blocks, parts), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

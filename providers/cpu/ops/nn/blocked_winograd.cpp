@@ -3,25 +3,24 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "simd/winograd.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
+constexpr int64_t kBlockedBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
 
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-struct Buffers {
+struct BlockedBuffers {
   float* columns;
   float* products;
   BlockedStep* steps;
 };
 
-class Run {
+class BlockedRun {
  public:
-  Run(KernelContext& context, const BlockedTileRows& image, int64_t batch, const float* weights, const float* input,
+  BlockedRun(KernelContext& context, const BlockedTileRows& image, int64_t batch, const float* weights, const float* input,
       const BlockedEpilogue& epilogue, float* output)
       : context_(context), image_(image), batch_(batch), weights_(weights), input_(input), epilogue_(epilogue), output_(output) {}
 
@@ -32,10 +31,10 @@ class Run {
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const BlockedTileRows largest = Rows(0, std::min(rows, image_.end_row));
     const int64_t columns = kWinogradPoints * largest.column_matrix(), products = kWinogradPoints * largest.product_matrix();
-    const Buffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), image_.input_blocks * parts);
+    const BlockedBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), image_.input_blocks * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        const Buffers own{all.columns + part * columns, all.products + part * products, all.steps + part * image_.input_blocks};
+        const BlockedBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * image_.input_blocks};
         for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
           const int64_t first = i % per_image * rows;
           const BlockedTileRows block = Rows(first, std::min(first + rows, image_.end_row));
@@ -53,7 +52,7 @@ class Run {
   void BySteps() {
     ThreadPool& threads = context_.threads();
     const BlockedTileRows block = Rows(0, image_.end_row);
-    const Buffers all =
+    const BlockedBuffers all =
         Take(kWinogradPoints * block.column_matrix(), kWinogradPoints * block.product_matrix(), image_.input_blocks);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
@@ -83,7 +82,7 @@ class Run {
 
   const float* Image(int64_t i) const { return input_ + i * image_.input_blocks * image_.height * image_.width * kChannelBlock; }
 
-  Buffers Take(int64_t columns, int64_t products, int64_t steps) {
+  BlockedBuffers Take(int64_t columns, int64_t products, int64_t steps) {
     return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
             context_.scratch<float>(static_cast<size_t>(products)).data(),
             context_.scratch<BlockedStep>(static_cast<size_t>(steps)).data()};
@@ -93,7 +92,7 @@ class Run {
     for (int64_t i = 0; i < block.input_blocks; ++i) steps[i] = {i * block.tiles() * kChannelBlock, i * kChannelBlock};
   }
 
-  void Multiply(const BlockedTileRows& block, const Buffers& buffers, int64_t point, int64_t group_begin,
+  void Multiply(const BlockedTileRows& block, const BlockedBuffers& buffers, int64_t point, int64_t group_begin,
                 int64_t group_end) const {
     BlockedProduct product;
     product.input = buffers.columns + point * block.column_matrix();
@@ -107,7 +106,7 @@ class Run {
     MultiplyBlocked(product, {0, product.pixels}, group_begin, group_end);
   }
 
-  void Output(const BlockedTileRows& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {
+  void Output(const BlockedTileRows& block, int64_t image, int64_t begin, int64_t end, const BlockedBuffers& buffers) const {
     const int64_t at = image * block.output_blocks * block.output_height * block.output_width * kChannelBlock;
     BlockedEpilogue epilogue = epilogue_;
     if (epilogue.residual != nullptr) epilogue.residual += at;
@@ -124,11 +123,11 @@ class Run {
 };
 
 /// Tile rows of a block: as many as the cache holds, with no thread left over.
-int64_t ChooseRows(const BlockedTileRows& image, int64_t batch, int64_t threads) {
+int64_t ChooseBlockedRows(const BlockedTileRows& image, int64_t batch, int64_t threads) {
   constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
   const int64_t bytes =
       kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (image.input_blocks + image.output_blocks) * image.tiles_x();
-  const int64_t most = std::max(kBlockBytes / bytes, CeilDiv(kFewestTiles, image.tiles_x()));
+  const int64_t most = std::max(kBlockedBytes / bytes, CeilDiv(kFewestTiles, image.tiles_x()));
   int64_t best = 1;
   int64_t best_cost = INT64_MAX;
   for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
@@ -181,12 +180,12 @@ void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64
   image.pad_top = window.begin[0];
   image.pad_left = window.begin[1];
   image.end_row = CeilDiv(window.output[0], kWinogradTile);
-  Run run(context, image, batch, weights, input, epilogue, output);
+  BlockedRun run(context, image, batch, weights, input, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {
     run.BySteps();
   } else {
-    run.ByBlocks(ChooseRows(image, batch, threads));
+    run.ByBlocks(ChooseBlockedRows(image, batch, threads));
   }
 }
 

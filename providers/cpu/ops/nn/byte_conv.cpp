@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "ops/nn/qlinear_conv.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
-constexpr int64_t kChunkBytes = 160 << 10;      // of panels that stay in the second cache while lines pass
+constexpr int64_t kByteChunkBytes = 160 << 10;      // of panels that stay in the second cache while lines pass
 constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
 
@@ -101,13 +102,13 @@ void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, cons
 void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
                         const Int8Store& store) const {
   const int64_t pixels = window.output.num_elements(), width = PanelWidth(), panel_bytes = PanelBytes(source.rows, source.wide);
-  const int64_t panels = (pixels + width - 1) / width, blocks = (lines.lines + lines.width - 1) / lines.width;
+  const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(lines.lines, lines.width);
   const int64_t threads = context.threads().num_threads();
   const int64_t want = threads == 1 ? 1 : 3 * threads;
-  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kChunkBytes / panel_bytes, 1));
-  const int64_t chunks = (panels + chunk - 1) / chunk;
+  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kByteChunkBytes / panel_bytes, 1));
+  const int64_t chunks = CeilDiv(panels, chunk);
   // Splitting the lines repeats the packing.
-  const int64_t parts = chunks >= threads ? 1 : std::min(blocks, (threads + chunks - 1) / chunks);
+  const int64_t parts = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
   const double work = static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
   context.threads().ParallelFor(chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "simd/pair_corrections.h"
 #include "types.h"
 
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while blocks pass
 
 int32_t CodeOf(const Tensor& tensor, int64_t i) { return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i]; }
-
-int64_t Padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
 }  // namespace
 
@@ -61,7 +60,7 @@ ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, i
   const bool copies = is_signed || wide || k % 4 != 0;
   const bool corrected = !lines_->corrections.empty();
   if (!copies && sums == nullptr && !corrected) return {{data, k}, nullptr};
-  const int64_t row = wide ? 2 * Padded(k, 2) : copies ? Padded(k, 4) : k;
+  const int64_t row = wide ? 2 * RoundUp(k, 2) : copies ? RoundUp(k, 4) : k;
   uint8_t* to = copies ? context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows, row))).data() : nullptr;
   const uint8_t flip = is_signed ? 0x80 : 0;
   context.threads().ParallelFor(rows, static_cast<double>(k) * 0.1, [&](int64_t begin, int64_t end) {
@@ -86,7 +85,7 @@ ByteProduct::Rows ByteProduct::LayOut(KernelContext& context, const Tensor& a, i
 }
 
 const int16_t* ByteProduct::Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows) const {
-  const int64_t k = shape_[0], size = TurnedSize(k), parts = (rows + kTurnedRows - 1) / kTurnedRows;
+  const int64_t k = shape_[0], size = TurnedSize(k), parts = CeilDiv(rows, kTurnedRows);
   int16_t* turned = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(parts, size))).data();
   context.threads().ParallelFor(parts, static_cast<double>(size) * 0.2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -101,7 +100,7 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   if (rows == 0) return;
   if (a.is(ElementType::kInt8)) a_zero += 128;
   const Rows left = LayOut(context, a, rows);
-  const int64_t blocks = (n + lines_->width - 1) / lines_->width;
+  const int64_t blocks = CeilDiv(n, lines_->width);
   const auto padded = static_cast<size_t>(blocks * lines_->width);
   // Sums wrap as in the definition.
   const auto add = context.scratch<uint32_t>(padded);
@@ -131,8 +130,8 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   const int64_t want = context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads();
   const int64_t block_tasks = std::min(blocks, want);
   const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.bytes.row, 24);
-  const int64_t row_tasks = std::max((rows + most_rows - 1) / most_rows, std::min((want + block_tasks - 1) / block_tasks, (rows + 11) / 12));
-  const int64_t step = Padded((rows + row_tasks - 1) / row_tasks, left.bytes.turned == nullptr ? 12 : 3 * kTurnedRows);
+  const int64_t row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, block_tasks), (rows + 11) / 12));
+  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.turned == nullptr ? 12 : 3 * kTurnedRows);
   const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) * 0.008;
   const int64_t tasks = block_tasks * row_tasks;
   context.threads().ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 // Columns to image: each kernel position of each column is added to the pixel that it came from. Shared by Col2Im and
 // ConvTranspose.
 
+#include "base/rounding.h"
 #include "ops/nn/pool.h"
 
 namespace tessera::cpu {
@@ -18,9 +19,9 @@ void AddColumns(const Window& window, const T* columns, T* image, Add&& add) {
   ForEachIndex(window.kernel.dims(), [&](const Shape& kernel) {
     // Columns whose pixel along the last axis lies inside the image.
     const int64_t shift = kernel[last] * window.dilations[last] - window.begin[last];
-    const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    const int64_t first = shift >= 0 ? 0 : CeilDiv(-shift, stride);
     const int64_t room = window.input[last] - shift;
-    const int64_t end = room <= 0 ? 0 : std::min(width, (room + stride - 1) / stride);
+    const int64_t end = room <= 0 ? 0 : std::min(width, CeilDiv(room, stride));
     ForEachIndex(outer_columns, [&](const Shape& column) {
       int64_t row = 0;
       bool inside = true;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/rounding.h"
 #include "ops/nn/window.h"
 #include "simd/conv.h"
 #include "simd/conv_int8.h"
@@ -136,9 +137,9 @@ class ConvInput {
     const int64_t width = window_.input[last];
     const int64_t before = window_.begin[last];
     // out[i] is input element i * stride + phase - before.
-    const int64_t first = std::clamp<int64_t>((before - phase + stride - 1) / stride, 0, phase_width_);
+    const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
     const int64_t room = width + before - phase;
-    const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : (room + stride - 1) / stride, first, phase_width_);
+    const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : CeilDiv(room, stride), first, phase_width_);
     std::fill_n(out, first, pad);
     const T* from = row + first * stride + phase - before;
     if (stride == 1) {

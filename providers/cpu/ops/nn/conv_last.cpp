@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/rounding.h"
 #include "ops/nn/integer_conv.h"
 #include "ops/nn/pixel_rows.h"
 #include "ops/nn/qlinear_conv.h"
@@ -146,10 +147,10 @@ class QLinearConvLast final : public Kernel {
     const int64_t rows = call.y.num_elements() / weights_[0], row = pixels.row(), blocks = (lines.lines - 1) / lines.width + 1;
     const int64_t threads = context.threads().num_threads(), want = threads == 1 ? 1 : 3 * threads;
     const int64_t fits = std::max(kChunkBytes / row / kFewestRows, int64_t{1}) * kFewestRows;
-    const int64_t chunk = std::min(fits, ((rows + want - 1) / want + kFewestRows - 1) / kFewestRows * kFewestRows);
-    const int64_t chunks = (rows + chunk - 1) / chunk;
+    const int64_t chunk = std::min(fits, RoundUp(CeilDiv(rows, want), kFewestRows));
+    const int64_t chunks = CeilDiv(rows, chunk);
     // Splitting the lines repeats the copies.
-    const int64_t splits = chunks >= threads ? 1 : std::min(blocks, (threads + chunks - 1) / chunks);
+    const int64_t splits = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
     const int64_t items = chunks * splits, parts = PartsFor(context.threads(), items);
     const bool copies = !pixels.in_place();
     const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, row) + PixelRows::kSlack, parts)) : 0);
@@ -200,7 +201,7 @@ class QLinearConvLast final : public Kernel {
     const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1], taps = depthwise_->taps();
     const int64_t stride = w.strides[1], reach = (w.kernel[1] - 1) * w.dilations[1];
     // Where all taps of a pixel are inside: x * stride - begin >= 0, x * stride - begin + reach < input.
-    const int64_t first = std::min((w.begin[1] + stride - 1) / stride, width);
+    const int64_t first = std::min(CeilDiv(w.begin[1], stride), width);
     const int64_t room = w.input[1] - 1 - reach + w.begin[1];
     const int64_t last = std::clamp(room < 0 ? 0 : room / stride + 1, first, width);
     const uint8_t** at = pointers.data() + taps;

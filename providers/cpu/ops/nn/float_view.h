@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "base/rounding.h"
 #include "engine/convert_row.h"
 #include "simd/convert.h"
 #include "tessera/kernel.h"
@@ -16,7 +17,7 @@ inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, 
 template <class T>
 void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count) {
   constexpr int64_t kBlock = 4096;
-  threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.3, [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(CeilDiv(count, kBlock), kBlock * 0.3, [&](int64_t begin, int64_t end) {
     ConvertToFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
   });
 }
@@ -24,7 +25,7 @@ void ConvertToFloat(ThreadPool& threads, const T* in, float* out, int64_t count)
 template <class T>
 void ConvertFromFloat(ThreadPool& threads, const float* in, T* out, int64_t count) {
   constexpr int64_t kBlock = 4096;
-  threads.ParallelFor((count + kBlock - 1) / kBlock, kBlock * 0.5, [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(CeilDiv(count, kBlock), kBlock * 0.5, [&](int64_t begin, int64_t end) {
     ConvertFromFloat(in + begin * kBlock, out + begin * kBlock, std::min(count, end * kBlock) - begin * kBlock);
   });
 }

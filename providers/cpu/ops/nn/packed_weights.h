@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/mapped_file.h"
+#include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "runtime/packed_store.h"
@@ -19,7 +20,7 @@ namespace tessera::cpu {
 template <class C>
 void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bool transposed, C* packed) {
   constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(C));
-  const int64_t width = GemmPanelWidth<C>(), panels = (n + width - 1) / width;
+  const int64_t width = GemmPanelWidth<C>(), panels = CeilDiv(n, width);
   const int64_t row = transposed ? k : n, rows = transposed ? n : k;
   // Of a transposed matrix whole panels.
   const int64_t unit = transposed ? width : 1;
@@ -28,7 +29,7 @@ void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bo
     const int64_t count = std::min(strip, rows - first);
     const int64_t depth = transposed ? k : count, k0 = transposed ? 0 : first;
     const int64_t first_panel = transposed ? first / width : 0;
-    const int64_t last_panel = transposed ? (first + count + width - 1) / width : panels;
+    const int64_t last_panel = transposed ? CeilDiv(first + count, width) : panels;
     const C* from = transposed ? b : b + first * n;
     threads.ParallelFor(last_panel - first_panel, static_cast<double>(depth * width) * 0.5, [&](int64_t begin, int64_t end) {
       for (int64_t i = first_panel + begin; i < first_panel + end; ++i) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/rounding.h"
 #include "ops/nn/window.h"
 #include "simd/pool.h"
 #include "tessera/function_ref.h"
@@ -20,9 +21,9 @@ struct KernelRange {
 inline KernelRange InsideInput(const Window& window, size_t axis, int64_t o) {
   const int64_t start = o * window.strides[axis] - window.begin[axis];
   const int64_t dilation = window.dilations[axis];
-  const int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
+  const int64_t first = start >= 0 ? 0 : CeilDiv(-start, dilation);
   const int64_t room = window.input[axis] - start;
-  const int64_t last = room <= 0 ? 0 : std::min(window.kernel[axis], (room + dilation - 1) / dilation);
+  const int64_t last = room <= 0 ? 0 : std::min(window.kernel[axis], CeilDiv(room, dilation));
   return {std::min(first, last), last};
 }
 

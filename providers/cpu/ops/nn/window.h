@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -106,7 +107,7 @@ class WindowAttributes {
     const int64_t extent = window.extent(i);
     int64_t& output = window.output[i];
     if (auto_pad_ == AutoPad::kSameUpper || auto_pad_ == AutoPad::kSameLower) {
-      output = (size + stride - 1) / stride;
+      output = CeilDiv(size, stride);
       const int64_t total = std::max<int64_t>((output - 1) * stride + extent - size, 0);
       window.begin[i] = auto_pad_ == AutoPad::kSameUpper ? total / 2 : total - total / 2;
       window.end[i] = total - window.begin[i];

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "ops/nn/winograd_products.h"
 #include "simd/winograd_lines.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = 384 << 10;       // of columns and products under way in a thread: most of its L2
+constexpr int64_t kLineBlockBytes = 384 << 10;       // of columns and products under way in a thread: most of its L2
 constexpr int64_t kFewestTiles = 48;             // so that reading the weights once more does not cost more than the products
 constexpr int64_t kTilesTogether = 16;           // a panel of the widest common instruction set
 
@@ -16,7 +17,7 @@ constexpr int64_t kTilesTogether = 16;           // a panel of the widest common
 int64_t ChooseTiles(const WinogradLines& lines, int64_t batch, int64_t threads) {
   const int64_t bytes = kWinogradLinePoints * int64_t{sizeof(float)} * (lines.channels + lines.outputs);
   const int64_t all = lines.all_tiles();
-  int64_t blocks = CeilDiv(all, std::max(kBlockBytes / bytes, kFewestTiles));
+  int64_t blocks = CeilDiv(all, std::max(kLineBlockBytes / bytes, kFewestTiles));
   if (threads > 1) blocks = std::clamp(CeilDiv(2 * threads, batch), blocks, std::max(blocks, CeilDiv(all, kFewestTiles)));
   return CeilDiv(CeilDiv(all, blocks), kTilesTogether) * kTilesTogether;
 }

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 
+#include "base/rounding.h"
 #include "simd/gemm.h"
 
 namespace tessera::cpu {
 
 inline constexpr int64_t kColumnsTogether = 8;  // half a panel of the widest common instruction set
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The points [begin, end) of a block: weights [points][outputs][channels] by packed columns.
 template <class Block>

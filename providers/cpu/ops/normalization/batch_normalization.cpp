@@ -89,15 +89,10 @@ class BatchNormalization final : public Kernel {
   bool training_;
 };
 
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
-  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<BatchNormalization<double>>(info);
-  return std::make_unique<BatchNormalization<float>>(info);
-}
-
 }  // namespace
 
 void RegisterBatchNormalization(KernelRegistry& registry) {
-  registry.Add(Op("BatchNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make));
+  registry.Add(Op("BatchNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<BatchNormalization>));
 }
 
 }  // namespace tessera::cpu

@@ -59,7 +59,7 @@ class GroupNormalization final : public Kernel {
 };
 
 template <bool kInstances>
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
+std::unique_ptr<Kernel> MakeInstance(const KernelInfo& info) {
   if (info.input_type(0) == ElementType::kDouble) return std::make_unique<GroupNormalization<double>>(info, kInstances);
   return std::make_unique<GroupNormalization<float>>(info, kInstances);
 }
@@ -67,10 +67,10 @@ std::unique_ptr<Kernel> Make(const KernelInfo& info) {
 }  // namespace
 
 void RegisterInstanceNormalization(KernelRegistry& registry) {
-  registry.Add(Op("InstanceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make<true>));
+  registry.Add(Op("InstanceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeInstance<true>));
 }
 void RegisterGroupNormalization(KernelRegistry& registry) {
-  registry.Add(Op("GroupNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make<false>));
+  registry.Add(Op("GroupNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeInstance<false>));
 }
 
 }  // namespace tessera::cpu

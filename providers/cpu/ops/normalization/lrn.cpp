@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/rounding.h"
 #include "engine/row_access.h"
 #include "engine/slots.h"
 #include "ops/ops.h"
@@ -35,7 +36,7 @@ class Lrn final : public Kernel {
     const int64_t channels = shape[1], spatial = shape.SizeOfRange(2, shape.rank());
     // The window of channel c is [c - before, c + after].
     const int64_t before = std::min((size_ - 1) / 2, channels), after = std::min(size_ / 2, channels);
-    const int64_t blocks = (spatial + kColumns - 1) / kColumns, units = shape[0] * blocks;
+    const int64_t blocks = CeilDiv(spatial, kColumns), units = shape[0] * blocks;
     const double unit_ns = 2.0 * static_cast<double>(channels * std::min(spatial, kColumns));
     const int64_t slots = SlotCount(context.threads(), units, unit_ns);
     const int64_t panel = channels * std::min(spatial, kColumns);
@@ -69,13 +70,8 @@ class Lrn final : public Kernel {
   const LrnKernels<C>& kernels_ = LrnKernelsOf<C>();
 };
 
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
-  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<Lrn<double>>(info);
-  return std::make_unique<Lrn<float>>(info);
-}
-
 }  // namespace
 
-void RegisterLRN(KernelRegistry& registry) { registry.Add(Op("LRN").Types(0, kFloats).InPlace(0, 0).Factory(Make)); }
+void RegisterLRN(KernelRegistry& registry) { registry.Add(Op("LRN").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<Lrn>)); }
 
 }  // namespace tessera::cpu

@@ -36,15 +36,10 @@ class MeanVarianceNormalization final : public Kernel {
   std::vector<int64_t> axes_;
 };
 
-std::unique_ptr<Kernel> Make(const KernelInfo& info) {
-  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<MeanVarianceNormalization<double>>(info);
-  return std::make_unique<MeanVarianceNormalization<float>>(info);
-}
-
 }  // namespace
 
 void RegisterMeanVarianceNormalization(KernelRegistry& registry) {
-  registry.Add(Op("MeanVarianceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(Make));
+  registry.Add(Op("MeanVarianceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<MeanVarianceNormalization>));
 }
 
 }  // namespace tessera::cpu

@@ -11,14 +11,14 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr TypeSet kInputs = {
+constexpr TypeSet kCodes = {
     ElementType::kInt8,         ElementType::kUInt8,          ElementType::kInt16,      ElementType::kUInt16,
     ElementType::kInt32,        ElementType::kUInt4,          ElementType::kInt4,       ElementType::kUInt2,
     ElementType::kInt2,         ElementType::kFloat8E4M3FN,   ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
     ElementType::kFloat8E5M2FNUZ, ElementType::kFloat4E2M1,   ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
-constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kFloat8E8M0};
+constexpr TypeSet kCodeScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kFloat8E8M0};
 
-ElementType OutputType(const KernelInfo& info) {
+ElementType DequantizedType(const KernelInfo& info) {
   const int64_t type = info.attribute<int64_t>("output_dtype", 0);
   Require(type >= 0 && type < kElementTypeCount, "attribute 'output_dtype' is {}, expected an element type", type);
   if (type != 0) return static_cast<ElementType>(type);
@@ -30,7 +30,7 @@ class DequantizeLinear final : public Kernel {
   explicit DequantizeLinear(const KernelInfo& info)
       : axis_(info.attribute<int64_t>("axis", 1)),
         block_size_(info.attribute<int64_t>("block_size", 0)),
-        output_type_(OutputType(info)),
+        output_type_(DequantizedType(info)),
         load_(info.input_type(0), ElementType::kFloat),
         loop_(FindDequantizeLoop(info.input_type(0))),
         float_loop_(FindDequantizeLoop(ElementType::kFloat)),
@@ -118,7 +118,7 @@ class DequantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterDequantizeLinear(KernelRegistry& registry) {
-  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kInputs).Types(1, kScales).Make<DequantizeLinear>());
+  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kCodes).Types(1, kCodeScales).Make<DequantizeLinear>());
 }
 
 }  // namespace tessera::cpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "simd/quantize.h"
 #include "types.h"
 
@@ -44,7 +45,7 @@ class DynamicQuantizeLinear final : public Kernel {
   static Extremes MinMax(KernelContext& context, std::span<const float> x) {
     constexpr int64_t kChunk = 32768;
     const int64_t count = static_cast<int64_t>(x.size());
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    const int64_t chunks = CeilDiv(count, kChunk);
     const auto parts = context.scratch<Extremes>(static_cast<size_t>(chunks));
     context.threads().ParallelFor(chunks, 0.15 * kChunk, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

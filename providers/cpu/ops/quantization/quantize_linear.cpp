@@ -14,15 +14,15 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr TypeSet kInputs = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kInt32};
-constexpr TypeSet kScales = kInputs | TypeSet{ElementType::kFloat8E8M0};
+constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kInt32};
+constexpr TypeSet kRealScales = kReals | TypeSet{ElementType::kFloat8E8M0};
 constexpr TypeSet kQuantizedInts = {ElementType::kInt8, ElementType::kUInt8,  ElementType::kInt16, ElementType::kUInt16,
                                     ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2,  ElementType::kUInt2};
 constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
                               ElementType::kFloat8E5M2FNUZ};
 constexpr TypeSet kSmallFloats = {ElementType::kFloat4E2M1, ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
 
-ElementType OutputType(const KernelInfo& info) {
+ElementType CodeType(const KernelInfo& info) {
   if (info.has_input(2)) return info.input_type(2);
   const int64_t type = info.attribute<int64_t>("output_dtype", 0);
   Require(type >= 0 && type < kElementTypeCount, "attribute 'output_dtype' is {}, expected an element type", type);
@@ -54,7 +54,7 @@ class QuantizeLinear final : public Kernel {
   explicit QuantizeLinear(const KernelInfo& info)
       : axis_(info.attribute<int64_t>("axis", 1)),
         block_size_(info.attribute<int64_t>("block_size", 0)),
-        output_type_(OutputType(info)),
+        output_type_(CodeType(info)),
         precision_(Precision(info)),
         wide_(precision_ == ElementType::kDouble ? ElementType::kDouble : ElementType::kFloat),
         load_(info.input_type(0), wide_),
@@ -218,7 +218,7 @@ class QuantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterQuantizeLinear(KernelRegistry& registry) {
-  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kInputs).Types(1, kScales).Make<QuantizeLinear>());
+  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kReals).Types(1, kRealScales).Make<QuantizeLinear>());
 }
 
 }  // namespace tessera::cpu

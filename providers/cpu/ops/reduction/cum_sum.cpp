@@ -1,5 +1,6 @@
 // CumSum: versions 11, 14. CumProd: version 26. The axis is an input.
 
+#include "base/rounding.h"
 #include "engine/axis.h"
 #include "engine/convert_row.h"
 #include "ops/ops.h"
@@ -63,7 +64,7 @@ void ScanHalfColumns(const T* x, T* y, const ScanArguments& a) {
 /// Columns as wide as the threads leave them: long runs of memory.
 inline int64_t ColumnsOfBlock(const ThreadPool& threads, const AxisView& view) {
   const int64_t blocks = std::max<int64_t>(threads.num_threads() / std::max<int64_t>(view.outer, 1), 1);
-  return std::clamp<int64_t>((view.inner + blocks - 1) / blocks, std::min<int64_t>(view.inner, 256), kScanColumns);
+  return std::clamp<int64_t>(CeilDiv(view.inner, blocks), std::min<int64_t>(view.inner, 256), kScanColumns);
 }
 
 template <class T, bool kProduct, bool kExclusive>
@@ -71,7 +72,7 @@ void Scan(ThreadPool& threads, const AxisView& view, const T* x, T* y, int64_t s
   const int64_t count = view.count, inner = view.inner;
   if (inner == 1) {
     constexpr int kRows = 4;
-    const int64_t groups = (view.outer + kRows - 1) / kRows;
+    const int64_t groups = CeilDiv(view.outer, kRows);
     threads.ParallelFor(groups, 1.5 * static_cast<double>(count * kRows), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin * kRows; row < std::min(end * kRows, view.outer); row += kRows) {
         if (row + kRows <= view.outer) {
@@ -85,7 +86,7 @@ void Scan(ThreadPool& threads, const AxisView& view, const T* x, T* y, int64_t s
     });
     return;
   }
-  const int64_t width = ColumnsOfBlock(threads, view), blocks = (inner + width - 1) / width;
+  const int64_t width = ColumnsOfBlock(threads, view), blocks = CeilDiv(inner, width);
   threads.ParallelFor(view.outer * blocks, 0.4 * static_cast<double>(count * width), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t column = unit % blocks * width, at = unit / blocks * count * inner + column;

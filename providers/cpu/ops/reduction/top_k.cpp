@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/rounding.h"
 #include "engine/axis.h"
 #include "engine/convert_row.h"
 #include "engine/slots.h"
@@ -105,7 +106,7 @@ class TopK final : public Kernel {
   /// Contiguous rows, or panels of columns whose keys are gathered together.
   void ByRows(KernelContext& context, const Job& job) const {
     const int64_t count = job.view.count, inner = job.view.inner, columns = std::min(inner, kPanel);
-    const int64_t panels = (inner + kPanel - 1) / kPanel, units = job.view.outer * panels;
+    const int64_t panels = CeilDiv(inner, kPanel), units = job.view.outer * panels;
     const int64_t room = TopKScratch(count, job.k);
     const double element_ns = TopKSelectsFew(count, job.k) ? 0.5 : 20;
     const double unit_ns = element_ns * static_cast<double>(count * columns) + 200;

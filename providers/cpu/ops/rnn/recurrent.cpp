@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/mapped_file.h"
+#include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "runtime/packed_store.h"
 
@@ -396,7 +397,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
 /// Every part reads all of R at every step: worth it where R stays in a core's cache or serves many entries.
 template <class T>
 int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
-  const int64_t wanted = (threads + s.directions - 1) / s.directions;
+  const int64_t wanted = CeilDiv(threads, s.directions);
   const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
   constexpr int64_t kCacheBytes = int64_t{1} << 20;
   const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(sizeof(F));

@@ -14,7 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-struct Case {
+struct ByteProductCase {
   int64_t m, n, k;
   int spread;  // of the weights; 0: the least and the greatest only
   int code;    // of the other operand; -1: any
@@ -33,7 +33,7 @@ std::vector<Kind> Kinds() {
 }
 
 /// Lines of k weights.
-std::vector<uint8_t> MakeWeights(const Case& test, std::mt19937& random) {
+std::vector<uint8_t> MakeWeights(const ByteProductCase& test, std::mt19937& random) {
   std::normal_distribution<double> normal(0.0, test.spread);
   std::vector<uint8_t> weights(static_cast<size_t>(test.n * test.k));
   for (uint8_t& weight : weights) {
@@ -43,11 +43,11 @@ std::vector<uint8_t> MakeWeights(const Case& test, std::mt19937& random) {
   return weights;
 }
 
-uint8_t MakeCode(const Case& test, std::mt19937& random) { return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code)); }
+uint8_t MakeCode(const ByteProductCase& test, std::mt19937& random) { return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code)); }
 
-class ByteProducts : public testing::TestWithParam<Case> {};
+class ByteProducts : public testing::TestWithParam<ByteProductCase> {};
 
-void CheckRows(const Case& test, const U8S8Kernels& kernels) {
+void CheckRows(const ByteProductCase& test, const U8S8Kernels& kernels) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
@@ -85,7 +85,7 @@ void CheckRows(const Case& test, const U8S8Kernels& kernels) {
 }
 
 /// Lines of weights times m pixels.
-void CheckPanels(const Case& test, const U8S8Kernels& kernels) {
+void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
@@ -131,8 +131,8 @@ TEST_P(ByteProducts, OfPixelsAreExact) {
   }
 }
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
+std::vector<ByteProductCase> Cases() {
+  std::vector<ByteProductCase> cases;
   for (const int spread : {5, 25, 39, 60, 90, 0}) {
     for (const int code : {-1, 255, 0}) {
       for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {3, 17, 7}, {16, 16, 64}, {17, 40, 130}, {50, 33, 257}, {100, 48, 512}}) {

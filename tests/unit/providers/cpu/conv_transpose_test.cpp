@@ -5,25 +5,20 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
 
-struct Case {
+struct TransposedCase {
   std::string name;
   std::vector<int64_t> input;
   int64_t outputs, group, kernel, stride, pad;
 };
 
-class TransposedBatches : public ::testing::TestWithParam<Case> {};
+class TransposedBatches : public ::testing::TestWithParam<TransposedCase> {};
 
-std::vector<float> Waves(int64_t count, float step) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<float>(i) * step + 0.3f));
-  return numbers;
-}
-
-Session MakeSession(const Case& test, int threads) {
+Session MakeSession(const TransposedCase& test, int threads) {
   const int64_t channels = test.input[1];
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {-1, channels, test.input[2], test.input[3]}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
@@ -39,7 +34,7 @@ Session MakeSession(const Case& test, int threads) {
   return model.Session(options);
 }
 
-std::vector<float> Outputs(const Session& session, const Case& test, int64_t images, const std::vector<float>& numbers) {
+std::vector<float> Outputs(const Session& session, const TransposedCase& test, int64_t images, const std::vector<float>& numbers) {
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{Value(Floats({images, test.input[1], test.input[2], test.input[3]}, numbers))}, results);
   return ToVector(results[0]);
@@ -47,7 +42,7 @@ std::vector<float> Outputs(const Session& session, const Case& test, int64_t ima
 
 /// Images that are multiplied together give what each gives alone.
 TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
-  const Case& test = GetParam();
+  const TransposedCase& test = GetParam();
   const int64_t batch = test.input[0], image = test.input[1] * test.input[2] * test.input[3];
   for (const int threads : {1, 3}) {
     const Session session = MakeSession(test, threads);
@@ -63,7 +58,7 @@ TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
 }
 
 /// Every input pixel's contribution to every output pixel, one by one.
-std::vector<double> Spread(const Case& test, const std::vector<float>& x) {
+std::vector<double> Spread(const TransposedCase& test, const std::vector<float>& x) {
   const int64_t batch = test.input[0], channels = test.input[1], height = test.input[2], width = test.input[3], k = test.kernel;
   const int64_t all = test.outputs * test.group, in_group = channels / test.group;
   const int64_t rows = (height - 1) * test.stride + k - 2 * test.pad, columns = (width - 1) * test.stride + k - 2 * test.pad;
@@ -84,7 +79,7 @@ std::vector<double> Spread(const Case& test, const std::vector<float>& x) {
 }
 
 TEST_P(TransposedBatches, GiveWhatTheSumGives) {
-  const Case& test = GetParam();
+  const TransposedCase& test = GetParam();
   const std::vector<float> x = Waves(test.input[0] * test.input[1] * test.input[2] * test.input[3], 0.71f);
   const std::vector<double> expected = Spread(test, x);
   for (const int threads : {1, 3}) {
@@ -95,10 +90,10 @@ TEST_P(TransposedBatches, GiveWhatTheSumGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TransposedBatches,
-                         ::testing::Values(Case{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0}, Case{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
-                                           Case{"Groups", {3, 24, 5, 5}, 7, 3, 3, 2, 1}, Case{"Large", {2, 8, 17, 16}, 12, 1, 3, 1, 1},
-                                           Case{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0}, Case{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
-                                           Case{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1}, Case{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
+                         ::testing::Values(TransposedCase{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0}, TransposedCase{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
+                                           TransposedCase{"Groups", {3, 24, 5, 5}, 7, 3, 3, 2, 1}, TransposedCase{"Large", {2, 8, 17, 16}, 12, 1, 3, 1, 1},
+                                           TransposedCase{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0}, TransposedCase{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
+                                           TransposedCase{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1}, TransposedCase{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

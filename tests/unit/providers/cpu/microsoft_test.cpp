@@ -4,11 +4,13 @@
 
 #include <cmath>
 
+#include "attributes.h"
 #include "model_builder.h"
 
 namespace tessera {
 namespace {
 
+using testing::Int;
 using testing::ModelBuilder;
 using ::testing::HasSubstr;
 
@@ -16,13 +18,6 @@ onnx::NodeProto& Contrib(ModelBuilder& model, const char* op, std::initializer_l
   auto& node = model.Node(op, inputs, {"y"}, "node");
   node.set_domain("com.microsoft");
   return node;
-}
-
-void SetInt(onnx::NodeProto& node, const char* name, int64_t value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INT);
-  attribute->set_i(value);
 }
 
 template <class Act>
@@ -70,10 +65,10 @@ ModelBuilder NBits(int64_t k, int64_t block_size, int64_t bits) {
   model.Input("a", ElementType::kFloat, {1, 32}).Input("b", ElementType::kUInt8, {-1}).Input("s", ElementType::kFloat, {-1});
   model.Output("y", ElementType::kFloat, {-1, -1});
   auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s"});
-  SetInt(node, "K", k);
-  SetInt(node, "N", 1);
-  SetInt(node, "block_size", block_size);
-  SetInt(node, "bits", bits);
+  Int(node, "K", k);
+  Int(node, "N", 1);
+  Int(node, "block_size", block_size);
+  Int(node, "bits", bits);
   return model;
 }
 
@@ -111,10 +106,10 @@ TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
           model.Input("s", ElementType::kFloat, {kColumns, blocks}).Input("z", ElementType::kUInt8, {-1});
           model.Output("y", ElementType::kFloat, {-1, -1});
           auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", "z"});
-          SetInt(node, "K", k);
-          SetInt(node, "N", kColumns);
-          SetInt(node, "block_size", block);
-          SetInt(node, "accuracy_level", level);
+          Int(node, "K", k);
+          Int(node, "N", kColumns);
+          Int(node, "block_size", block);
+          Int(node, "accuracy_level", level);
           const std::vector<std::string> names = {"a", "b", "s", "z"};
           const std::vector<Value> inputs = {testing::Floats({rows, k}, a), Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
                                              testing::Floats({kColumns, blocks}, scales),
@@ -138,8 +133,8 @@ TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
   model.Input("q", ElementType::kFloat, {1, 1, 24}).Input("n", ElementType::kInt32, {1}).Input("t", ElementType::kInt32, {});
   model.Output("y", ElementType::kFloat, {-1, -1, -1});
   auto& node = Contrib(model, "GroupQueryAttention", {"q", "", "", "", "", "n", "t"});
-  SetInt(node, "num_heads", 1);
-  SetInt(node, "kv_num_heads", 1);
+  Int(node, "num_heads", 1);
+  Int(node, "kv_num_heads", 1);
   const Session session = model.Session();
   const std::vector<std::string> names = {"q", "n", "t"};
   const auto run = [&](int32_t length, int32_t total) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "attributes.h"
 #include "model_builder.h"
 
 namespace tessera {
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::Floats;
+using testing::Int;
 using testing::ModelBuilder;
 using testing::ToVector;
 
@@ -31,13 +33,6 @@ struct Call {
   std::function<void(onnx::NodeProto&)> attributes = [](onnx::NodeProto&) {};
   ElementType output = ElementType::kFloat;
 };
-
-void SetInt(onnx::NodeProto& node, const char* name, int64_t value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INT);
-  attribute->set_i(value);
-}
 
 void SetString(onnx::NodeProto& node, const char* name, const char* value) {
   auto* attribute = node.add_attribute();
@@ -87,7 +82,7 @@ TEST(Movement, RefusesHostileInputs) {
     calls.push_back({"TensorScatter",
                      24,
                      {data, Floats({2, 1}, {7, 8}), Ints({2}, {index == 2 ? 3 : index, 0})},
-                     [](onnx::NodeProto& node) { SetInt(node, "axis", 1); }});
+                     [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
     calls.push_back({"Pad", 21, {data, Ints({2}, {1, 1}), Value(), Ints({1}, {index})}});
     calls.push_back({"Slice", 21, {data, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {index})}});
     calls.push_back({"Squeeze", 21, {data, Ints({1}, {index})}});
@@ -102,11 +97,11 @@ TEST(Movement, RefusesHostileInputs) {
                        data,
                        Ints({3, 3}, std::vector<int64_t>(9)),
                    },
-                   [](onnx::NodeProto& node) { SetInt(node, "axis", 1); }});
+                   [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
   calls.push_back({"ScatterND", 21, {data, Ints({1, 1}, {0}), Floats({1, 2}, {7, 8})}});
   calls.push_back({"ScatterElements", 21, {data, Ints({1, 2}, {0, 0}), row}});
   calls.push_back({"TensorScatter", 24, {data, Floats({2, 2}, {7, 8, 9, 9}), Ints({2}, {2, 0})}, [](onnx::NodeProto& node) {
-                     SetInt(node, "axis", 1);
+                     Int(node, "axis", 1);
                    }});
   for (const int64_t pad : {int64_t{-4}, kMin, kMax, kMax - 2}) {
     calls.push_back({"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}});
@@ -126,7 +121,7 @@ TEST(Movement, RefusesHostileInputs) {
   calls.push_back({"Tile", 21, {data, Ints({2}, {kMax, 1})}});
   calls.push_back({"Tile", 21, {data, Ints({2}, {-1, 1})}});
   calls.push_back({"Reshape", 21, {data, Ints({2}, {kMax, kMax})}});
-  calls.push_back({"Reshape", 21, {data, Ints({2}, {-1, 0})}, [](onnx::NodeProto& node) { SetInt(node, "allowzero", 1); }});
+  calls.push_back({"Reshape", 21, {data, Ints({2}, {-1, 0})}, [](onnx::NodeProto& node) { Int(node, "allowzero", 1); }});
   calls.push_back({"Trilu", 21, {Floats({3}, {1, 2, 3})}});
   calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {-1}), Floats({2}, {0, 1})}});
   calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {kMax}), Floats({2}, {0, 1})}});
@@ -166,7 +161,7 @@ TEST(Movement, TakesExtremeDiagonals) {
   EXPECT_THAT(ToVector(Compute({"Trilu", 21, {data, Ints({}, {kMax})}})), ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(ToVector(Compute({"Trilu", 21, {data, Ints({}, {kMin})}})), ElementsAre(1, 2, 3, 4));
   for (const int64_t k : {kMin, kMax}) {
-    EXPECT_THAT(ToVector(Compute({"EyeLike", 21, {data}, [k](onnx::NodeProto& node) { SetInt(node, "k", k); }})),
+    EXPECT_THAT(ToVector(Compute({"EyeLike", 21, {data}, [k](onnx::NodeProto& node) { Int(node, "k", k); }})),
                 ElementsAre(0, 0, 0, 0));
   }
 }

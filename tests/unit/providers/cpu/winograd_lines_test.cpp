@@ -7,26 +7,21 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "waves.h"
 
 namespace tessera::testing {
 namespace {
 
-struct Case {
+struct LinesCase {
   std::string name;
   int64_t batch, channels, outputs, length;
   int64_t dilation, begin, end;  // padding before and after
   bool known;                    // the length, when the session is made
 };
 
-class WinogradLinesTest : public ::testing::TestWithParam<Case> {};
+class WinogradLinesTest : public ::testing::TestWithParam<LinesCase> {};
 
-std::vector<float> Waves(int64_t count, float step) {
-  std::vector<float> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<float>(i) * step + 0.3f));
-  return numbers;
-}
-
-std::vector<double> Convolve(const Case& test, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b) {
+std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b) {
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
   std::vector<double> y;
   for (int64_t row = 0; row < test.batch * test.outputs; ++row) {
@@ -47,7 +42,7 @@ std::vector<double> Convolve(const Case& test, const std::vector<float>& x, cons
 }
 
 TEST_P(WinogradLinesTest, GiveWhatTheSumGives) {
-  const Case& test = GetParam();
+  const LinesCase& test = GetParam();
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
   ASSERT_TRUE(cpu::WinogradLinePays(test.batch, test.channels, test.outputs, pixels, test.dilation));
   const std::vector<float> x = Waves(test.batch * test.channels * test.length, 0.71f);
@@ -77,18 +72,18 @@ TEST_P(WinogradLinesTest, GiveWhatTheSumGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lines, WinogradLinesTest,
-                         ::testing::Values(Case{"Neighbours", 1, 64, 72, 400, 1, 1, 1, true},
-                                           Case{"NoPadding", 2, 64, 65, 403, 1, 0, 0, true},
-                                           Case{"Causal", 1, 65, 64, 401, 1, 2, 0, false},
-                                           Case{"WidePadding", 1, 64, 64, 397, 1, 9, 30, true},
-                                           Case{"TwoApart", 1, 64, 64, 398, 2, 2, 2, true},
-                                           Case{"ThreeApart", 2, 64, 64, 410, 3, 3, 2, false},
-                                           Case{"SevenApart", 1, 64, 72, 433, 7, 14, 0, true},
-                                           Case{"EightApart", 1, 64, 64, 480, 8, 8, 8, true},
-                                           Case{"ThirteenApart", 1, 64, 80, 463, 13, 13, 13, true},
-                                           Case{"FarApart", 1, 64, 64, 480, 60, 60, 60, false},
-                                           Case{"OneTileEach", 1, 96, 64, 400, 100, 100, 100, true},
-                                           Case{"ManyBlocks", 1, 64, 64, 2100, 4, 4, 4, true}),
+                         ::testing::Values(LinesCase{"Neighbours", 1, 64, 72, 400, 1, 1, 1, true},
+                                           LinesCase{"NoPadding", 2, 64, 65, 403, 1, 0, 0, true},
+                                           LinesCase{"Causal", 1, 65, 64, 401, 1, 2, 0, false},
+                                           LinesCase{"WidePadding", 1, 64, 64, 397, 1, 9, 30, true},
+                                           LinesCase{"TwoApart", 1, 64, 64, 398, 2, 2, 2, true},
+                                           LinesCase{"ThreeApart", 2, 64, 64, 410, 3, 3, 2, false},
+                                           LinesCase{"SevenApart", 1, 64, 72, 433, 7, 14, 0, true},
+                                           LinesCase{"EightApart", 1, 64, 64, 480, 8, 8, 8, true},
+                                           LinesCase{"ThirteenApart", 1, 64, 80, 463, 13, 13, 13, true},
+                                           LinesCase{"FarApart", 1, 64, 64, 480, 60, 60, 60, false},
+                                           LinesCase{"OneTileEach", 1, 96, 64, 400, 100, 100, 100, true},
+                                           LinesCase{"ManyBlocks", 1, 64, 64, 2100, 4, 4, 4, true}),
                          [](const auto& info) { return info.param.name; });
 
 /// Tiles of few pixels take as many products as the pixels do, or more.

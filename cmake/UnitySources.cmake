@@ -1,0 +1,43 @@
+# Small files of a folder compiled together, as one source each few: what their headers instantiate is compiled once, which
+# halves the work for a file of a hundred lines. Sources still include what they use, and names in them differ within a folder;
+# -DTESSERA_UNITY=OFF compiles each by itself, which is quicker while you change one.
+#
+# Files that Highway compiles once per instruction set stay alone, as do those with options of their own.
+option(TESSERA_UNITY "Compile small files of a folder together" ON)
+set(TESSERA_UNITY_BYTES 36000)  # of source in one unit at most: units of some seconds keep every core busy to the end
+
+function(tessera_unite_sources target)
+  if(NOT TESSERA_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/generated/")
+  set(folders "")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    list(APPEND folders ${folder})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  set(number 0)
+  foreach(folder IN LISTS folders)
+    set(members ${sources})
+    list(FILTER members INCLUDE REGEX "^${folder}/[^/]+$")
+    set(sum ${TESSERA_UNITY_BYTES})
+    foreach(source IN LISTS members)
+      file(STRINGS ${source} alone REGEX "hwy/foreach_target\\.h" LIMIT_COUNT 1)
+      get_source_file_property(options ${source} COMPILE_OPTIONS)
+      if(alone OR options)
+        continue()
+      endif()
+      file(SIZE ${source} bytes)
+      math(EXPR sum "${sum} + ${bytes}")
+      if(sum GREATER TESSERA_UNITY_BYTES)
+        math(EXPR number "${number} + 1")
+        set(sum ${bytes})
+      endif()
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${number})
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -1,0 +1,236 @@
+#pragma once
+
+// How ConvTranspose gathers: the pixels of an output row from the products of the weights with the input, or from the input itself.
+
+#include <numeric>
+
+#include "base/rounding.h"
+#include "ops/nn/products.h"
+#include "ops/nn/transposed_window.h"
+#include "ops/ops.h"
+
+namespace tessera::cpu {
+
+inline constexpr int64_t kMostJoined = 256;  // columns of an image
+
+/// One transposed convolution's tensors and sizes.
+template <class C>
+struct TransposedProblem {
+  int64_t batch, groups, channels, outputs;  // channels and outputs of a group
+  int64_t kernel, columns, pixels;
+  const C* input;
+  const C* weights;  // [group, channel, output, kernel], or null with
+  const C* turned;   // [group, output, kernel, channel]
+  const C* bias;
+  C* out;
+
+  const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
+  /// Products of one image have few columns for the weights that they read.
+  bool JoinsImages() const { return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined; }
+  const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
+
+  /// columns = W' X for `count` outputs of a group.
+  GemmArgs<C> Product(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
+    GemmArgs<C> args;
+    args.m = count * kernel;
+    args.n = columns;
+    args.k = channels;
+    if (turned != nullptr) {
+      args.a = turned + (group * outputs + first) * kernel * channels;
+      args.a_row = channels;
+    } else {
+      args.a = weights + (group * channels * outputs + first) * kernel;
+      args.a_row = 1;
+      args.a_k = outputs * kernel;
+    }
+    args.b = image(i, group);
+    args.b_k = columns;
+    args.c = to;
+    args.c_row = columns;
+    return args;
+  }
+};
+
+/// Runs parts [0, parts) of `items`: body(part, begin, end).
+template <class Body>
+void ForEachPart(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
+  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) body(part, items * part / parts, items * (part + 1) / parts);
+  });
+}
+
+inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
+  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
+}
+
+/// Scratch of one part that gathers rows.
+template <class C>
+class GatherScratch {
+ public:
+  GatherScratch(KernelContext& context, const TransposedTables& tables, int64_t channels, int64_t parts)
+      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())), taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
+    rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
+    all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
+  }
+  void Give(int64_t part, TransposedPlanes<C>& planes) const {
+    planes.buffer = rows_.data() + part * row_;
+    planes.taps = all_taps_.data() + part * taps_;
+  }
+
+ private:
+  int64_t row_;
+  int64_t taps_;
+  std::span<C> rows_;
+  std::span<TransposedTap<C>> all_taps_;
+};
+
+/// Few input channels in a group: the pixels are gathered from the input itself.
+template <class C>
+void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+  const int64_t planes = problem.batch * problem.groups * problem.outputs;
+  const int64_t rows = CheckedMul(planes, tables.output_rows());
+  const int64_t parts = PartsFor(context.threads(), rows);
+  const GatherScratch<C> scratch(context, tables, problem.channels, parts);
+  const double taps = static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(tables.output_rows());
+  ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t index = begin / tables.output_rows(), row = begin % tables.output_rows();
+      const int64_t count = std::min(tables.output_rows() - row, end - begin);
+      const int64_t i = index / (problem.groups * problem.outputs), output = index % (problem.groups * problem.outputs);
+      const int64_t group = output / problem.outputs;
+      TransposedPlanes<C> plane{};
+      plane.columns = problem.image(i, group);
+      plane.channels = problem.channels;
+      plane.channel_step = problem.columns;
+      plane.kernel_step = 0;
+      plane.count = 1;
+      if (problem.weights != nullptr) plane.weights = problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
+      plane.weight_step = problem.outputs * problem.kernel;
+      plane.bias = problem.bias_of(output);
+      plane.out = problem.out + index * problem.pixels;
+      scratch.Give(part, plane);
+      ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
+      begin += count;
+    }
+  });
+}
+
+/// Neighbouring output channels of image `i`, whose products lie in rows of `row` elements.
+template <class C>
+TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* columns, int64_t row, int64_t i, int64_t output,
+                                  int64_t count) {
+  TransposedPlanes<C> planes{};
+  planes.columns = columns;
+  planes.channels = 1;
+  planes.kernel_step = row;
+  planes.count = count;
+  planes.columns_step = problem.kernel * row;
+  planes.bias = problem.bias_of(output);
+  planes.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
+  planes.out_step = problem.pixels;
+  return planes;
+}
+
+/// Few output channels for the threads: the product is split by columns too, and gathered afterwards.
+template <class C>
+void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+  const int64_t outputs = problem.groups * problem.outputs;
+  const auto buffer = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
+  const int64_t rows = CheckedMul(outputs, tables.output_rows());
+  const int64_t parts = PartsFor(context.threads(), rows);
+  const GatherScratch<C> scratch(context, tables, 1, parts);
+  const double taps = static_cast<double>(problem.kernel * problem.columns) / static_cast<double>(tables.output_rows());
+  for (int64_t i = 0; i < problem.batch; ++i) {
+    RunProducts<C>(context, problem.groups, [&](int64_t group) {
+      return problem.Product(i, group, 0, problem.outputs, buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
+    });
+    ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t output = begin / tables.output_rows(), row = begin % tables.output_rows();
+        const int64_t count = std::min(tables.output_rows() - row, end - begin);
+        const C* columns = buffer.data() + output * problem.kernel * problem.columns;
+        auto plane = ColumnsPlanes<C>(problem, columns, problem.columns, i, output, 1);
+        scratch.Give(part, plane);
+        ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
+        begin += count;
+      }
+    });
+  }
+}
+
+/// The images of all groups side by side, [group, channel, image, column]: one product for all of them reads the weights once.
+template <class C>
+const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem) {
+  const int64_t planes = problem.groups * problem.channels;
+  C* joined = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(planes, problem.batch), problem.columns))).data();
+  context.threads().ParallelFor(planes * problem.batch, 10 + static_cast<double>(problem.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t plane = i / problem.batch, image = i % problem.batch;
+      std::copy_n(problem.input + (image * planes + plane) * problem.columns, problem.columns, joined + i * problem.columns);
+    }
+  });
+  return joined;
+}
+
+/// Some output channels at a time: product and gathering. Small images are multiplied together.
+template <class C>
+void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables, int64_t block) {
+  ThreadPool& threads = context.threads();
+  const bool joins = problem.JoinsImages();
+  const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a product
+  const int64_t matrices = problem.batch / images * problem.groups;
+  const C* input = joins ? JoinImages(context, problem) : problem.input;
+  const auto matrix_of = [&](int64_t i) { return input + i * problem.channels * columns; };
+  const int64_t blocks = CeilDiv(problem.outputs, block);
+  const int64_t items = matrices * blocks;
+  const int64_t parts = PartsFor(threads, items);
+  // With one column, the product reads the matrices where they are.
+  const bool packs = blocks > 1 && columns > 1;
+  const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, columns) : 0;
+  const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), matrices)));
+  for (int64_t i = 0; packs && i < matrices; ++i) {
+    PackGemmB<C>(threads, problem.channels, columns, matrix_of(i), columns, 1, packed.data() + i * static_cast<int64_t>(panel));
+  }
+  const int64_t buffer_size = CheckedMul(CheckedMul(block, problem.kernel), columns);
+  const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
+  const GatherScratch<C> scratch(context, tables, 1, parts);
+  const double cost = static_cast<double>(buffer_size) * (static_cast<double>(problem.channels) * 0.025 + 0.2);
+  ForEachPart(threads, items, parts, cost, [&](int64_t part, int64_t begin, int64_t end) {
+    C* buffer = buffers.data() + part * buffer_size;
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t matrix = item / blocks, first = item % blocks * block;
+      const int64_t group = matrix % problem.groups, first_image = matrix / problem.groups;
+      const int64_t count = std::min(block, problem.outputs - first);
+      GemmArgs<C> args = problem.Product(0, group, first, count, buffer);
+      args.n = args.b_k = args.c_row = columns;
+      args.b = matrix_of(matrix);
+      if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
+      GemmSerial(args);
+      for (int64_t image = 0; image < images; ++image) {
+        auto planes = ColumnsPlanes<C>(problem, buffer + image * problem.columns, columns, first_image + image,
+                                       group * problem.outputs + first, count);
+        scratch.Give(part, planes);
+        ComputeTransposedRows<C>(tables.geometry(), planes, 0, tables.output_rows());
+      }
+    }
+  });
+}
+
+/// Output channels whose contributions fit the cache, enough of them for an efficient product.
+template <class C>
+int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
+  const int64_t least = CeilDiv(int64_t{24}, problem.kernel);
+  const int64_t images = problem.JoinsImages() ? problem.batch : 1;
+  const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
+  int64_t block = std::max(fits, least);
+  if (threads > 1) {
+    const int64_t all = problem.batch / images * problem.groups * problem.outputs;
+    block = std::min(block, std::max(CeilDiv(int64_t{12}, problem.kernel), all / (3 * threads)));
+  }
+  // Rows of the product come in sixes or twelves.
+  const int64_t unit = 12 / std::gcd(problem.kernel, int64_t{12});
+  if (unit <= block + 1) block = RoundUp(block, unit);
+  return std::clamp<int64_t>(block, 1, problem.outputs);
+}
+
+}  // namespace tessera::cpu

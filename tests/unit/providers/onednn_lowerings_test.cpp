@@ -1,0 +1,215 @@
+#include "providers/onednn_models.h"
+
+namespace tessera::testing {
+namespace {
+
+TEST(OnednnLowerings, ResidualOfTheConvolutionsOwnInputIsNotOverwritten) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 16, 8, 8}).Output("y", ElementType::kFloat, {1, 16, 8, 8});
+  Weights(model, "w", {16, 16, 1, 1});
+  model.Node("Conv", {"x", "w"}, {"a"});
+  model.Node("Conv", {"a", "w"}, {"b"});
+  model.Node("Add", {"b", "a"}, {"y"});
+  ExpectSameAsCpu(model, {RandomTensor({1, 16, 8, 8}, 1)});
+}
+
+TEST(OnednnLowerings, ResidualsInPlace) {
+  // The sum's other operand: still needed later, an output, twice the same, or free.
+  for (const char* last : {"later", "output", "free"}) {
+    SCOPED_TRACE(last);
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 16, 8, 8}).Output("y", ElementType::kFloat, {2, 16, 8, 8});
+    Weights(model, "w", {16, 16, 1, 1});
+    Weights(model, "v", {16, 16, 3, 3});
+    model.Node("Conv", {"x", "w"}, {"a"});
+    Ints(model.Node("Conv", {"x", "v"}, {"b"}), "pads", {1, 1, 1, 1});
+    model.Node("Add", {"a", "b"}, {"c"});
+    model.Node("Relu", {"c"}, {"d"});
+    if (std::string_view(last) == "later") {
+      model.Node("Mul", {"d", "a"}, {"y"});
+    } else {
+      model.Node("Relu", {"d"}, {"y"});
+    }
+    if (std::string_view(last) == "output") model.Output("a", ElementType::kFloat, {2, 16, 8, 8});
+    ExpectSameAsCpu(model, {RandomTensor({2, 16, 8, 8}, 2)});
+  }
+}
+
+/// 3x3 convolutions large enough for Winograd's transform, with what their last step takes up and what it must leave.
+TEST(OnednnLowerings, WinogradConvolutions) {
+  const std::vector<std::vector<const char*>> followers = {{},
+                                                           {"Relu"},
+                                                           {"Add"},
+                                                           {"Add", "Relu"},
+                                                           {"Relu", "Add"},
+                                                           {"HardSwish"},
+                                                           {"Sigmoid", "Relu"},
+                                                           {"Add", "Add", "LeakyRelu"},
+                                                           {"BatchNormalization", "Relu"}};
+  int number = 0;
+  for (const auto& ops : followers) {
+    for (const int threads : {1, 3}) {
+      const int64_t top = number % 3, left = (number + 1) % 3, batch = 1 + number % 2;
+      const int64_t height = 30 + number, width = 45 - number;
+      SCOPED_TRACE(number++);
+      ModelBuilder model;
+      const Shape residual_shape = {batch, 48, height + top - 1, width + left - 1};
+      model.Input("x", ElementType::kFloat, {batch, 32, height, width});
+      model.Input("residual", ElementType::kFloat, {batch, 48, height + top - 1, width + left - 1});
+      model.Output("y", ElementType::kFloat, {batch, 48, height + top - 1, width + left - 1});
+      model.Node("Abs", {"x"}, {"v0"});
+      model.Node("Tanh", {"residual"}, {"r0"});
+      Weights(model, "w", {48, 32, 3, 3});
+      Weights(model, "b", {48});
+      for (const char* name : {"scale", "variance"}) Weights(model, name, {48}, 0.5f, 1.5f);
+      for (const char* name : {"shift", "mean"}) Weights(model, name, {48});
+      Ints(model.Node("Conv", {"v0", "w", "b"}, {"v1"}), "pads", {top, left, 1, 1});
+      std::string last = "v1";
+      for (const char* op : ops) {
+        const std::string next = "v" + std::to_string(std::stoi(last.substr(1)) + 1);
+        if (op == std::string_view("Add")) {
+          model.Node(op, {last, "r0"}, {next});
+        } else if (op == std::string_view("BatchNormalization")) {
+          model.Node(op, {last, "scale", "shift", "mean", "variance"}, {next});
+        } else {
+          model.Node(op, {last}, {next});
+        }
+        last = next;
+      }
+      model.Node("Identity", {last}, {"y"});
+      SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
+      options.intra_op_threads = threads;
+      plain.optimization_level = OptimizationLevel::kNone;
+      const std::vector<Value> inputs = {RandomTensor({batch, 32, height, width}, 1), RandomTensor(residual_shape, 2)};
+      std::vector<Value> result(1), expected(1);
+      const Session session = model.Session(options);
+      session.Run(inputs, result);
+      model.Session(plain).Run(inputs, expected);
+      ExpectNear(ToVector(result[0]), ToVector(expected[0]));
+      session.Run(inputs, result);
+      ExpectNear(ToVector(result[0]), ToVector(expected[0]));
+    }
+  }
+}
+
+/// x * Sigmoid(x) alone, after a convolution and after Winograd's, with the Sigmoid needed elsewhere, then
+/// squeeze-and-excitation: one factor a channel.
+TEST(OnednnLowerings, SwishAndSqueezeAndExcitation) {
+  for (const int64_t batch : {1, 2}) {
+    for (const bool needed : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "batch " << batch << ", Sigmoid needed elsewhere: " << needed);
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {batch, 32, 28, 28}).Output("y", ElementType::kFloat, {batch, 32, 28, 28});
+      Weights(model, "w1", {32, 32, 3, 3});
+      Weights(model, "w2", {32, 32, 1, 1});
+      Weights(model, "w3", {8, 32, 1, 1});
+      Weights(model, "w4", {32, 8, 1, 1});
+      model.Node("Sigmoid", {"x"}, {"sx"});
+      model.Node("Mul", {"sx", "x"}, {"v1"});
+      Ints(model.Node("Conv", {"v1", "w1"}, {"c1"}), "pads", {1, 1, 1, 1});
+      model.Node("Sigmoid", {"c1"}, {"s1"});
+      model.Node("Mul", {"c1", "s1"}, {"v2"});
+      model.Node("Conv", {"v2", "w2"}, {"c2"});
+      model.Node("Sigmoid", {"c2"}, {"s2"});
+      model.Node("Mul", {"c2", "s2"}, {"v3"});
+      model.Node("GlobalAveragePool", {"v3"}, {"g"});
+      model.Node("Conv", {"g", "w3"}, {"e1"});
+      model.Node("Relu", {"e1"}, {"e2"});
+      model.Node("Conv", {"e2", "w4"}, {"e3"});
+      model.Node("Sigmoid", {"e3"}, {"e4"});
+      model.Node("Mul", {"e4", "v3"}, {"v4"});
+      model.Node("Add", {"v4", needed ? "s2" : "x"}, {"y"});
+      if (needed) model.Output("s1", ElementType::kFloat, {batch, 32, 28, 28});
+      ExpectSameAsCpu(model, {RandomTensor({batch, 32, 28, 28}, 3)});
+    }
+  }
+}
+
+TEST(OnednnLowerings, ConcatInPlace) {
+  // Blocked and unblocked channel counts, a nested Concat, an input twice, an input of the region, a part that is an
+  // output.
+  for (const int64_t batch : {1, 2}) {
+    for (const int64_t channels : {8, 16, 5}) {
+      SCOPED_TRACE(batch * 100 + channels);
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {batch, 8, 6, 6});
+      for (const char* name : {"y", "z", "k2"}) model.Output(name, ElementType::kFloat, {-1, -1, -1, -1});
+      Weights(model, "w", {channels, 8, 1, 1});
+      Weights(model, "v", {8, 8, 1, 1});
+      model.Node("Conv", {"x", "w"}, {"a"});
+      model.Node("Conv", {"x", "v"}, {"b"});
+      Int(model.Node("Concat", {"a", "b"}, {"k1"}), "axis", 1);
+      Int(model.Node("Concat", {"k1", "b", "x", "a"}, {"k2"}), "axis", 1);
+      model.Node("Relu", {"k2"}, {"y"});
+      model.Node("GlobalMaxPool", {"k1"}, {"z"});
+      ExpectSameAsCpu(model, {RandomTensor({batch, 8, 6, 6}, 3)});
+    }
+  }
+}
+
+TEST(OnednnLowerings, ChannelShuffle) {
+  ModelBuilder model;
+  const std::vector<int64_t> split = {0, 2, 12, 7, 5}, joined = {0, -1, 7, 5};
+  model.Input("x", ElementType::kFloat, {2, 24, 7, 5}).Output("y", ElementType::kFloat, {2, 24, 7, 5});
+  Weights(model, "w", {24, 12, 1, 1});
+  model.Constant("split", {5}, std::span<const int64_t>(split));
+  model.Constant("joined", {4}, std::span<const int64_t>(joined));
+  Int(model.Node("Conv", {"x", "w"}, {"c"}), "group", 2);
+  model.Node("Reshape", {"c", "split"}, {"s"});
+  Ints(model.Node("Transpose", {"s"}, {"t"}), "perm", {0, 2, 1, 3, 4});
+  model.Node("Reshape", {"t", "joined"}, {"j"});
+  Int(model.Node("Conv", {"j", "w"}, {"y"}), "group", 2);
+  const Session session = ExpectSameAsCpu(model, {RandomTensor({2, 24, 7, 5}, 4)});
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
+}
+
+TEST(OnednnLowerings, TransposedConvolutions) {
+  for (const int64_t group : {1, 2}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 8, 5, 6}).Output("y", ElementType::kFloat, {2, 6 * group, 10, 18});
+    Weights(model, "w", {8, 6, 3, 4});
+    Weights(model, "b", {6 * group});
+    auto& node = model.Node("ConvTranspose", {"x", "w", "b"}, {"c"});
+    Int(node, "group", group);
+    Ints(node, "strides", {2, 3});
+    Ints(node, "pads", {1, 1, 1, 0});
+    Ints(node, "output_padding", {1, 0});
+    model.Node("Relu", {"c"}, {"y"});
+    const Session session = ExpectSameAsCpu(model, {RandomTensor({2, 8, 5, 6}, 6)});
+    EXPECT_EQ(session.placement().nodes[0].provider, "DnnlExecutionProvider");
+  }
+}
+
+TEST(OnednnLowerings, ChannelScalesFoldIntoConvolutions) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 4, 6, 6})
+      .Output("y", ElementType::kFloat, {1, 8, 6, 6})
+      .Output("z", ElementType::kFloat, {1, 8, 6, 6});
+  Weights(model, "w", {8, 4, 1, 1});
+  for (const char* name : {"mul", "sub"}) Weights(model, name, {8, 1, 1}, 0.5f, 2);
+  Weights(model, "div", {1}, 0.5f, 2);
+  Weights(model, "row", {6});  // not one a channel
+  model.Node("Conv", {"x", "w"}, {"c"});
+  model.Node("Mul", {"mul", "c"}, {"m"});
+  model.Node("Sub", {"sub", "m"}, {"s"});
+  model.Node("Div", {"s", "div"}, {"d"});
+  model.Node("Add", {"d", "row"}, {"y"});
+  model.Node("Relu", {"y"}, {"r"});
+  model.Node("Mul", {"r", "mul"}, {"q"});
+  model.Node("Add", {"q", "sub"}, {"z"});
+  ExpectSameAsCpu(model, {RandomTensor({1, 4, 6, 6}, 8)});
+}
+
+TEST(OnednnLowerings, ProductsOverNothingAreZero) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {2, -1})
+      .Input("b", ElementType::kFloat, {-1, 3})
+      .Output("y", ElementType::kFloat, {2, 3});
+  model.Node("MatMul", {"a", "b"}, {"m"});
+  model.Node("Sigmoid", {"m"}, {"y"});
+  ExpectSameAsCpu(model, {Tensor(ElementType::kFloat, Shape{2, 0}), Tensor(ElementType::kFloat, Shape{0, 3})});
+  ExpectSameAsCpu(model, {RandomTensor({2, 5}, 1), RandomTensor({5, 3}, 2)});
+}
+
+}  // namespace
+}  // namespace tessera::testing

@@ -1,0 +1,72 @@
+#pragma once
+
+// Sessions on oneDNN beside the CPU provider.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "attributes.h"
+#include "model_builder.h"
+#include "tessera/session.h"
+
+namespace tessera::testing {
+
+inline SessionOptions OnProvider(const char* provider) {
+  SessionOptions options;
+  options.providers = {{provider, {}}};
+  // Lowerings are to be tested on every processor.
+  if (std::string_view(provider) == "dnnl") options.providers[0].options = {{"claims", "all"}};
+  return options;
+}
+
+/// Numbers of a small range: sums stay exact enough to compare.
+inline std::vector<float> RandomNumbers(size_t count, unsigned seed, float low = -1, float high = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(low, high);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+inline Tensor RandomTensor(const Shape& shape, unsigned seed) {
+  return Tensor::Of<float>(shape, RandomNumbers(static_cast<size_t>(shape.num_elements()), seed));
+}
+
+/// Adds a float initializer of random values.
+inline void Weights(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims, float low = -0.5f,
+             float high = 0.5f) {
+  const auto values = RandomNumbers(static_cast<size_t>(Shape(dims).num_elements()),
+                              static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
+  model.Constant(name, dims, std::span<const float>(values));
+}
+
+inline std::vector<float> RunOne(const Session& session, const Tensor& x) {
+  std::vector<Value> results(1);
+  session.Run(std::vector<Value>{x}, results);
+  return ToVector(results[0]);
+}
+
+inline void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected, float tolerance = 1e-4f) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
+}
+
+/// Runs on both providers and compares; returns the session on oneDNN.
+inline Session ExpectSameAsCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
+  Session session = model.Session(OnProvider("dnnl"));
+  const Session reference = model.Session(OnProvider("cpu"));
+  std::vector<Value> results(session.outputs().size()), expected(results.size());
+  session.Run(inputs, results);
+  reference.Run(inputs, expected);
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].tensor().shape(), expected[i].tensor().shape());
+    ExpectNear(ToVector(results[i]), ToVector(expected[i]));
+  }
+  return session;
+}
+
+}  // namespace tessera::testing
