@@ -35,7 +35,7 @@ std::optional<std::chrono::nanoseconds> TimeWithoutCore() noexcept {
 
 }  // namespace
 
-bool CoreContended() noexcept {
+bool CoreContended(Clock::time_point since) noexcept {
   struct Look {
     Clock::time_point at;
     std::chrono::nanoseconds waited{0};
@@ -44,10 +44,10 @@ bool CoreContended() noexcept {
   const auto now = Clock::now();
   if (now - last.at < kInterval) return false;
   const Look look{now, TimeWithoutCore().value_or(std::chrono::nanoseconds(0))};
-  const bool first = last.at == Clock::time_point();
+  const bool counts = last.at != Clock::time_point() && last.at >= since;
   const double share = std::chrono::duration<double>(look.waited - last.waited) / std::chrono::duration<double>(now - last.at);
   last = look;
-  return !first && share > kContendedShare;
+  return counts && share > kContendedShare;
 }
 
 }  // namespace tessera

@@ -53,7 +53,10 @@ class WorkerPool final : public SessionThreadPool {
   }
 
   int num_threads() const noexcept override { return threads_; }
-  void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void BeginRun() noexcept override {
+    runs_.fetch_add(1, std::memory_order_relaxed);
+    if (first_run_.load(std::memory_order_relaxed) == kNever) first_run_.store(Clock::now(), std::memory_order_relaxed);
+  }
   void EndRun() noexcept override {
     runs_.fetch_sub(1, std::memory_order_relaxed);
     LookForContention();
@@ -141,7 +144,8 @@ class WorkerPool final : public SessionThreadPool {
   }
 
   void LookForContention() noexcept {
-    if (!CoreContended()) return;
+    // While a session is made, what reads and packs its weights may be more threads than cores.
+    if (!CoreContended(first_run_.load(std::memory_order_relaxed))) return;
     // Threads that sleep early wait for their cores as they wake: such a time says nothing about others.
     const Clock::time_point now = Clock::now();
     if (now < contended_until_.load(std::memory_order_relaxed) + kContentionFades) return;
@@ -176,6 +180,8 @@ class WorkerPool final : public SessionThreadPool {
   alignas(64) std::atomic<uint32_t> epoch_{0};
   std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<int> runs_{0};
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  std::atomic<Clock::time_point> first_run_{kNever};
   std::atomic<Clock::time_point> contended_until_{Clock::time_point()};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
