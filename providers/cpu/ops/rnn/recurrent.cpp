@@ -399,7 +399,7 @@ template <class T>
 int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
   const int64_t wanted = CeilDiv(threads, s.directions);
   const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
-  constexpr int64_t kCacheBytes = int64_t{1} << 20;
+  constexpr int64_t kCacheBytes = int64_t{512} << 10;
   const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(sizeof(F));
   return bytes <= kCacheBytes || s.batch / parts >= 12 ? parts : 1;
 }
