@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// The intra-op threads of a session. One pool is active at a time in a process region: see docs/threads.
+/// The intra-op threads of a session. One pool is active at a time in a process region: see docs/performance.md.
 class TESSERA_API ThreadPool {
  public:
   virtual ~ThreadPool() = default;
