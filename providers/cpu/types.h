@@ -60,7 +60,7 @@ std::unique_ptr<Kernel> MakeTyped(const KernelInfo& info) {
                    [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<K<T>>(info); });
 }
 
-/// A factory that makes K<double> for double and K<float>, which computes in float, for the other floats.
+/// A factory that makes K<double> for double and K<float>, which computes in float, for every other type.
 template <template <class> class K>
 std::unique_ptr<Kernel> MakeComputed(const KernelInfo& info) {
   if (info.input_type(0) == ElementType::kDouble) return std::make_unique<K<double>>(info);

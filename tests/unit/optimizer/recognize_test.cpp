@@ -4,6 +4,20 @@
 namespace tessera::testing {
 namespace {
 
+/// y = x * `factor` * "half", in one of three orders.
+void MultiplyHalves(ModelBuilder& model, const std::string& factor, int order) {
+  if (order == 0) {
+    model.Node("Mul", {"x", factor}, {"m"});
+    model.Node("Mul", {"m", "half"}, {"y"});
+  } else if (order == 1) {
+    model.Node("Mul", {"half", "x"}, {"h"});
+    model.Node("Mul", {"h", factor}, {"y"});
+  } else {
+    model.Node("Mul", {factor, "half"}, {"h"});
+    model.Node("Mul", {"h", "x"}, {"y"});
+  }
+}
+
 TEST(RecognizeGelu, InAnyOrder) {
   for (const int order : {0, 1, 2}) {
     ModelBuilder model;
@@ -12,16 +26,7 @@ TEST(RecognizeGelu, InAnyOrder) {
     model.Node("Div", {"x", "root"}, {"d"});
     model.Node("Erf", {"d"}, {"e"});
     model.Node("Add", {"one", "e"}, {"a"});
-    if (order == 0) {
-      model.Node("Mul", {"x", "a"}, {"m"});
-      model.Node("Mul", {"m", "half"}, {"y"});
-    } else if (order == 1) {
-      model.Node("Mul", {"half", "x"}, {"h"});
-      model.Node("Mul", {"h", "a"}, {"y"});
-    } else {
-      model.Node("Mul", {"a", "half"}, {"h"});
-      model.Node("Mul", {"h", "x"}, {"y"});
-    }
+    MultiplyHalves(model, "a", order);
     const Rewriting rewriting(model, {"recognize_gelu", "eliminate_dead_nodes"});
     EXPECT_EQ(rewriting.after(), "Gelu") << order;
     EXPECT_EQ(rewriting.Difference(1, 3, true), "") << order;
@@ -66,16 +71,7 @@ TEST(RecognizeGelu, OfTanhInAnyOrder) {
       model.Floats("half", {}, {0.5f});
       model.Node("Tanh", {"u"}, {"t"});
       model.Node("Add", {"t", "one"}, {"b"});
-      if (order == 0) {
-        model.Node("Mul", {"x", "b"}, {"m"});
-        model.Node("Mul", {"m", "half"}, {"y"});
-      } else if (order == 1) {
-        model.Node("Mul", {"half", "x"}, {"h"});
-        model.Node("Mul", {"h", "b"}, {"y"});
-      } else {
-        model.Node("Mul", {"b", "half"}, {"h"});
-        model.Node("Mul", {"h", "x"}, {"y"});
-      }
+      MultiplyHalves(model, "b", order);
       const Rewriting rewriting(model, {"recognize_gelu", "eliminate_dead_nodes"});
       EXPECT_EQ(rewriting.after(), "Gelu") << form << order;
       EXPECT_EQ(rewriting.Difference(1, 3, true), "") << form << order;

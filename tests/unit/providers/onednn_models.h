@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "random_numbers.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {
@@ -22,24 +22,14 @@ inline SessionOptions OnProvider(const char* provider) {
   return options;
 }
 
-/// Numbers of a small range: sums stay exact enough to compare.
-inline std::vector<float> RandomNumbers(size_t count, unsigned seed, float low = -1, float high = 1) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(low, high);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(generator);
-  return values;
-}
-
 inline Tensor RandomTensor(const Shape& shape, unsigned seed) {
-  return Tensor::Of<float>(shape, RandomNumbers(static_cast<size_t>(shape.num_elements()), seed));
+  return Tensor::Of<float>(shape, Random(static_cast<size_t>(shape.num_elements()), seed));
 }
 
 /// Adds a float initializer of random values.
 inline void Weights(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims, float low = -0.5f,
              float high = 0.5f) {
-  const auto values = RandomNumbers(static_cast<size_t>(Shape(dims).num_elements()),
-                              static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
+  const auto values = Random(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
   model.Constant(name, dims, std::span<const float>(values));
 }
 

@@ -4,25 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
 #include "model_builder.h"
+#include "random_numbers.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {
 
 inline constexpr char kOpencl[] = "OpenCLExecutionProvider";
-
-/// Numbers from low to high.
-inline std::vector<float> Random(size_t count, unsigned seed, float low = -1, float high = 1) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> value(low, high);
-  std::vector<float> values(count);
-  for (float& v : values) v = value(random);
-  return values;
-}
 
 /// For a session on one provider, which must start.
 inline SessionOptions On(const char* provider, ProviderOptions options = {}) {
