@@ -111,10 +111,10 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
   }
 }
 
-/// Packed B, contiguous rows of A: blocks of A are copied next to each other, which spares the TLB and keeps rows that are a
-/// power of two apart from sharing cache sets.
+/// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and the
+/// TLB and keeps rows that are a power of two apart from sharing cache sets.
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  constexpr int64_t kTogether = 4 * kColumns;  // enough to pay for the copy; a block of C of this width stays in L2
+  constexpr int64_t kTogether = 8 * kColumns;  // enough to pay for the copy
   HWY_ALIGN T rows[kCopiedRows * kDepth];
   const int64_t depth = DepthStep(args.k);
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
@@ -128,8 +128,7 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
       const int64_t end = std::min(m1, m + height);
       for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
         const int64_t kc = std::min(depth, args.k - k0);
-        for (int64_t i = m; i < end; ++i) std::copy_n(args.a + i * args.a_row + k0, kc, rows + (i - m) * kc);
-        MultiplyBlock(args, {rows, kc, 1, kc}, m, end, n, std::min(n1, n + kTogether),
+        MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n, std::min(n1, n + kTogether),
                       {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth, m == m0 || leaves_cache}, k0, kc);
       }
     }

@@ -15,34 +15,38 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Four rows of four columns.
+/// Elements along a side of what TransposeBlock moves: 16 bytes.
+template <class E>
+constexpr int64_t kBlockSide = 16 / sizeof(E);
+
+/// A square block: rows that are `from_row` apart become columns of rows `to_row` apart.
 template <class E>  // a template so that the branch on its size is discarded
-HWY_INLINE void StoreTransposed4(const E* buffer, E* c, int64_t c_col) {
+HWY_INLINE void TransposeBlock(const E* from, int64_t from_row, E* to, int64_t to_row) {
+  const hn::FixedTag<E, kBlockSide<E>> dx;
+  const auto r0 = hn::LoadU(dx, from), r1 = hn::LoadU(dx, from + from_row);
   if constexpr (sizeof(E) == 4) {
-    const hn::FixedTag<E, 4> d4;
-    const hn::Repartition<double, decltype(d4)> d2;
-    const auto r0 = hn::LoadU(d4, buffer), r1 = hn::LoadU(d4, buffer + kBufferedColumns);
-    const auto r2 = hn::LoadU(d4, buffer + 2 * kBufferedColumns), r3 = hn::LoadU(d4, buffer + 3 * kBufferedColumns);
-    const auto q0 = hn::BitCast(d2, hn::InterleaveLower(d4, r0, r1)), q1 = hn::BitCast(d2, hn::InterleaveLower(d4, r2, r3));
-    const auto q2 = hn::BitCast(d2, hn::InterleaveUpper(d4, r0, r1)), q3 = hn::BitCast(d2, hn::InterleaveUpper(d4, r2, r3));
-    hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q0, q1)), d4, c);
-    hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q0, q1)), d4, c + c_col);
-    hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q2, q3)), d4, c + 2 * c_col);
-    hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q2, q3)), d4, c + 3 * c_col);
+    const hn::Repartition<double, decltype(dx)> d2;
+    const auto r2 = hn::LoadU(dx, from + 2 * from_row), r3 = hn::LoadU(dx, from + 3 * from_row);
+    const auto q0 = hn::BitCast(d2, hn::InterleaveLower(dx, r0, r1)), q1 = hn::BitCast(d2, hn::InterleaveLower(dx, r2, r3));
+    const auto q2 = hn::BitCast(d2, hn::InterleaveUpper(dx, r0, r1)), q3 = hn::BitCast(d2, hn::InterleaveUpper(dx, r2, r3));
+    hn::StoreU(hn::BitCast(dx, hn::InterleaveLower(d2, q0, q1)), dx, to);
+    hn::StoreU(hn::BitCast(dx, hn::InterleaveUpper(d2, q0, q1)), dx, to + to_row);
+    hn::StoreU(hn::BitCast(dx, hn::InterleaveLower(d2, q2, q3)), dx, to + 2 * to_row);
+    hn::StoreU(hn::BitCast(dx, hn::InterleaveUpper(d2, q2, q3)), dx, to + 3 * to_row);
   } else {
-    for (int64_t j = 0; j < 4; ++j) {
-      for (int64_t r = 0; r < 4; ++r) c[j * c_col + r] = buffer[r * kBufferedColumns + j];
-    }
+    hn::StoreU(hn::InterleaveLower(dx, r0, r1), dx, to);
+    hn::StoreU(hn::InterleaveUpper(dx, r0, r1), dx, to + to_row);
   }
 }
 
 /// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are neighbours.
 void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64_t c_col) {
+  constexpr int64_t kSide = kBlockSide<T>;
   int64_t j = 0;
-  for (; rows >= 4 && j + 4 <= columns; j += 4) {
-    for (int64_t r = 0; r < rows; r += 4) {
-      const int64_t first = std::min(r, rows - 4);
-      StoreTransposed4(buffer + first * kBufferedColumns + j, c + j * c_col + first, c_col);
+  for (; rows >= kSide && j + kSide <= columns; j += kSide) {
+    for (int64_t r = 0; r < rows; r += kSide) {
+      const int64_t first = std::min(r, rows - kSide);
+      TransposeBlock(buffer + first * kBufferedColumns + j, kBufferedColumns, c + j * c_col + first, c_col);
     }
   }
   for (; j < columns; ++j) {
@@ -50,38 +54,18 @@ void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64
   }
 }
 
-/// Columns contiguous in k (B was transposed): 4x4 blocks through registers.
-template <class E>  // a template so that the branch on its size is discarded
-void PackTransposed(const E* b, int64_t b_col, int64_t k, int64_t width, E* out) {
-  int64_t j = 0;
-  if constexpr (sizeof(E) == 4) {
-    const hn::FixedTag<E, 4> d4;
-    const hn::Repartition<double, decltype(d4)> d2;
-    for (; j + 4 <= width; j += 4) {
-      const E* source = b + j * b_col;
-      int64_t p = 0;
-      for (; p + 4 <= k; p += 4) {
-        const auto r0 = hn::LoadU(d4, source + p);
-        const auto r1 = hn::LoadU(d4, source + b_col + p);
-        const auto r2 = hn::LoadU(d4, source + 2 * b_col + p);
-        const auto r3 = hn::LoadU(d4, source + 3 * b_col + p);
-        const auto q0 = hn::BitCast(d2, hn::InterleaveLower(d4, r0, r1));
-        const auto q1 = hn::BitCast(d2, hn::InterleaveLower(d4, r2, r3));
-        const auto q2 = hn::BitCast(d2, hn::InterleaveUpper(d4, r0, r1));
-        const auto q3 = hn::BitCast(d2, hn::InterleaveUpper(d4, r2, r3));
-        E* target = out + p * kWidth + j;
-        hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q0, q1)), d4, target);
-        hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q0, q1)), d4, target + kWidth);
-        hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, q2, q3)), d4, target + 2 * kWidth);
-        hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, q2, q3)), d4, target + 3 * kWidth);
-      }
-      for (; p < k; ++p) {
-        for (int64_t i = 0; i < 4; ++i) out[p * kWidth + j + i] = LoadUnaligned(source + i * b_col + p);
-      }
+/// `width` lines of k neighbours, `line` apart, next to each other: element p of line j to out[p * out_k + j].
+void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* out, int64_t out_k) {
+  constexpr int64_t kSide = kBlockSide<T>;
+  const int64_t blocks_end = width < kSide ? 0 : k / kSide * kSide;
+  for (int64_t p = 0; p < blocks_end; p += kSide) {
+    for (int64_t j = 0; j < width; j += kSide) {
+      const int64_t first = std::min(j, width - kSide);
+      TransposeBlock(lines + first * line + p, line, out + p * out_k + first, out_k);
     }
   }
-  for (; j < width; ++j) {
-    for (int64_t p = 0; p < k; ++p) out[p * kWidth + j] = LoadUnaligned(b + j * b_col + p);
+  for (int64_t j = 0; j < width; ++j) {
+    for (int64_t p = blocks_end; p < k; ++p) out[p * out_k + j] = LoadUnaligned(lines + j * line + p);
   }
 }
 
@@ -98,7 +82,7 @@ void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width,
   }
   if (width < kWidth) std::fill_n(out, k * kWidth, T{0});
   if (b_k == 1) {
-    PackTransposed(b, b_col, k, width, out);
+    PackTransposed(b, b_col, k, width, out, kWidth);
     return;
   }
   for (int64_t p = 0; p < k; ++p) {
@@ -106,7 +90,7 @@ void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width,
   }
 }
 
-/// Rows of A that are not contiguous in k are copied so.
+/// Rows of A that are neither contiguous in k nor neighbours become contiguous in k.
 HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
   for (int64_t p = 0; p < kc; ++p) {
     const T* source = args.a + m0 * args.a_row + (k0 + p) * args.a_k;
@@ -136,10 +120,15 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
 Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
   if (args.a_row == 1) {
     PackTiles(args, m0, m1, k0, kc, rows);
-    return {rows, 1, kRows, kc};
+  } else if (args.a_k == 1) {
+    for (int64_t m = m0; m < m1; m += kRows) {
+      PackTransposed(args.a + m * args.a_row + k0, args.a_row, kc, std::min<int64_t>(kRows, m1 - m), rows + (m - m0) * kc, kRows);
+    }
+  } else {
+    CopyRows(args, m0, m1, k0, kc, rows);
+    return {rows, kc, 1, kc};
   }
-  CopyRows(args, m0, m1, k0, kc, rows);
-  return {rows, kc, 1, kc};
+  return {rows, 1, kRows, kc};
 }
 
 }  // namespace
