@@ -33,27 +33,37 @@ struct Panels {
   bool from_afar = false;  // what is packed beforehand, of which the next k follow, and is not in the second cache
 };
 
+HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
+  return epilogue.row_bias != nullptr || epilogue.col_bias != nullptr || epilogue.residual != nullptr ||
+         epilogue.activation != GemmActivation::kNone;
+}
+
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels& panels, int64_t k0, int64_t kc) {
-  TileOut out;
+  const GemmEpilogue<T>& epilogue = args.epilogue;
+  TileOut out{};
   out.c_row = args.c_row;
   out.alpha = args.alpha;
   out.add = args.accumulate || k0 > 0;
-  out.last = k0 + kc >= args.k;
-  out.epilogue = &args.epilogue;
+  out.last = k0 + kc >= args.k && HasWork(epilogue);
+  out.epilogue = &epilogue;
+  const MicroKernelFn whole = KernelFor(kRows, kWidth);
   const auto tile = [&](int64_t m, int64_t n) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
     const T* b = panels.data + (n - n0) / kWidth * panels.stride;
+    const T* from = a.a + (m - m0) * a.tile;
     out.c = args.c + m * args.c_row + n;
-    out.row_bias = args.epilogue.row_bias == nullptr ? nullptr : args.epilogue.row_bias + m;
-    out.col_bias = args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + n;
-    out.residual = args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + m * args.c_row + n;
+    if (out.last) {
+      out.row_bias = epilogue.row_bias == nullptr ? nullptr : epilogue.row_bias + m;
+      out.col_bias = epilogue.col_bias == nullptr ? nullptr : epilogue.col_bias + n;
+      out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
+    }
+    if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out);
     const MicroKernelFn kernel = KernelFor(rows, width);
-    const Rows at{a.a + (m - m0) * a.tile, a.row, a.k, a.tile};
     if (width != kWidth && width != kLanes) {
-      EdgeTile(kernel, at, b, panels.b_k, kc, rows, width, out);
+      EdgeTile(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out);
     } else {
-      kernel(at.a, at.row, at.k, b, panels.b_k, kc, out);
+      kernel(from, a.row, a.k, b, panels.b_k, kc, out);
     }
   };
   constexpr int64_t kNearBytes = 32 << 10;
