@@ -1,0 +1,204 @@
+// The matrix product beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues, on
+// every instruction set of this machine.
+
+#include "simd/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "random_numbers.h"
+#include "runtime/thread_pools.h"
+#include "simd/targets.h"
+
+#include <hwy/targets.h>
+
+namespace tessera::cpu {
+namespace {
+
+enum class Order { kRows, kColumns, kNeither };  // what lies side by side in A
+enum class Right { kPacked, kRows, kColumns, kSource };
+
+struct Product {
+  int64_t m, n, k;
+  Order order = Order::kRows;
+  Right right = Right::kPacked;
+  bool column_major = false;  // C
+  bool extras = false;        // alpha, sums that are there, biases, a residual and an activation
+};
+
+/// Kernels of one instruction set instead of the best one.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  ~OnlyTarget() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+template <class T>
+std::vector<T> Numbers(int64_t count, unsigned seed) {
+  const std::vector<float> values = testing::Random(static_cast<size_t>(count) + 1, seed);  // never empty
+  return {values.begin(), values.end()};
+}
+
+template <class T>
+class RowMajorSource final : public GemmPanelSource<T> {
+ public:
+  RowMajorSource(const T* b, int64_t row) : b_(b), row_(row) {}
+  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const override {
+    PackGemmPanel<T>(b_ + k0 * row_ + n0, row_, 1, kc, width, out);
+  }
+
+ private:
+  const T* b_;
+  int64_t row_;
+};
+
+template <class T>
+class Operands {
+ public:
+  explicit Operands(const Product& p)
+      : a_(Numbers<T>(2 * p.m * p.k, 1)), b_(Numbers<T>(p.k * p.n, 2)), c_(Numbers<T>(p.m * p.n, 3)), row_bias_(Numbers<T>(p.m, 4)),
+        col_bias_(Numbers<T>(p.n, 5)), residual_(Numbers<T>(p.m * p.n, 6)), source_(b_.data(), p.n) {
+    args.m = p.m;
+    args.n = p.n;
+    args.k = p.k;
+    args.a = a_.data();
+    args.a_row = p.order == Order::kRows ? p.k : p.order == Order::kColumns ? 1 : 2 * p.k;
+    args.a_k = p.order == Order::kRows ? 1 : p.order == Order::kColumns ? p.m : 2;
+    args.b_k = p.right == Right::kColumns ? 1 : p.n;
+    args.b_col = p.right == Right::kColumns ? p.k : 1;
+    args.c = c_.data();
+    args.c_row = p.column_major ? 1 : p.n;
+    args.c_col = p.column_major ? p.m : 1;
+    if (!p.extras) return;
+    args.alpha = T{0.5};
+    args.epilogue.row_bias = row_bias_.data();
+    args.epilogue.col_bias = col_bias_.data();
+    args.epilogue.activation = GemmActivation::kLeakyRelu;
+    args.epilogue.alpha = T{0.25};
+    args.accumulate = !p.column_major;
+    if (!p.column_major) args.epilogue.residual = residual_.data();
+  }
+
+  /// C as it shall be: row after row, in doubles.
+  std::vector<double> Expected() const {
+    std::vector<double> expected;
+    for (int64_t i = 0; i < args.m; ++i) {
+      for (int64_t j = 0; j < args.n; ++j) {
+        double sum = 0;
+        for (int64_t p = 0; p < args.k; ++p) sum += At(a_, i * args.a_row + p * args.a_k) * At(b_, p * args.b_k + j * args.b_col);
+        sum *= args.alpha;
+        if (args.accumulate) sum += At(c_, i * args.c_row + j);
+        if (args.epilogue.row_bias != nullptr) sum += At(row_bias_, i) + At(col_bias_, j);
+        if (args.epilogue.residual != nullptr) sum += At(residual_, i * args.c_row + j);
+        expected.push_back(args.epilogue.activation == GemmActivation::kLeakyRelu && sum < 0 ? sum / 4 : sum);
+      }
+    }
+    return expected;
+  }
+
+  void Run(ThreadPool& threads, Right right) {
+    std::vector<T> packed(right == Right::kPacked ? PackedGemmBSize<T>(args.k, args.n) + 1 : 0);
+    if (right == Right::kPacked) {
+      PackGemmB<T>(threads, args.k, args.n, b_.data(), args.b_k, args.b_col, packed.data());
+      args.packed_b = packed.data();
+    } else if (right == Right::kSource) {
+      args.source = &source_;
+    } else {
+      args.b = b_.data();
+    }
+    std::vector<T> workspace(GemmWorkspaceSize<T>(args, threads.num_threads()));
+    Gemm<T>(threads, args, workspace.empty() ? nullptr : workspace.data());
+  }
+
+  double result(int64_t i, int64_t j) const { return At(c_, i * args.c_row + j * args.c_col); }
+
+  GemmArgs<T> args;
+
+ private:
+  static double At(const std::vector<T>& values, int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); }
+
+  std::vector<T> a_, b_, c_, row_bias_, col_bias_, residual_;
+  RowMajorSource<T> source_;
+};
+
+template <class T>
+void Check(const Product& p, ThreadPool& threads) {
+  SCOPED_TRACE(::testing::Message() << sizeof(T) << " bytes, m " << p.m << ", n " << p.n << ", k " << p.k << ", order "
+                                    << static_cast<int>(p.order) << ", right " << static_cast<int>(p.right) << ", column-major "
+                                    << p.column_major << ", extras " << p.extras << ", threads " << threads.num_threads());
+  Operands<T> operands(p);
+  const std::vector<double> expected = operands.Expected();
+  operands.Run(threads, p.right);
+  const double tolerance = (sizeof(T) == 4 ? 1e-6 : 1e-14) * static_cast<double>(p.k + 8);
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      const double want = expected[static_cast<size_t>(i * p.n + j)];
+      ASSERT_NEAR(operands.result(i, j), want, tolerance * std::max(1.0, std::abs(want))) << "at " << i << ", " << j;
+    }
+  }
+}
+
+void CheckAll(const std::vector<Product>& products) {
+  const auto serial = MakeSerialPool();
+  const auto several = MakeWorkerPool(3);
+  const RunScope scope(*several);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const OnlyTarget only(target);
+    for (ThreadPool* threads : {static_cast<ThreadPool*>(serial.get()), static_cast<ThreadPool*>(several.get())}) {
+      for (const Product& p : products) {
+        Check<float>(p, *threads);
+        Check<double>(p, *threads);
+      }
+    }
+  }
+}
+
+TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {
+  std::vector<Product> products;
+  for (const int64_t m : {1, 3, 6, 13}) {
+    for (const int64_t n : {1, 7, 16, 33}) {
+      for (const int64_t k : {0, 1, 3, 18}) {
+        for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
+          for (const Right right : {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource}) {
+            for (const bool extras : {false, true}) products.push_back({m, n, k, order, right, false, extras});
+          }
+        }
+      }
+    }
+  }
+  CheckAll(products);
+}
+
+TEST(Gemm, BlocksOfRowsAndColumnsAndDepth) {
+  std::vector<Product> products;
+  for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
+    products.push_back({135, 130, 323, order, Right::kPacked, false, true});
+    products.push_back({194, 131, 161, order, Right::kRows, false, false});
+  }
+  products.push_back({17, 1041, 5, Order::kRows, Right::kPacked, false, true});
+  CheckAll(products);
+}
+
+TEST(Gemm, ColumnMajorResults) {
+  std::vector<Product> products;
+  for (const Order order : {Order::kRows, Order::kColumns}) {
+    for (const bool extras : {false, true}) {
+      products.push_back({2, 5, 9, order, Right::kPacked, true, extras});
+      products.push_back({135, 263, 33, order, Right::kPacked, true, extras});
+    }
+  }
+  CheckAll(products);
+}
+
+}  // namespace
+}  // namespace tessera::cpu
