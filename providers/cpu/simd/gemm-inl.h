@@ -183,7 +183,14 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
         continue;
       }
       if (in_place) multiply(n, n_direct, {args.b + k0 * args.b_k + n, kWidth, args.b_k});
-      for (int64_t j = n_direct; j < n_end; j += kWidth) {
+      int64_t j = n_direct;
+      constexpr int64_t kPageBytes = 4096;
+      if (args.source == nullptr && args.b_col == 1 && args.b_k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
+        const int64_t panels = (n_end - j) / kWidth;
+        PackWholePanels(args.b + k0 * args.b_k + j, args.b_k, kc, panels, buffer);
+        j += panels * kWidth;
+      }
+      for (; j < n_end; j += kWidth) {
         const int64_t width = std::min<int64_t>(kWidth, n_end - j);
         T* panel = buffer + (j - n_direct) * kc;
         if (args.source != nullptr) {

@@ -69,12 +69,24 @@ void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* o
   }
 }
 
+/// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up once.
+void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
+  const D d;
+  for (int64_t p = 0; p < k; ++p, out += kWidth) {
+    const T* row = b + p * b_k;
+    for (int64_t j = 0; j < panels; ++j, row += kWidth) {
+      const V low = hn::LoadU(d, row), high = hn::LoadU(d, row + kLanes);
+      hn::StoreU(low, d, out + j * k * kWidth);
+      hn::StoreU(high, d, out + j * k * kWidth + kLanes);
+    }
+  }
+}
+
 void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out) {
   if (b_col == 1 && width == kWidth) {
     const D d;
     for (int64_t p = 0; p < k; ++p) {
-      const V low = hn::LoadU(d, b + p * b_k);
-      const V high = hn::LoadU(d, b + p * b_k + kLanes);
+      const V low = hn::LoadU(d, b + p * b_k), high = hn::LoadU(d, b + p * b_k + kLanes);
       hn::StoreU(low, d, out + p * kWidth);
       hn::StoreU(high, d, out + p * kWidth + kLanes);
     }
