@@ -42,7 +42,8 @@ Grid SplitCopiedRows(int64_t blocks, int64_t row_block, int64_t panels, int64_t 
   constexpr int64_t kRowsTogether = 132;
   Grid best{};
   double least = 0;
-  for (int64_t row_tasks = 1; row_tasks <= std::min(blocks, want); ++row_tasks) {
+  // In growing steps, so that many threads do not make this long.
+  for (int64_t row_tasks = 1; row_tasks <= std::min(blocks, want); row_tasks += std::max<int64_t>(row_tasks / 2, 1)) {
     const int64_t task_blocks = CeilDiv(blocks, row_tasks);
     const int64_t task_panels = CeilDiv(panels, std::min(panels, CeilDiv(want, row_tasks)));
     const Grid grid{task_blocks * row_block, task_panels * panel_width, CeilDiv(blocks, task_blocks), CeilDiv(panels, task_panels)};
