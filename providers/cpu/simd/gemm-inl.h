@@ -88,7 +88,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
 
 void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels& panels,
                      int64_t k0, int64_t kc) {
-  HWY_ALIGN T rows[kCopiedRows * kDepth + kLanes];
+  HWY_ALIGN T rows[kCopySize];
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t end = std::min(m1, m + kCopiedRows);
     MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n0, n1, panels, k0, kc);
@@ -97,7 +97,7 @@ void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0
 
 /// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
 void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  HWY_ALIGN T rows[kCopiedRows * kDepth + kLanes];
+  HWY_ALIGN T rows[kCopySize];
   HWY_ALIGN T buffer[kCopiedRows * kBufferedColumns];
   const int64_t depth = DepthStep(args.k);
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
@@ -125,7 +125,7 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
 /// TLB and keeps rows that are a power of two apart from sharing cache sets.
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 8 * kColumns;  // enough to pay for the copy
-  HWY_ALIGN T rows[kCopiedRows * kDepth];
+  HWY_ALIGN T rows[kCopySize];
   const int64_t depth = DepthStep(args.k);
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
   // Blocks of about the same height: the last would pay for all of B with few rows.

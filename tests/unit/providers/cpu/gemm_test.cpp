@@ -18,7 +18,7 @@
 namespace tessera::cpu {
 namespace {
 
-enum class Order { kRows, kColumns, kNeither };  // what lies side by side in A
+enum class Order { kRows, kColumns, kNeither, kBoth };  // what lies side by side in A; both: rows overlap
 enum class Right { kPacked, kRows, kColumns, kSource };
 
 struct Product {
@@ -71,8 +71,8 @@ class Operands {
     args.n = p.n;
     args.k = p.k;
     args.a = a_.data();
-    args.a_row = p.order == Order::kRows ? p.k : p.order == Order::kColumns ? 1 : 2 * p.k;
-    args.a_k = p.order == Order::kRows ? 1 : p.order == Order::kColumns ? p.m : 2;
+    args.a_row = p.order == Order::kRows ? p.k : p.order == Order::kNeither ? 2 * p.k : 1;
+    args.a_k = p.order == Order::kColumns ? p.m : p.order == Order::kNeither ? 2 : 1;
     args.b_k = p.right == Right::kColumns ? 1 : p.n;
     args.b_col = p.right == Right::kColumns ? p.k : 1;
     args.c = c_.data();
@@ -185,6 +185,7 @@ TEST(Gemm, BlocksOfRowsAndColumnsAndDepth) {
     products.push_back({135, 130, 323, order, Right::kPacked, false, true});
     products.push_back({194, 131, 161, order, Right::kRows, false, false});
   }
+  products.push_back({132, 130, 320, Order::kBoth, Right::kPacked, false, false});
   products.push_back({17, 1041, 5, Order::kRows, Right::kPacked, false, true});
   CheckAll(products);
 }
