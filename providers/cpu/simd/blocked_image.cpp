@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "simd/blocked-inl.h"
+#include "simd/transpose_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -45,27 +46,11 @@ void Scale(const float* input, const float* factors, int64_t pixels, int64_t beg
   }
 }
 
-using Quad = hn::FixedTag<float, 4>;
-
-/// Four rows of four, `from_row` apart, to their columns as rows.
-HWY_INLINE void Transpose4(const float* from, int64_t from_row, float* to, int64_t to_row) {
-  const Quad d;
-  const hn::Repartition<double, Quad> dd;
-  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + from_row);
-  const auto r2 = hn::LoadU(d, from + 2 * from_row), r3 = hn::LoadU(d, from + 3 * from_row);
-  const auto q0 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
-  const auto q2 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, q0, q1)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, q0, q1)), d, to + to_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, q2, q3)), d, to + 2 * to_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, q2, q3)), d, to + 3 * to_row);
-}
-
 void Block(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   int64_t i = begin;
   for (; i + 4 <= end; i += 4) {
-    Transpose4(planes + i, pixels, block + i * kChannelBlock, kChannelBlock);
-    Transpose4(planes + i + 4 * pixels, pixels, block + i * kChannelBlock + 4, kChannelBlock);
+    TransposeBlock(planes + i, pixels, block + i * kChannelBlock, kChannelBlock);
+    TransposeBlock(planes + i + 4 * pixels, pixels, block + i * kChannelBlock + 4, kChannelBlock);
   }
   for (; i < end; ++i) {
     for (int64_t c = 0; c < kChannelBlock; ++c) block[i * kChannelBlock + c] = planes[c * pixels + i];
@@ -75,8 +60,8 @@ void Block(const float* planes, int64_t pixels, int64_t begin, int64_t end, floa
 void Unblock(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes) {
   int64_t i = begin;
   for (; i + 4 <= end; i += 4) {
-    Transpose4(block + i * kChannelBlock, kChannelBlock, planes + i, pixels);
-    Transpose4(block + i * kChannelBlock + 4, kChannelBlock, planes + i + 4 * pixels, pixels);
+    TransposeBlock(block + i * kChannelBlock, kChannelBlock, planes + i, pixels);
+    TransposeBlock(block + i * kChannelBlock + 4, kChannelBlock, planes + i + 4 * pixels, pixels);
   }
   for (; i < end; ++i) {
     for (int64_t c = 0; c < kChannelBlock; ++c) planes[c * pixels + i] = block[i * kChannelBlock + c];

@@ -207,7 +207,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
 }  // namespace
 
 const GemmKernels<T>& GEMM_KERNELS() {
-  static constexpr GemmKernels<T> kernels = {kWidth, kRows, Tile, PackPanel, Dots, RowTimesMatrix};
+  static constexpr GemmKernels<T> kernels = {kWidth, kRows, kColumns, kCopiedRows, Tile, PackPanel, Dots, RowTimesMatrix};
   return kernels;
 }
 

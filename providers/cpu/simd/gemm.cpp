@@ -34,24 +34,26 @@ struct Grid {
   int64_t tasks() const { return row_tasks * column_tasks; }
 };
 
-/// Where every task copies the rows of A that it reads, and streams B once for every kRowsTogether rows: the grid of about
+/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: the grid of about
 /// `want` tasks in which that and uneven shares take the least time.
-Grid SplitCopiedRows(int64_t blocks, int64_t row_block, int64_t panels, int64_t panel_width, int64_t parts, int64_t want) {
+template <class T>
+Grid SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
   // Time of a copied element of A, or of one read of B, beside that of a multiply-add.
   constexpr double kCopy = 11, kRead = 5;
-  constexpr int64_t kRowsTogether = 132;
+  const GemmKernels<T>& kernels = Kernels<T>();
   Grid best{};
   double least = 0;
   // In growing steps, so that many threads do not make this long.
   for (int64_t row_tasks = 1; row_tasks <= std::min(blocks, want); row_tasks += std::max<int64_t>(row_tasks / 2, 1)) {
     const int64_t task_blocks = CeilDiv(blocks, row_tasks);
     const int64_t task_panels = CeilDiv(panels, std::min(panels, CeilDiv(want, row_tasks)));
-    const Grid grid{task_blocks * row_block, task_panels * panel_width, CeilDiv(blocks, task_blocks), CeilDiv(panels, task_panels)};
+    const Grid grid{task_blocks * kernels.row_block, task_panels * kernels.panel_width, CeilDiv(blocks, task_blocks),
+                    CeilDiv(panels, task_panels)};
     const double task = static_cast<double>(task_blocks * task_panels);
     const double share = std::max(static_cast<double>(blocks * panels) / static_cast<double>(parts), task);
     const double uneven = grid.tasks() % parts == 0 ? 0 : task / 2;
     const double time = (share + uneven) * (1 + kCopy / static_cast<double>(grid.columns) +
-                                            kRead / static_cast<double>(std::min(grid.rows, kRowsTogether)));
+                                            kRead / static_cast<double>(std::min(grid.rows, kernels.copied_rows)));
     if (row_tasks == 1 || time < least) {
       best = grid;
       least = time;
@@ -70,9 +72,9 @@ Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
   const int64_t panels = CeilDiv(grid.columns, width);
   const int64_t blocks = CeilDiv(grid.rows, block);
   const bool copies_rows = args.packed_b != nullptr && args.a_k == 1 && args.c_col == 1 && blocks > 1;
-  if (copies_rows) return SplitCopiedRows(blocks, block, panels, width, parts, 3 * parts);
-  const int64_t most = std::max<int64_t>(128 / width, 1);  // panels that a tile's buffer holds
   const int64_t want = 3 * parts;
+  if (copies_rows) return SplitCopiedRows<T>(blocks, panels, parts, want);
+  const int64_t most = std::max<int64_t>(Kernels<T>().packed_columns / width, 1);  // panels that a tile's buffer holds
   int64_t per_task = std::clamp<int64_t>(panels / want, 1, most);
   if (panels < 4 * parts && whole_b && args.m >= args.n) per_task = std::min(panels, most);
   grid.columns = per_task * width;

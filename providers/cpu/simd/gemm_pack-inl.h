@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simd/gemm_tile-inl.h"
+#include "simd/transpose_block-inl.h"
 
 #if defined(TESSERA_GEMM_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_PACK_INL_H
@@ -14,30 +15,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
-
-/// Elements along a side of what TransposeBlock moves: 16 bytes.
-template <class E>
-constexpr int64_t kBlockSide = 16 / sizeof(E);
-
-/// A square block: rows that are `from_row` apart become columns of rows `to_row` apart.
-template <class E>  // a template so that the branch on its size is discarded
-HWY_INLINE void TransposeBlock(const E* from, int64_t from_row, E* to, int64_t to_row) {
-  const hn::FixedTag<E, kBlockSide<E>> dx;
-  const auto r0 = hn::LoadU(dx, from), r1 = hn::LoadU(dx, from + from_row);
-  if constexpr (sizeof(E) == 4) {
-    const hn::Repartition<double, decltype(dx)> d2;
-    const auto r2 = hn::LoadU(dx, from + 2 * from_row), r3 = hn::LoadU(dx, from + 3 * from_row);
-    const auto q0 = hn::BitCast(d2, hn::InterleaveLower(dx, r0, r1)), q1 = hn::BitCast(d2, hn::InterleaveLower(dx, r2, r3));
-    const auto q2 = hn::BitCast(d2, hn::InterleaveUpper(dx, r0, r1)), q3 = hn::BitCast(d2, hn::InterleaveUpper(dx, r2, r3));
-    hn::StoreU(hn::BitCast(dx, hn::InterleaveLower(d2, q0, q1)), dx, to);
-    hn::StoreU(hn::BitCast(dx, hn::InterleaveUpper(d2, q0, q1)), dx, to + to_row);
-    hn::StoreU(hn::BitCast(dx, hn::InterleaveLower(d2, q2, q3)), dx, to + 2 * to_row);
-    hn::StoreU(hn::BitCast(dx, hn::InterleaveUpper(d2, q2, q3)), dx, to + 3 * to_row);
-  } else {
-    hn::StoreU(hn::InterleaveLower(dx, r0, r1), dx, to);
-    hn::StoreU(hn::InterleaveUpper(dx, r0, r1), dx, to + to_row);
-  }
-}
 
 /// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are neighbours.
 void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64_t c_col) {
@@ -70,7 +47,7 @@ void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* o
 }
 
 /// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up once.
-void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
+HWY_INLINE void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
   const D d;
   for (int64_t p = 0; p < k; ++p, out += kWidth) {
     const T* row = b + p * b_k;
@@ -84,12 +61,7 @@ void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out)
 
 void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out) {
   if (b_col == 1 && width == kWidth) {
-    const D d;
-    for (int64_t p = 0; p < k; ++p) {
-      const V low = hn::LoadU(d, b + p * b_k), high = hn::LoadU(d, b + p * b_k + kLanes);
-      hn::StoreU(low, d, out + p * kWidth);
-      hn::StoreU(high, d, out + p * kWidth + kLanes);
-    }
+    PackWholePanels(b, b_k, k, 1, out);
     return;
   }
   if (width < kWidth) std::fill_n(out, k * kWidth, T{0});
