@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/rounding.h"
 #include "simd/gemm_u8s8_kernels.h"
 #include "simd/rows_u8s8.h"
@@ -28,166 +29,233 @@ struct LineCorrection {
   PairCorrection correction;
 };
 
-/// Packs one block of lines. What has no place in the segments goes to `extras`, or one by one to `corrections` where these are
-/// given.
+/// A block's weights as records: four of each of `width` lines, group after group, padded with zeros.
+class BlockRecords {
+ public:
+  explicit BlockRecords(int64_t width) : width_(width) {}
+
+  void Gather(const LineSource& source, int64_t block) {
+    const int64_t first = block * width_;
+    lines_ = std::min(width_, source.lines - first);
+    groups_ = CeilDiv(source.k, 4);
+    pairs_.resize(static_cast<size_t>(groups_ * lanes()));
+    if (lines_ < width_ || source.k % 4 != 0) std::fill(pairs_.begin(), pairs_.end(), int16_t{0});
+    const uint8_t* from = source.values + first * source.line_stride;
+    const auto flip = static_cast<uint8_t>(source.is_signed ? 0 : 128);  // less 128, that is
+    auto* to = reinterpret_cast<uint8_t*>(pairs_.data());
+    if (source.line_stride == 1) {
+      InterleaveRows(from, source.k, source.k_stride, flip, to);
+    } else {
+      ScatterLines(from, source, flip, to);
+    }
+  }
+
+  int64_t width() const { return width_; }
+  int64_t lines() const { return lines_; }
+  int64_t groups() const { return groups_; }
+  /// Pairs of a group.
+  int64_t lanes() const { return 2 * width_; }
+
+  /// Both weights of each lane.
+  const int16_t* group(int64_t g) const { return pairs_.data() + g * lanes(); }
+  Pair at(int64_t g, int64_t lane) const {
+    const int16_t both = group(g)[lane];
+    return {First(both), Second(both)};
+  }
+
+  static int16_t First(int16_t both) { return static_cast<int8_t>(both & 0xff); }
+  static int16_t Second(int16_t both) { return static_cast<int16_t>(both >> 8); }
+
+  /// By line.
+  void Sum(int32_t* sums) const {
+    std::fill_n(sums, lines_, 0);
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int16_t* from = group(g);
+      for (int64_t i = 0; i < lines_; ++i) sums[i] += First(from[2 * i]) + Second(from[2 * i]) + First(from[2 * i + 1]) + Second(from[2 * i + 1]);
+    }
+  }
+
+ private:
+  void InterleaveRows(const uint8_t* from, int64_t k, int64_t stride, uint8_t flip, uint8_t* to) const {
+    for (int64_t j = 0; j + 4 <= k; j += 4, from += 4 * stride, to += 4 * width_) {
+      const uint8_t *row0 = from, *row1 = from + stride, *row2 = row1 + stride, *row3 = row2 + stride;
+      uint8_t* __restrict record = to;
+      for (int64_t i = 0; i < lines_; ++i) {
+        record[4 * i] = row0[i] ^ flip;
+        record[4 * i + 1] = row1[i] ^ flip;
+        record[4 * i + 2] = row2[i] ^ flip;
+        record[4 * i + 3] = row3[i] ^ flip;
+      }
+    }
+    for (int64_t q = 0; q < k % 4; ++q) {
+      for (int64_t i = 0; i < lines_; ++i) to[4 * i + q] = from[q * stride + i] ^ flip;
+    }
+  }
+
+  void ScatterLines(const uint8_t* from, const LineSource& source, uint8_t flip, uint8_t* to) const {
+    constexpr int64_t kTogether = 64;  // of a line, as long as its cache line is at hand
+    for (int64_t j0 = 0; j0 < source.k; j0 += kTogether) {
+      const int64_t j1 = std::min(source.k, j0 + kTogether);
+      for (int64_t i = 0; i < lines_; ++i) {
+        const uint8_t* line = from + i * source.line_stride;
+        uint8_t* records = to + 4 * i;
+        int64_t j = j0;
+        for (; source.k_stride == 1 && j + 4 <= j1; j += 4) {
+          uint32_t four;
+          std::memcpy(&four, line + j, sizeof(four));
+          four ^= flip * 0x01010101u;
+          std::memcpy(records + j * width_, &four, sizeof(four));
+        }
+        for (; j < j1; ++j) records[j / 4 * 4 * width_ + j % 4] = line[j * source.k_stride] ^ flip;
+      }
+    }
+  }
+
+  int64_t width_;
+  int64_t lines_ = 0;
+  int64_t groups_ = 0;
+  std::vector<int16_t> pairs_;
+};
+
+/// Packs blocks of lines into segments of `depth` groups. What has no place there goes to `extras`, or where `sparse` one by one
+/// to `corrections`.
 class BlockPacker {
  public:
-  BlockPacker(const LineSource& source, int64_t width, int64_t depth, std::vector<LineCorrection>* corrections)
-      : source_(source), width_(width), depth_(depth), corrections_(corrections) {}
+  BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
 
   struct Extra {
     int64_t group;
     std::vector<int8_t> record;
   };
+  std::vector<Extra> extras;
+  std::vector<LineCorrection> corrections;
 
-  /// `out` null: only finds the extras.
-  void Pack(int64_t block, int64_t segments, int8_t* out, int32_t* offsets, std::vector<Extra>& extras) {
-    const int64_t first = block * width_;
-    const int64_t lines = std::min(width_, source_.lines - first);
-    const int64_t groups = (source_.k + 3) / 4;
-    first_ = first;
-    Gather(first, lines, 4 * groups);
+  /// `out` null: only finds what stands aside. `offsets` are those of the block.
+  void Pack(const BlockRecords& block, int64_t first_line, int8_t* out, int32_t* offsets) {
+    block_ = &block;
+    first_line_ = first_line;
+    const int64_t segments = block.groups() / depth_;
     switch (depth_) {
-      case 1: PackSegments<1>(first, lines, segments, out, offsets, extras); break;
-      case 2: PackSegments<2>(first, lines, segments, out, offsets, extras); break;
-      case 3: PackSegments<3>(first, lines, segments, out, offsets, extras); break;
-      default: PackSegments<4>(first, lines, segments, out, offsets, extras); break;
+      case 1: PackSegments<1>(segments, out, offsets); break;
+      case 2: PackSegments<2>(segments, out, offsets); break;
+      case 3: PackSegments<3>(segments, out, offsets); break;
+      default: PackSegments<4>(segments, out, offsets); break;
     }
-    for (int64_t g = segments * depth_; g < groups; ++g) {
+    for (int64_t g = segments * depth_; g < block.groups(); ++g) {
       const size_t begin = extras.size();
-      for (int64_t i = 0; i < lines; ++i) {
-        for (int lane = 0; lane < 2; ++lane) PutAside(Read(i, g, lane), g, i, lane, extras, begin);
-      }
+      for (int64_t lane = 0; lane < 2 * block.lines(); ++lane) PutAside(block.at(g, lane), g, lane, begin);
     }
   }
 
  private:
-  /// The block's weights, line after line, each padded with zeros.
-  void Gather(int64_t first, int64_t lines, int64_t padded) {
-    padded_ = padded;
-    dense_.assign(static_cast<size_t>(lines * padded), 0);
-    const int shift = source_.is_signed ? 0 : 128;
-    const uint8_t* from = source_.values + first * source_.line_stride;
-    if (source_.k_stride == 1) {
-      for (int64_t i = 0; i < lines; ++i) {
-        for (int64_t j = 0; j < source_.k; ++j) dense_[static_cast<size_t>(i * padded + j)] = static_cast<int8_t>(from[i * source_.line_stride + j] - shift);
-      }
-    } else {
-      for (int64_t j = 0; j < source_.k; ++j) {
-        const uint8_t* row = from + j * source_.k_stride;
-        int8_t* to = dense_.data() + j;
-        for (int64_t i = 0; i < lines; ++i) to[i * padded] = static_cast<int8_t>(row[i * source_.line_stride] - shift);
-      }
-    }
-  }
+  static constexpr int64_t kMostLanes = 128;
 
-  /// Of line `i` of the block.
-  Pair Read(int64_t i, int64_t group, int lane) const {
-    const int8_t* from = dense_.data() + i * padded_ + 4 * group + 2 * lane;
-    return {from[0], from[1]};
-  }
-
-  /// Records of offsets in a segment.
-  template <int kDepth>
-  static constexpr int kOffsets = kDepth > 1 ? 1 : 0;
+  /// By lane, of a segment.
+  struct Segment {
+    int16_t sum[kMostLanes];
+    int16_t beyond[kMostLanes];  // not 0 where some weights have to stand aside
+  };
 
   template <int kDepth>
-  void PackSegments(int64_t first, int64_t lines, int64_t segments, int8_t* out, int32_t* offsets, std::vector<Extra>& extras) {
+  void PackSegments(int64_t segments, int8_t* out, int32_t* offsets) {
+    const int64_t lanes = block_->lanes();
+    Require(lanes <= kMostLanes, "a block is of more lines than packing has room for");
+    constexpr int kOffsets = kDepth > 1 ? 1 : 0;  // records of offsets in a segment
+    int32_t totals[kMostLanes] = {};
+    Segment segment;
     for (int64_t s = 0; s < segments; ++s) {
-      const size_t begin = extras.size();
-      int8_t* segment = out == nullptr ? nullptr : out + s * (kDepth + kOffsets<kDepth>) * 4 * width_;
-      for (int64_t i = 0; i < lines; ++i) {
-        for (int lane = 0; lane < 2; ++lane) {
-          if (!PackPlain<kDepth>(first, i, lane, s, segment, offsets)) PackLane(first, i, lane, s, segment, offsets, extras, begin);
+      const int16_t* from = block_->group(s * kDepth);
+      auto* to = reinterpret_cast<int16_t*>(out) + s * (kDepth + kOffsets) * lanes;  // of an aligned tensor
+      const bool fits = Look<kDepth>(from, lanes, segment);
+      if (out != nullptr) std::copy_n(from, kDepth * lanes, to + kOffsets * lanes);
+      if (!fits) {
+        const size_t begin = extras.size();
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          if (segment.beyond[lane] != 0) segment.sum[lane] = Thin(s, lane, out == nullptr ? nullptr : to + kOffsets * lanes, begin);
         }
       }
+      if (kOffsets == 0 || out == nullptr) continue;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        to[lane] = static_cast<int16_t>(-128 * segment.sum[lane]);
+        totals[lane] += segment.sum[lane];
+      }
     }
+    if (kOffsets == 0 || out == nullptr) return;
+    for (int64_t i = 0; i < block_->lines(); ++i) offsets[i] = 128 * (totals[2 * i] + totals[2 * i + 1]);
   }
 
-  /// False, and nothing done, where some weights have to be put aside.
+  /// Whether no weight of a segment has to stand aside.
   template <int kDepth>
-  bool PackPlain(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets) const {
-    const int8_t* from = dense_.data() + i * padded_ + s * kDepth * 4 + 2 * lane;
-    int sum = 0, magnitude = 0;
-    bool fits = true;
+  static bool Look(const int16_t* from, int64_t lanes, Segment& segment) {
+    int16_t any = 0;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int16_t sum = 0, magnitude = 0, most = 0;
 #pragma GCC unroll 4
-    for (int d = 0; d < kDepth; ++d) {
-      const Pair pair{from[4 * d], from[4 * d + 1]};
-      sum += pair.a + pair.b;
-      magnitude += pair.magnitude();
-      fits &= pair.fits();
+      for (int d = 0; d < kDepth; ++d) {
+        const int16_t a = BlockRecords::First(from[d * lanes + lane]), b = BlockRecords::Second(from[d * lanes + lane]);
+        const auto pair = static_cast<int16_t>(a + b);
+        sum = static_cast<int16_t>(sum + pair);
+        magnitude = static_cast<int16_t>(magnitude + std::abs(a) + std::abs(b));
+        most = std::max(most, static_cast<int16_t>(std::abs(pair)));
+      }
+      const auto beyond = static_cast<int16_t>((most > kMostPair) | (kDepth > 1 && magnitude > kMostMagnitude));
+      segment.sum[lane] = sum;
+      segment.beyond[lane] = beyond;
+      any = static_cast<int16_t>(any | beyond);
     }
-    if (!fits || (kDepth > 1 && magnitude > kMostMagnitude)) return false;
-    if (segment == nullptr) return true;
-    int8_t* to = segment + 4 * i + 2 * lane;
-#pragma GCC unroll 4
-    for (int d = 0; d < kDepth; ++d) std::memcpy(to + (d + kOffsets<kDepth>) * 4 * width_, from + 4 * d, 2);
-    if constexpr (kDepth > 1) {
-      const auto offset = static_cast<int16_t>(-128 * sum);
-      std::memcpy(to, &offset, sizeof(offset));
-      offsets[first + i] += 128 * sum;
-    }
-    return true;
+    return any == 0;
   }
 
-  void PackLane(int64_t first, int64_t i, int lane, int64_t s, int8_t* segment, int32_t* offsets, std::vector<Extra>& extras, size_t begin) {
+  /// Puts weights of a lane aside until the others fit, clears them in `records`, and gives the others' sum.
+  int16_t Thin(int64_t s, int64_t lane, int16_t* records, size_t begin) {
     Pair pairs[kMostDepth];
     int magnitude = 0;
+    const auto take = [&](int64_t d) {
+      magnitude -= pairs[d].magnitude();
+      if (records != nullptr) records[d * block_->lanes() + lane] = 0;
+      PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, lane, begin);
+    };
     for (int64_t d = 0; d < depth_; ++d) {
-      pairs[d] = Read(i, s * depth_ + d, lane);
-      if (!pairs[d].fits()) PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, i, lane, extras, begin);
+      pairs[d] = block_->at(s * depth_ + d, lane);
       magnitude += pairs[d].magnitude();
+      if (!pairs[d].fits()) take(d);
     }
     while (depth_ > 1 && magnitude > kMostMagnitude) {
-      Pair* largest = std::max_element(pairs, pairs + depth_, [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); });
-      magnitude -= largest->magnitude();
-      PutAside(std::exchange(*largest, Pair{}), s * depth_ + (largest - pairs), i, lane, extras, begin);
+      take(std::max_element(pairs, pairs + depth_, [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); }) - pairs);
     }
-    if (segment == nullptr || depth_ == 1) return;  // of depth 1 nothing is left
     int sum = 0;
-    for (int64_t d = 0; d < depth_; ++d) {
-      int8_t* to = segment + (d + 1) * 4 * width_ + 4 * i + 2 * lane;
-      to[0] = static_cast<int8_t>(pairs[d].a);
-      to[1] = static_cast<int8_t>(pairs[d].b);
-      sum += pairs[d].a + pairs[d].b;
-    }
-    const auto offset = static_cast<int16_t>(-128 * sum);
-    std::memcpy(segment + 4 * i + 2 * lane, &offset, sizeof(offset));
-    offsets[first + i] += 128 * sum;
+    for (int64_t d = 0; d < depth_; ++d) sum += pairs[d].a + pairs[d].b;
+    return static_cast<int16_t>(sum);
   }
 
-  void PutAside(Pair pair, int64_t group, int64_t i, int lane, std::vector<Extra>& extras, size_t begin) const {
+  void PutAside(Pair pair, int64_t group, int64_t lane, size_t begin) {
     if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
-    if (corrections_ != nullptr) {
-      const auto at = static_cast<int32_t>(2 * group + lane);
-      corrections_->push_back({first_ + i, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
+    if (sparse_) {
+      const auto at = static_cast<int32_t>(2 * group + lane % 2);
+      corrections.push_back({first_line_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
       return;
     }
     if (!pair.fits()) {  // halves do
       const Pair half{pair.a / 2, pair.b / 2};
-      PutAside(half, group, i, lane, extras, begin);
+      PutAside(half, group, lane, begin);
       pair = {pair.a - half.a, pair.b - half.b};
     }
-    const size_t place = static_cast<size_t>(4 * i + 2 * lane);
     for (size_t e = begin; e < extras.size(); ++e) {
-      int8_t* to = extras[e].record.data() + place;
+      int8_t* to = extras[e].record.data() + 2 * lane;
       if (extras[e].group != group || to[0] != 0 || to[1] != 0) continue;
       to[0] = static_cast<int8_t>(pair.a);
       to[1] = static_cast<int8_t>(pair.b);
       return;
     }
-    extras.push_back({group, std::vector<int8_t>(static_cast<size_t>(4 * width_))});
-    extras.back().record[place] = static_cast<int8_t>(pair.a);
-    extras.back().record[place + 1] = static_cast<int8_t>(pair.b);
+    extras.push_back({group, std::vector<int8_t>(static_cast<size_t>(2 * block_->lanes()))});
+    extras.back().record[static_cast<size_t>(2 * lane)] = static_cast<int8_t>(pair.a);
+    extras.back().record[static_cast<size_t>(2 * lane + 1)] = static_cast<int8_t>(pair.b);
   }
 
-  const LineSource& source_;
-  int64_t width_;
   int64_t depth_;
-  std::vector<LineCorrection>* corrections_;
-  int64_t first_ = 0;
-  int64_t padded_ = 0;
-  std::vector<int8_t> dense_;
+  bool sparse_;
+  const BlockRecords* block_ = nullptr;
+  int64_t first_line_ = 0;
 };
 
 // Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair that
@@ -196,84 +264,86 @@ constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
 constexpr double kExtraCost = 1.1;
 constexpr double kCorrectionCost = 1.7;  // a line in each lane
 
-/// Found on some of the blocks.
-double CostOf(const LineSource& source, int64_t width, int64_t depth, bool sparse) {
+/// The depth that costs least, found on some of the blocks. 0: products of 16 bits do, where they may.
+int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool may_widen) {
   const int64_t blocks = CeilDiv(source.lines, width);
-  const int64_t groups = (source.k + 3) / 4;
+  const auto groups = static_cast<double>(CeilDiv(source.k, 4));
   const int64_t step = std::max<int64_t>(blocks / 4, 1);
-  const double products = static_cast<double>(groups) * kGroupCost[depth];
+  const double most = may_widen ? kGroupCost[0] * groups : INFINITY;
+  double aside[kMostDepth + 1] = {};
   int64_t looked_at = 0;
-  std::vector<BlockPacker::Extra> extras;
-  std::vector<LineCorrection> corrections;
+  BlockRecords records(width);
   for (int64_t b = 0; b < blocks && looked_at < 4; b += step, ++looked_at) {
-    BlockPacker(source, width, depth, sparse ? &corrections : nullptr).Pack(b, groups / depth, nullptr, nullptr, extras);
-    if (products + kExtraCost * static_cast<double>(extras.size()) / 4 > kGroupCost[0] * static_cast<double>(groups)) return INFINITY;
+    records.Gather(source, b);
+    for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+      if (groups * kGroupCost[depth] + aside[depth] / 4 > most) continue;  // too much already
+      BlockPacker packer(depth, sparse);
+      packer.Pack(records, 0, nullptr, nullptr);
+      aside[depth] += kExtraCost * static_cast<double>(packer.extras.size()) +
+                      kCorrectionCost * static_cast<double>(packer.corrections.size()) / static_cast<double>(width);
+    }
   }
-  const double aside = kExtraCost * static_cast<double>(extras.size()) +
-                       kCorrectionCost * static_cast<double>(corrections.size()) / static_cast<double>(width);
-  return products + aside / static_cast<double>(looked_at);
+  int64_t cheapest = may_widen ? 0 : kLeastDepth;
+  double least = most;
+  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+    const double cost = groups * kGroupCost[depth] + aside[depth] / static_cast<double>(looked_at);
+    if (cost > least) continue;
+    least = cost;
+    cheapest = depth;
+  }
+  return cheapest;
 }
 
-void AddCodes(const uint8_t* codes, int64_t count, bool is_signed, int32_t* sums) {
-  if (is_signed) {
-    for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<int8_t>(codes[i]);
-  } else {
-    for (int64_t i = 0; i < count; ++i) sums[i] += codes[i] - 128;
-  }
-}
-
-/// The lines' sums; offsets become 0.
-void SumLines(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+/// Runs `pack(block, its records, where it goes)` for all blocks, several at a time. `packed` has its width and depth, and gets
+/// its values and the lines' sums.
+template <class Pack>
+void PackBlocks(ThreadPool& threads, const LineSource& source, PackedLines& packed, Pack pack) {
+  const int64_t blocks = CeilDiv(source.lines, packed.width);
+  packed.block_bytes = packed.segments * packed.records() * 4 * packed.width;
+  packed.values = Tensor(ElementType::kInt8, Shape{blocks, packed.block_bytes});
   packed.sums.assign(static_cast<size_t>(source.lines), 0);
   packed.offsets.assign(static_cast<size_t>(source.lines), 0);
-  constexpr int64_t kTogether = 64;
-  threads.ParallelFor(CeilDiv(source.lines, kTogether), static_cast<double>(source.k * kTogether), [&](int64_t begin, int64_t end) {
-    for (int64_t first = begin * kTogether; first < std::min(source.lines, end * kTogether); first += kTogether) {
-      const int64_t count = std::min(kTogether, source.lines - first);
-      int32_t sums[kTogether] = {};
-      if (source.line_stride == 1) {
-        for (int64_t j = 0; j < source.k; ++j) AddCodes(source.values + first + j * source.k_stride, count, source.is_signed, sums);
-      } else {
-        for (int64_t i = 0; i < count; ++i) {
-          for (int64_t j = 0; j < source.k; ++j) sums[i] += source.weight(first + i, j);
-        }
-      }
-      std::copy_n(sums, count, packed.sums.begin() + first);
-    }
-  });
-}
-
-/// Records of lines as they are: weights of T, of which four bytes' worth of each line.
-template <class T>
-void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
-  constexpr int64_t kTogether = 4 / sizeof(T);
-  const int64_t blocks = CeilDiv(source.lines, packed.width);
-  packed.segments = packed.groups();
-  packed.block_bytes = packed.segments * 4 * packed.width;
-  packed.extra_begin.assign(static_cast<size_t>(blocks) + 1, 0);
-  packed.extras = Tensor(ElementType::kInt8, Shape{0});
-  packed.values = Tensor(ElementType::kInt8, Shape{blocks, packed.block_bytes});
   auto* values = packed.values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
+    BlockRecords records(packed.width);
     for (int64_t b = begin; b < end; ++b) {
-      auto* to = reinterpret_cast<T*>(values + b * packed.block_bytes);
-      const int64_t lines = std::min(packed.width, source.lines - b * packed.width);
-      std::memset(to, 0, static_cast<size_t>(packed.block_bytes));
-      for (int64_t j = 0; j < source.k; ++j) {
-        T* record = to + j / kTogether * kTogether * packed.width + j % kTogether;
-        for (int64_t i = 0; i < lines; ++i) record[kTogether * i] = static_cast<T>(source.weight(b * packed.width + i, j));
+      records.Gather(source, b);
+      records.Sum(packed.sums.data() + b * packed.width);
+      pack(b, records, values + b * packed.block_bytes);
+    }
+  });
+}
+
+/// Records of lines as they are, none aside; of weights of T, four bytes' worth of each line.
+template <class T>
+void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
+  packed.segments = packed.groups();
+  packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.lines, packed.width)) + 1, 0);
+  packed.extras = Tensor(ElementType::kInt8, Shape{0});
+  PackBlocks(threads, source, packed, [&](int64_t, const BlockRecords& records, int8_t* to) {
+    if constexpr (sizeof(T) == 1) {
+      std::memcpy(to, records.group(0), static_cast<size_t>(packed.block_bytes));
+    } else {
+      const int64_t lanes = records.lanes();
+      auto* wide = reinterpret_cast<T*>(to);
+      for (int64_t half = 0; half < packed.segments; ++half) {  // of groups
+        const int16_t* from = records.group(half / 2) + half % 2;
+        for (int64_t i = 0; i < lanes; i += 2, wide += 2) {
+          wide[0] = BlockRecords::First(from[i]);
+          wide[1] = BlockRecords::Second(from[i]);
+        }
       }
     }
   });
 }
 
-void CollectExtras(const std::vector<std::vector<BlockPacker::Extra>>& extras, PackedLines& packed) {
+void CollectExtras(const std::vector<BlockPacker>& blocks, PackedLines& packed) {
   packed.extra_begin.push_back(0);
-  for (const auto& block : extras) packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.size()));
+  for (const auto& block : blocks) packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.extras.size()));
   packed.extras = Tensor(ElementType::kInt8, Shape{packed.extra_begin.back(), 4 * packed.width});
   auto* to = packed.extras.mutable_data<int8_t>();
-  for (const auto& block : extras) {
-    for (const BlockPacker::Extra& extra : block) {
+  for (const auto& block : blocks) {
+    for (const BlockPacker::Extra& extra : block.extras) {
       packed.extra_group.push_back(extra.group);
       to = std::copy(extra.record.begin(), extra.record.end(), to);
     }
@@ -281,10 +351,11 @@ void CollectExtras(const std::vector<std::vector<BlockPacker::Extra>>& extras, P
 }
 
 /// Sorts them by lines, each line's by the pairs.
-void CollectCorrections(std::vector<std::vector<LineCorrection>>& corrections, PackedLines& packed) {
-  if (std::all_of(corrections.begin(), corrections.end(), [](const auto& block) { return block.empty(); })) return;
+void CollectCorrections(std::vector<BlockPacker>& blocks, PackedLines& packed) {
+  if (std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.corrections.empty(); })) return;
   packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
-  for (auto& block : corrections) {
+  for (BlockPacker& packer : blocks) {
+    std::vector<LineCorrection>& block = packer.corrections;
     std::stable_sort(block.begin(), block.end(), [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
     for (const LineCorrection& one : block) {
       packed.corrections.push_back(one.correction);
@@ -311,45 +382,25 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   packed->width = side == LineSide::kVectors ? kernels.width : side == LineSide::kBroadcast ? kernels.rows : CodeRowsWidth();
   if (kernels.exact) {
     packed->depth = 1;
-    SumLines(threads, source, *packed);
     PackPlain<int8_t>(threads, source, *packed);
     return packed;
   }
   // Corrections meet the other operand turned, which panels of pixels are not.
   const bool sparse = side == LineSide::kVectors;
-  double least = kGroupCost[0] * static_cast<double>((source.k + 3) / 4);
-  if (side == LineSide::kCodeRows) {
-    packed->depth = kLeastDepth;
-    least = INFINITY;
-  }
-  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
-    const double cost = CostOf(source, packed->width, depth, sparse);
-    if (cost > least) continue;
-    least = cost;
-    packed->depth = depth;
-  }
-  SumLines(threads, source, *packed);
+  packed->depth = CheapestDepth(source, packed->width, sparse, side != LineSide::kCodeRows);
   if (packed->wide()) {
     packed->width = side == LineSide::kVectors ? kernels.width : kernels.wide_rows;
     PackPlain<int16_t>(threads, source, *packed);
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;
-  packed->block_bytes = packed->segments * packed->records() * 4 * packed->width;
-  const int64_t blocks = CeilDiv(source.lines, packed->width);
-  packed->values = Tensor(ElementType::kInt8, Shape{blocks, packed->block_bytes});
-  std::fill_n(packed->values.mutable_data<int8_t>(), blocks * packed->block_bytes, int8_t{0});
-  std::vector<std::vector<BlockPacker::Extra>> extras(static_cast<size_t>(blocks));
-  std::vector<std::vector<LineCorrection>> corrections(static_cast<size_t>(blocks));
-  auto* values = packed->values.mutable_data<int8_t>();
-  threads.ParallelFor(blocks, static_cast<double>(source.k * packed->width) * 3, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      BlockPacker packer(source, packed->width, packed->depth, sparse ? &corrections[static_cast<size_t>(b)] : nullptr);
-      packer.Pack(b, packed->segments, values + b * packed->block_bytes, packed->offsets.data(), extras[static_cast<size_t>(b)]);
-    }
+  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.lines, packed->width)), BlockPacker(packed->depth, sparse));
+  PackBlocks(threads, source, *packed, [&](int64_t b, const BlockRecords& records, int8_t* to) {
+    const int64_t first = b * packed->width;
+    blocks[static_cast<size_t>(b)].Pack(records, first, to, packed->offsets.data() + first);
   });
-  CollectExtras(extras, *packed);
-  CollectCorrections(corrections, *packed);
+  CollectExtras(blocks, *packed);
+  CollectCorrections(blocks, *packed);
   return packed;
 }
 

@@ -65,6 +65,8 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) sums[r][j] = offset;
   }
+  V16 one = hn::Set(d16, 1);
+  Pin(one);
 #pragma GCC unroll 4
   for (int d = 0; d < D; ++d) {
     V8 b[N];
@@ -75,17 +77,13 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
       const V8 a = Broadcast(left + 4 * d + r * row);
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
-        sums[r][j] = hn::Add(sums[r][j], MultiplyPairs(a, b[j]));
-        Pin(sums[r][j]);
+        V16 sum = hn::Add(sums[r][j], MultiplyPairs(a, b[j]));
+        Pin(sum);
+        sums[r][j] = sum;
+        // Here, as sums that another loop widens would go through memory.
+        if (d == D - 1) acc[r][j] = hn::Add(acc[r][j], Widen(sum, one));
       }
     }
-  }
-  V16 one = hn::Set(d16, 1);
-  Pin(one);
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(sums[r][j], one));
   }
 }
 

@@ -99,12 +99,14 @@ class QLinearConvLast final : public Kernel {
     Require(k <= INT32_MAX, "a line of the weights has {} values", k);
     std::vector<uint8_t> turned(static_cast<size_t>(outputs * k));
     for (int64_t g = 0; g < group_; ++g) {
-      for (int64_t i = 0; i < outputs; ++i) {
-        const uint8_t* from = bytes + (g * outputs + i) * k;
-        for (int64_t t = 0; t < taps; ++t) {
-          for (int64_t c = 0; c < channels; ++c) turned[static_cast<size_t>(i * k + t * channels + c)] = from[c * taps + t];
+      threads.ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const uint8_t* from = bytes + (g * outputs + i) * k;
+          for (int64_t t = 0; t < taps; ++t) {
+            for (int64_t c = 0; c < channels; ++c) turned[static_cast<size_t>(i * k + t * channels + c)] = from[c * taps + t];
+          }
         }
-      }
+      });
       const auto packed = PackLines(threads, {turned.data(), is_signed, outputs, k, k, 1}, LineSide::kCodeRows);
       Require(packed != nullptr, "the weights cannot be packed here");
       groups_.push_back(*packed);
