@@ -13,6 +13,7 @@
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
 #include "simd/pad_row-inl.h"
+#include "simd/pin-inl.h"
 #include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -131,15 +132,6 @@ HWY_INLINE void NextRow(const float*& row, int64_t row_size) {
 #endif
 }
 
-/// Keeps the compiler from reading a vector anew wherever it is used.
-HWY_INLINE void Hold(V& v) {
-#if HWY_ARCH_X86
-  asm volatile("" : "+v"(v.raw));
-#else
-  static_cast<void>(v);
-#endif
-}
-
 /// R output rows by N vectors at columns x[]. `weights`: each repeated over a vector, column after column of the kernel.
 template <int K, int S, int R, int N>
 HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t row,
@@ -180,7 +172,7 @@ HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* w
         const int ky = i - r * S;
         if (ky < 0 || ky >= K) continue;
         V w = hn::Load(d, weights + (kx * K + ky) * kLanes);
-        if (N > 1) Hold(w);
+        if (N > 1) Pin(w);
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) acc[kx % kParts][r][j] = hn::MulAdd(v[j], w, acc[kx % kParts][r][j]);
       }

@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "simd/gemm_int8.h"
+#include "simd/pin-inl.h"
 
 #ifndef TESSERA_INT8_KERNELS  // once, though this file is included per target
 #define TESSERA_INT8_KERNELS
@@ -70,7 +71,10 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
       std::memcpy(&pair, a + r * a_row, sizeof(pair));
       const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) acc[r][j] = hn::ReorderWidenMulAccumulate(d32, av, bv[j], acc[r][j], unused);
+      for (int j = 0; j < N; ++j) {
+        acc[r][j] = hn::ReorderWidenMulAccumulate(d32, av, bv[j], acc[r][j], unused);
+        Pin(acc[r][j]);
+      }
     }
     a += 2;
     b += 2 * kWidth;

@@ -19,6 +19,7 @@
 
 #include "simd/dot-inl.h"
 #include "simd/nbits_int8.h"
+#include "simd/pin-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -318,8 +319,8 @@ HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* 
     const V8 with = Broadcast(a + r * a_row);
     sums[r][0] = Unit::Add(sums[r][0], left, with);
     sums[r][1] = Unit::Add(sums[r][1], right, with);
-    // Sums fill nearly all registers: a compiler that multiplies ahead spills them.
-    asm volatile("" : "+v"(sums[r][0].raw), "+v"(sums[r][1].raw));
+    Pin(sums[r][0]);
+    Pin(sums[r][1]);
   }
 }
 

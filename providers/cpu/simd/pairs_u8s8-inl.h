@@ -8,6 +8,7 @@
 #endif
 
 #include "simd/gemm_u8s8-inl.h"
+#include "simd/pin-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -43,15 +44,6 @@ constexpr bool kAvailable = false;
 HWY_INLINE V16 MultiplyPairs(V8, V8) { return hn::Zero(D16()); }
 HWY_INLINE V32 Widen(V16, V16) { return hn::Zero(D32()); }
 #endif
-
-/// Keeps the compiler from adding sums up in another order, which would take more registers than there are.
-HWY_INLINE void Pin(V16& sum) {
-#if HWY_ARCH_X86
-  asm volatile("" : "+v"(sum.raw));
-#else
-  static_cast<void>(sum);
-#endif
-}
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
