@@ -37,8 +37,15 @@ struct RowPlan {
   Taps rows;
 };
 
-/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated; else 0. kEdge: some
-/// of what is read may lie beside the input.
+/// Whether column `i` of what P output pixels read can lie beside the input, whose padding is narrower than the kernel: none can
+/// that the first pixel ends before or the last one begins with.
+template <int P, int KW, int SX>
+constexpr bool MayLieOutside(int64_t i) {
+  return KW == 0 || i < KW - 1 || i > (P - 1) * SX;
+}
+
+/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, and the padding is
+/// narrower; else 0. kEdge: some of what is read may lie beside the input.
 template <int P, int KW, int SX, bool kEdge, class Op>
 HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockTag d;
@@ -61,16 +68,13 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
 #pragma GCC unroll 8
         for (int p = 0; p < P; ++p) {
           const float* from = line + (column + p * stride) * kChannelBlock;
-          if (kEdge && static_cast<uint64_t>(column + p * stride) >= static_cast<uint64_t>(w.width)) from = op.Outside();
+          if (kEdge && MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(column + p * stride) >= static_cast<uint64_t>(w.width)) from = op.Outside();
           acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
         }
       }
     }
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < P * kBlockVectors; ++i) {
-    op.Store(acc[i / kBlockVectors][i % kBlockVectors], row, x + i / kBlockVectors, i % kBlockVectors);
-  }
+  op.Store(&acc[0][0], P, row, x);
 }
 
 template <int P, int KW, int SX, class Op>
@@ -114,12 +118,20 @@ struct DepthwiseRow {
   }
   HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, BlockVector weight) const { return hn::MulAdd(x, weight, sum); }
   HWY_INLINE const float* Outside() const { return kZeros; }
-  HWY_INLINE void Store(BlockVector sum, const RowPlan&, int64_t x, int v) const {
+  HWY_INLINE void Store(BlockVector* sums, int pixels, const RowPlan&, int64_t x) const {
     const BlockTag d;
-    const int64_t at = x * kChannelBlock + v * kBlockLanes;
-    if (residual != nullptr) sum = hn::Add(sum, hn::LoadU(d, residual + at));
-    if (clamp.active) sum = clamp(sum);
-    hn::StoreU(sum, d, out + at);
+    const int count = pixels * kBlockVectors;
+    float* to = out + x * kChannelBlock;
+    if (residual != nullptr) {
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) sums[i] = hn::Add(sums[i], hn::LoadU(d, residual + x * kChannelBlock + i * kBlockLanes));
+    }
+    if (clamp.active) {
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) sums[i] = clamp(sums[i]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < count; ++i) hn::StoreU(sums[i], d, to + i * kBlockLanes);
   }
 };
 
@@ -130,8 +142,9 @@ struct MaxRow {
   HWY_INLINE int Weight(int64_t, int) const { return 0; }
   HWY_INLINE BlockVector Add(BlockVector most, BlockVector x, int) const { return hn::Max(most, x); }
   HWY_INLINE const float* Outside() const { return kLowests; }
-  HWY_INLINE void Store(BlockVector most, const RowPlan&, int64_t x, int v) const {
-    hn::StoreU(most, BlockTag(), out + x * kChannelBlock + v * kBlockLanes);
+  HWY_INLINE void Store(const BlockVector* most, int pixels, const RowPlan&, int64_t x) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < pixels * kBlockVectors; ++i) hn::StoreU(most[i], BlockTag(), out + x * kChannelBlock + i * kBlockLanes);
   }
 };
 
@@ -143,12 +156,18 @@ struct AverageRow {
   HWY_INLINE int Weight(int64_t, int) const { return 0; }
   HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, int) const { return hn::Add(sum, x); }
   HWY_INLINE const float* Outside() const { return kZeros; }
-  HWY_INLINE void Store(BlockVector sum, const RowPlan& row, int64_t x, int v) const {
+  HWY_INLINE void Store(const BlockVector* sums, int pixels, const RowPlan& row, int64_t x) const {
     const BlockTag d;
     const BlockedWindow& w = row.window;
-    const int64_t inside = row.rows.size() * Taps(x * w.stride_x - w.pad_left, w.width, w.kernel_width, w.dilation_x).size();
-    const int64_t count = fixed_count != 0 ? fixed_count : std::max<int64_t>(inside, 1);  // all padding: 0
-    hn::StoreU(hn::Div(sum, hn::Set(d, static_cast<float>(count))), d, out + x * kChannelBlock + v * kBlockLanes);
+#pragma GCC unroll 8
+    for (int p = 0; p < pixels; ++p) {
+      const int64_t inside = row.rows.size() * Taps((x + p) * w.stride_x - w.pad_left, w.width, w.kernel_width, w.dilation_x).size();
+      const int64_t count = fixed_count != 0 ? fixed_count : std::max<int64_t>(inside, 1);  // all padding: 0
+#pragma GCC unroll 2
+      for (int i = p * kBlockVectors; i < (p + 1) * kBlockVectors; ++i) {
+        hn::StoreU(hn::Div(sums[i], hn::Set(d, static_cast<float>(count))), d, out + x * kChannelBlock + i * kBlockLanes);
+      }
+    }
   }
 };
 
@@ -161,7 +180,8 @@ RowPlan PlanRow(const BlockedWindow& w, const float* input, int64_t row) {
 using DepthwiseKernel = void (*)(const RowPlan&, const DepthwiseRow&);
 
 DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
-  if (w.dilation_x != 1 || w.stride_x > 2) return ComputeRow<0, 0, DepthwiseRow>;
+  const bool wide_pads = w.pad_left >= w.kernel_width || (w.output_width - 1) * w.stride_x - w.pad_left >= w.width;
+  if (w.dilation_x != 1 || w.stride_x > 2 || wide_pads) return ComputeRow<0, 0, DepthwiseRow>;
   const bool one = w.stride_x == 1;
   if (w.kernel_width == 3) return one ? ComputeRow<3, 1, DepthwiseRow> : ComputeRow<3, 2, DepthwiseRow>;
   if (w.kernel_width == 5) return one ? ComputeRow<5, 1, DepthwiseRow> : ComputeRow<5, 2, DepthwiseRow>;

@@ -142,6 +142,10 @@ INSTANTIATE_TEST_SUITE_P(
                       BlockedConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
                       BlockedConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
                       BlockedConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
+                      BlockedConvCase{"DepthwiseOfSevens", {1, 3, 15, 14}, {16, 3, 3, 1, 1}, {16, 16, 5, 1, 2, 16}},
+                      BlockedConvCase{"DepthwiseNarrow", {1, 3, 4, 3}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 2, 8}},
+                      BlockedConvCase{"DepthwisePadded", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 4, 8}},
+                      BlockedConvCase{"DepthwisePaddedStrided", {1, 3, 9, 10}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 6, 8}},
                       BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}}),
     [](const auto& info) { return info.param.name; });
 
