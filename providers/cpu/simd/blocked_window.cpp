@@ -67,8 +67,11 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
         const auto weight = op.Weight(ky * kernel_width + kx, v);
 #pragma GCC unroll 8
         for (int p = 0; p < P; ++p) {
-          const float* from = line + (column + p * stride) * kChannelBlock;
-          if (kEdge && MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(column + p * stride) >= static_cast<uint64_t>(w.width)) from = op.Outside();
+          const int64_t read = column + p * stride;
+          const float* from = line + read * kChannelBlock;
+          if constexpr (kEdge) {
+            if (MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.width)) from = op.Outside();
+          }
           acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
         }
       }

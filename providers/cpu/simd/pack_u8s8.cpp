@@ -71,7 +71,7 @@ class BlockRecords {
     std::fill_n(sums, lines_, 0);
     for (int64_t g = 0; g < groups_; ++g) {
       const int16_t* from = group(g);
-      for (int64_t i = 0; i < lines_; ++i) sums[i] += First(from[2 * i]) + Second(from[2 * i]) + First(from[2 * i + 1]) + Second(from[2 * i + 1]);
+      for (int64_t i = 0; i < lines_; ++i, from += 2) sums[i] += First(from[0]) + Second(from[0]) + First(from[1]) + Second(from[1]);
     }
   }
 
