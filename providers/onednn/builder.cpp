@@ -23,8 +23,8 @@ std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, dnnl::fpmath_mode fpmath)
-    : region_(region), fpmath_(fpmath), program_(std::make_unique<Program>()) {
+ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type)
+    : region_(region), factor_type_(factor_type), program_(std::make_unique<Program>()) {
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
@@ -217,7 +217,6 @@ ProgramBuilder::Fusion::Op ProgramBuilder::FollowerOf(ValueIndex value, const Di
 ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output) {
   constexpr size_t kMostPostOps = 8;
   Fusion fusion;
-  fusion.fpmath = fpmath_;
   fusion.start = fusion.result = value;
   while (fusion.ops.size() < kMostPostOps) {
     Fusion::Op op = FollowerOf(fusion.result, output);
@@ -302,7 +301,6 @@ dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) cons
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attr.set_post_ops(post_ops);
-  if (fpmath != dnnl::fpmath_mode::strict) attr.set_fpmath_mode(fpmath);
   return attr;
 }
 

@@ -33,8 +33,8 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come, and the last few are kept.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, int threads, dnnl::fpmath_mode fpmath, bool has_context)
-      : region_(region), threads_(threads), fpmath_(fpmath) {
+  RegionKernel(const GraphViewer& region, int threads, DataType factor_type, bool has_context)
+      : region_(region), threads_(threads), factor_type_(factor_type) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
     bool known = true;
@@ -111,7 +111,7 @@ class RegionKernel final : public Kernel {
   std::shared_ptr<Program> Make(const std::vector<Shape>& shapes, int threads) const {
     omp_set_num_threads(threads);  // implementations are chosen for a number of threads
     try {
-      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, fpmath_).Build();
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, factor_type_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
@@ -121,7 +121,7 @@ class RegionKernel final : public Kernel {
 
   GraphViewer region_;
   int threads_;
-  const dnnl::fpmath_mode fpmath_;
+  const DataType factor_type_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
   std::mutex mutex_;
   std::list<Entry> programs_;  // most recently used first
@@ -132,16 +132,16 @@ const OptionSchema kOptions[] = {
     {"claims", OptionType::kEnum, "faster",
      "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can", {"faster", "all"}},
 #if DNNL_VERSION_MAJOR >= 3
-    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16", "fp16"}},
+    {"precision", OptionType::kEnum, "f32", "what products round their factors to", {"f32", "bf16", "fp16"}},
 #else
-    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16"}},
+    {"precision", OptionType::kEnum, "f32", "what products round their factors to", {"f32", "bf16"}},
 #endif
 };
 
 /// Throws Error where oneDNN has no instructions for it on this processor: it would go on in float32.
-dnnl::fpmath_mode FpmathMode(const ProviderOptions& options) {
+DataType RequestedType(const ProviderOptions& options) {
   const auto option = options.find("precision");
-  if (option == options.end() || option->second == "f32") return dnnl::fpmath_mode::strict;
+  if (option == options.end() || option->second == "f32") return DataType::f32;
 #if DNNL_VERSION_MAJOR >= 3
   const auto needed = option->second == "bf16" ? dnnl::cpu_isa::avx512_core_amx : dnnl::cpu_isa::avx512_core_amx_fp16;
 #else
@@ -149,12 +149,12 @@ dnnl::fpmath_mode FpmathMode(const ProviderOptions& options) {
 #endif
   const auto wanted = static_cast<unsigned>(needed), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   Require((there & wanted) == wanted, "precision {} needs {}", option->second, option->second == "bf16" ? "AMX-BF16" : "AMX-FP16");
-  return option->second == "bf16" ? dnnl::fpmath_mode::bf16 : dnnl::fpmath_mode::f16;
+  return option->second == "bf16" ? DataType::bf16 : DataType::f16;
 }
 
 class OnednnProvider final : public ExecutionProvider {
  public:
-  OnednnProvider(dnnl::fpmath_mode fpmath, Claims claims) : fpmath_(fpmath), claims_(claims) {}
+  OnednnProvider(DataType factor_type, Claims claims) : factor_type_(factor_type), claims_(claims) {}
 
   std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
@@ -190,14 +190,14 @@ class OnednnProvider final : public ExecutionProvider {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
       const int threads = services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads();
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, fpmath_, PackedStore::Current() != nullptr));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, factor_type_, PackedStore::Current() != nullptr));
     }
     return kernels;
   }
 
  private:
   KernelRegistry kernels_;
-  const dnnl::fpmath_mode fpmath_;
+  const DataType factor_type_;
   const Claims claims_;
 };
 
@@ -216,7 +216,7 @@ const ProviderFactory& OnednnProviderFactory() {
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         onednn::CpuEngine();
-        return std::make_unique<onednn::OnednnProvider>(onednn::FpmathMode(options), onednn::ClaimsOf(options));
+        return std::make_unique<onednn::OnednnProvider>(onednn::RequestedType(options), onednn::ClaimsOf(options));
       },
       .uses_openmp = true,
   };

@@ -23,13 +23,15 @@ inline int64_t Elements(const Dims& dims) {
   return count;
 }
 
-inline Desc AnyLayout(const Dims& dims) { return Desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any); }
+using DataType = dnnl::memory::data_type;
+
+inline Desc AnyLayout(const Dims& dims, DataType type = DataType::f32) { return Desc(dims, type, dnnl::memory::format_tag::any); }
 
 /// Row-major strides: the layout of tensors outside a region.
-inline Desc Plain(const Dims& dims) {
+inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
   Dims strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<dnnl::memory::dim>(dims[i], 1);
-  return Desc(dims, dnnl::memory::data_type::f32, strides);
+  return Desc(dims, type, strides);
 }
 
 inline bool HasAvx512() {

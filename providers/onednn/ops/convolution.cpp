@@ -96,7 +96,7 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
 
   const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
   if (const auto constant = builder.constant(parameters.weights);
-      constant != nullptr && !builder.rounds() && SuitsWinograd(shape, ChosenAlgorithm(node))) {
+      constant != nullptr && SuitsWinograd(shape, ChosenAlgorithm(node))) {
     return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
   }
   auto fusion = builder.FuseFollowers(value, out);

@@ -72,6 +72,20 @@ void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, 
   builder.SetFused(epilogue.fusion, {result, epilogue.destination});
 }
 
+/// What the factors of sums of `k` products are rounded to: what the builder wants, but float32 where that would take longer than
+/// it spares, and where oneDNN has no fast implementation. `describe(type)` gives the product's descriptor.
+template <class Describe>
+DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
+  constexpr int64_t kFewest = 16;
+  if (!builder.rounds() || k < kFewest) return DataType::f32;
+  try {
+    const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
+    return is_slow ? DataType::f32 : builder.factor_type();
+  } catch (const dnnl::error&) {  // not of this shape
+    return DataType::f32;
+  }
+}
+
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
   const int64_t count = Elements(p.out);
   builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));
@@ -97,9 +111,16 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   const auto fusion = builder.FuseFollowers(node.outputs[0], result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
   const Desc out = Plain(p.out);
-  const auto pd = MatmulDesc(CpuEngine(), Plain(p.a_dims), p.b_desc, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
+  const auto attributes = fusion.Attributes(out);
+  const auto describe = [&](DataType type) {
+    const bool constant = builder.constant(p.b) != nullptr;
+    const Desc b = type == DataType::f32 ? p.b_desc : constant ? AnyLayout(p.b_dims, type) : Plain(p.b_dims, type);
+    return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, attributes);
+  };
+  const DataType type = FactorType(builder, p.a_dims.back(), describe);
+  const auto pd = describe(type);
   const MemoryIndex dst = builder.Temporary(Plain(result));
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, p.a},
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(p.a, Plain(p.a_dims, type))},
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(p.b, pd.weights_desc())},
                                                         {DNNL_ARG_DST, builder.Alias(dst, out)}};
   if (p.bias) arguments.emplace_back(DNNL_ARG_BIAS, *p.bias);

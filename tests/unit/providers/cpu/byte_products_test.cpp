@@ -145,6 +145,65 @@ std::vector<ByteProductCase> Cases() {
 
 INSTANTIATE_TEST_SUITE_P(All, ByteProducts, testing::ValuesIn(Cases()));
 
+std::vector<int8_t> Bytes(const Tensor& tensor) {
+  const auto* data = tensor.data<int8_t>();
+  return {data, data + tensor.num_elements()};
+}
+
+void ExpectSame(const PackedLines& a, const PackedLines& b) {
+  EXPECT_EQ(a.depth, b.depth);
+  EXPECT_EQ(a.sums, b.sums);
+  EXPECT_EQ(a.offsets, b.offsets);
+  EXPECT_EQ(Bytes(a.values), Bytes(b.values));
+  EXPECT_EQ(a.extra_group, b.extra_group);
+  EXPECT_EQ(Bytes(a.extras), Bytes(b.extras));
+  EXPECT_EQ(a.correction_begin, b.correction_begin);
+  ASSERT_EQ(a.corrections.size(), b.corrections.size());
+  for (size_t i = 0; i < a.corrections.size(); ++i) {
+    EXPECT_EQ(a.corrections[i].pair, b.corrections[i].pair);
+    EXPECT_EQ(a.corrections[i].weights, b.corrections[i].weights);
+  }
+}
+
+/// The same weights packed from lines, from columns, from every other byte, and as unsigned ones.
+void CheckSources(const ByteProductCase& test, const U8S8Kernels& kernels, LineSide side) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(static_cast<uint32_t>(test.n + test.k));
+  const std::vector<uint8_t> weights = MakeWeights(test, random);
+  const auto expected = PackLinesFor(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, side);
+  for (int64_t j = 0; j < test.n; ++j) {
+    int32_t sum = 0;
+    for (int64_t p = 0; p < test.k; ++p) sum += static_cast<int8_t>(weights[j * test.k + p]);
+    ASSERT_EQ(expected->sums[j], sum);
+  }
+  struct Strides {
+    int64_t line, k;
+  };
+  for (const Strides strides : {Strides{test.k, 1}, Strides{1, test.n}, Strides{2 * test.k + 3, 2}, Strides{1, test.n + 5}}) {
+    for (const bool is_signed : {true, false}) {
+      std::vector<uint8_t> moved(static_cast<size_t>((test.n - 1) * strides.line + (test.k - 1) * strides.k + 1));
+      for (int64_t i = 0; i < test.n * test.k; ++i) {
+        moved[i / test.k * strides.line + i % test.k * strides.k] = static_cast<uint8_t>(weights[i] + (is_signed ? 0 : 128));
+      }
+      SCOPED_TRACE(testing::Message() << "strides " << strides.line << ", " << strides.k << ", signed " << is_signed);
+      ExpectSame(*expected, *PackLinesFor(kernels, *pool, {moved.data(), is_signed, test.n, test.k, strides.line, strides.k}, side));
+    }
+  }
+}
+
+TEST(ByteProductsPacking, SourcesOfAnyOrderAndSignAgree) {
+  for (const Kind& kind : Kinds()) {
+    for (const int spread : {5, 39, 60, 0}) {
+      for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {17, 7}, {16, 64}, {40, 130}, {33, 257}}) {
+        SCOPED_TRACE(testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kVectors);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kBroadcast);
+      }
+    }
+  }
+}
+
 /// What the packing chooses for weights of full range, one scale a column, must not be the slow way.
 TEST(ByteProductsPacking, FullRangeStandsAsideInPairs) {
   const auto pool = MakeSerialPool();
