@@ -258,7 +258,8 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex 
     const bool needed = std::any_of(values_.begin(), values_.end(),
                                     [&](const auto& entry) { return reads(entry.second.memory) && IsNeeded(entry.first); });
     if (needed) continue;
-    std::erase_if(reordered_, [&](const auto& entry) { return entry.second == memory; });
+    // Neither copies of what it held are of use any more, nor it itself as another's copy.
+    std::erase_if(reordered_, [&](const auto& entry) { return reads(entry.first.first) || reads(entry.second); });
     op.in_place = true;
     return;
   }

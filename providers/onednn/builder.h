@@ -38,9 +38,8 @@ class ProgramBuilder {
   RegionValue input(const Node& node, size_t i);
   const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
 
-  /// What the factors of products are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode, which means the same, and
-  /// ignores it.) Convolutions are not rounded: with factors in bfloat16, MobileNetV2 was wrong on emulated AMX, and it is not
-  /// known whether oneDNN or the emulator is.
+  /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode, which
+  /// means the same, and ignores it.) Our own steps compute in float32 only.
   DataType factor_type() const noexcept { return factor_type_; }
   bool rounds() const noexcept { return factor_type_ != DataType::f32; }
 

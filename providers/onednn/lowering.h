@@ -52,6 +52,21 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 
+/// What the factors of a product or convolution of `k` inputs for each output (without the window) are rounded to: what the
+/// builder wants, but float32 where that would take longer than it spares, and where oneDNN has no fast implementation.
+/// `describe(type)` gives the primitive's descriptor.
+template <class Describe>
+DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
+  constexpr int64_t kFewest = 16;
+  if (!builder.rounds() || k < kFewest) return DataType::f32;
+  try {
+    const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
+    return is_slow ? DataType::f32 : builder.factor_type();
+  } catch (const dnnl::error&) {  // not of this shape
+    return DataType::f32;
+  }
+}
+
 /// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others
 /// are given back. `source` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
 template <class Describe>

@@ -197,19 +197,19 @@ class Partitioner {
     return names;
   }
 
-  /// What a provider's option says of products, or what the optimizer made of a node; "f32" where the session allows less and a
-  /// product or convolution makes no use of it.
+  /// What a provider's option says of convolutions and products, or what the optimizer made of a node; "f32" where the session
+  /// allows less and the node makes no use of it.
   std::string PrecisionOf(const Node& node) const {
     if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
       const auto* name = std::get_if<std::string>(made);
       return name == nullptr ? "" : *name;
     }
-    static const std::set<std::string_view> products = {"MatMul", "Gemm"}, convolutions = {"Conv", "ConvTranspose"};
-    const bool is_product = products.contains(node.op_type);
-    if (!node.domain.empty() || (!is_product && !convolutions.contains(node.op_type))) return "";
+    static const std::set<std::string_view> rounded = {"Conv", "MatMul", "Gemm"};
+    const bool may_round = rounded.contains(node.op_type);
+    if (!node.domain.empty() || (!may_round && node.op_type != "ConvTranspose")) return "";
     for (const tessera::ProviderEntry& entry : resources_.providers) {
       const auto option = entry.provider->options().find("precision");
-      if (!is_product || entry.provider->name() != node.provider || option == entry.provider->options().end()) continue;
+      if (!may_round || entry.provider->name() != node.provider || option == entry.provider->options().end()) continue;
       if (option->second != NameOf(Precision::kFloat32)) return option->second;
     }
     return options_.precision == Precision::kFloat32 ? "" : "f32";

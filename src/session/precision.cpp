@@ -45,7 +45,7 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   const bool unused = used == 0 && not_used > 0;
   const std::string_view who = precision == Precision::kInt8Dynamic
                                    ? "; products with constant matrices on CPU may, where the optimizer runs"
-                                   : "; products on DnnlExecutionProvider may";
+                                   : "; those on DnnlExecutionProvider may";
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
       "session.precision is {}: {} nodes run at it, {} convolutions and products at f32{}", NameOf(precision), used, not_used,
       unused ? who : "");

@@ -96,14 +96,18 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
 
   const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
   if (const auto constant = builder.constant(parameters.weights);
-      constant != nullptr && SuitsWinograd(shape, ChosenAlgorithm(node))) {
+      constant != nullptr && !builder.rounds() && SuitsWinograd(shape, ChosenAlgorithm(node))) {
     return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
   }
   auto fusion = builder.FuseFollowers(value, out);
   const Desc bias = Plain({w.dims[0]});
+  const auto describe = [&](DataType type, const Desc* dst, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
+                           dst ? *dst : AnyLayout(out), window.window, attr);
+  };
+  const DataType type = FactorType(builder, w.dims[1], [&](DataType factors) { return describe(factors, nullptr, {}); });
   const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
-    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst ? *dst : AnyLayout(out),
-                           window.window, attr);
+    return describe(type, dst, attr);
   });
   const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());

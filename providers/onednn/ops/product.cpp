@@ -72,20 +72,6 @@ void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, 
   builder.SetFused(epilogue.fusion, {result, epilogue.destination});
 }
 
-/// What the factors of sums of `k` products are rounded to: what the builder wants, but float32 where that would take longer than
-/// it spares, and where oneDNN has no fast implementation. `describe(type)` gives the product's descriptor.
-template <class Describe>
-DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
-  constexpr int64_t kFewest = 16;
-  if (!builder.rounds() || k < kFewest) return DataType::f32;
-  try {
-    const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
-    return is_slow ? DataType::f32 : builder.factor_type();
-  } catch (const dnnl::error&) {  // not of this shape
-    return DataType::f32;
-  }
-}
-
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
   const int64_t count = Elements(p.out);
   builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));

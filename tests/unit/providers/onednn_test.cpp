@@ -113,6 +113,20 @@ TEST(Onednn, WhatItLeavesIsOptimizedForTheCpuProvider) {
   EXPECT_EQ(RunOne(session, x), RunOne(reference, x));
 }
 
+/// A sum written over one of its terms is not read from a copy that was made of the term before.
+TEST(Onednn, SumsInPlaceAreReadAnew) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 16, 8, 8}).Output("y", ElementType::kFloat, {1, 16, 8, 8});
+  for (const char* name : {"w1", "w22"}) Weights(model, name, {16, 16, 3, 3});
+  for (const char* name : {"m1", "m22"}) Weights(model, name, {8, 8});
+  Ints(model.Node("Conv", {"x", "w1"}, {"a"}), "pads", {1, 1, 1, 1});
+  model.Node("MatMul", {"a", "m1"}, {"b"});  // reads rows
+  Ints(model.Node("Conv", {"b", "w22"}, {"c"}), "pads", {1, 1, 1, 1});
+  model.Node("Add", {"c", "a"}, {"d"});
+  model.Node("MatMul", {"d", "m22"}, {"y"});
+  ExpectSameAsCpu(model, {RandomTensor({1, 16, 8, 8}, 1)});
+}
+
 TEST(Onednn, CompilesForEachBatchSize) {
   const Session session = Cnn(-1).Session(OnProvider("dnnl")), reference = Cnn(-1).Session(OnProvider("cpu"));
   for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
