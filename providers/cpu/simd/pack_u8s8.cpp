@@ -50,7 +50,6 @@ class BlockRecords {
     }
   }
 
-  int64_t width() const { return width_; }
   int64_t lines() const { return lines_; }
   int64_t groups() const { return groups_; }
   /// Pairs of a group.
@@ -314,24 +313,23 @@ void PackBlocks(ThreadPool& threads, const LineSource& source, PackedLines& pack
   });
 }
 
-/// Records of lines as they are, none aside; of weights of T, four bytes' worth of each line.
-template <class T>
+/// Records of lines as they are, none aside: four bytes of each line, or two weights of 16 bits where they are wide.
 void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packed) {
   packed.segments = packed.groups();
   packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.lines, packed.width)) + 1, 0);
   packed.extras = Tensor(ElementType::kInt8, Shape{0});
   PackBlocks(threads, source, packed, [&](int64_t, const BlockRecords& records, int8_t* to) {
-    if constexpr (sizeof(T) == 1) {
+    if (!packed.wide()) {
       std::memcpy(to, records.group(0), static_cast<size_t>(packed.block_bytes));
-    } else {
-      const int64_t lanes = records.lanes();
-      auto* wide = reinterpret_cast<T*>(to);
-      for (int64_t half = 0; half < packed.segments; ++half) {  // of groups
-        const int16_t* from = records.group(half / 2) + half % 2;
-        for (int64_t i = 0; i < lanes; i += 2, wide += 2) {
-          wide[0] = BlockRecords::First(from[i]);
-          wide[1] = BlockRecords::Second(from[i]);
-        }
+      return;
+    }
+    const int64_t lanes = records.lanes();
+    auto* wide = reinterpret_cast<int16_t*>(to);
+    for (int64_t half = 0; half < packed.segments; ++half) {  // of groups
+      const int16_t* from = records.group(half / 2) + half % 2;
+      for (int64_t i = 0; i < lanes; i += 2, wide += 2) {
+        wide[0] = BlockRecords::First(from[i]);
+        wide[1] = BlockRecords::Second(from[i]);
       }
     }
   });
@@ -382,7 +380,7 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   packed->width = side == LineSide::kVectors ? kernels.width : side == LineSide::kBroadcast ? kernels.rows : CodeRowsWidth();
   if (kernels.exact) {
     packed->depth = 1;
-    PackPlain<int8_t>(threads, source, *packed);
+    PackPlain(threads, source, *packed);
     return packed;
   }
   // Corrections meet the other operand turned, which panels of pixels are not.
@@ -390,7 +388,7 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   packed->depth = CheapestDepth(source, packed->width, sparse, side != LineSide::kCodeRows);
   if (packed->wide()) {
     packed->width = side == LineSide::kVectors ? kernels.width : kernels.wide_rows;
-    PackPlain<int16_t>(threads, source, *packed);
+    PackPlain(threads, source, *packed);
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;
