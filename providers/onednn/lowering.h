@@ -55,10 +55,10 @@ bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 /// What the factors of a product or convolution of `k` inputs for each output (without the window) are rounded to: what the
 /// builder wants, but float32 where that would take longer than it spares, and where oneDNN has no fast implementation.
 /// `describe(type)` gives the primitive's descriptor.
+inline constexpr int64_t kFewestRounded = 16;
 template <class Describe>
 DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
-  constexpr int64_t kFewest = 16;
-  if (!builder.rounds() || k < kFewest) return DataType::f32;
+  if (!builder.rounds() || k < kFewestRounded) return DataType::f32;
   try {
     const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
     return is_slow ? DataType::f32 : builder.factor_type();

@@ -3,6 +3,7 @@
 #include <list>
 
 #include "base/check.h"
+#include "base/precision.h"
 #include "builder.h"
 #include "claims.h"
 #include "lowering.h"
@@ -184,6 +185,11 @@ class OnednnProvider final : public ExecutionProvider {
       }
     }
     return claims;
+  }
+
+  std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
+    if (factor_type_ == DataType::f32 || !RoundsFactors(graph, node)) return {};
+    return factor_type_ == DataType::bf16 ? NameOf(Precision::kBFloat16) : NameOf(Precision::kFloat16);
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {

@@ -31,6 +31,14 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
   return lowering->refusal(graph, node);
 }
 
+bool RoundsFactors(const GraphViewer& graph, const Node& node) {
+  const bool is_convolution = node.op_type == "Conv";
+  if (!is_convolution && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
+  const auto& shape = graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;  // weights [outputs, inputs, ...], A [..., k]
+  const Dimension& k = is_convolution ? shape->at(1) : shape->back();
+  return !k.known() || k.value >= kFewestRounded;
+}
+
 namespace {
 
 /// Does any of `from`, or a region that one of them depends on, equal `target`? A region runs as one node, so what any of

@@ -197,22 +197,20 @@ class Partitioner {
     return names;
   }
 
-  /// What a provider's option says of convolutions and products, or what the optimizer made of a node; "f32" where the session
-  /// allows less and the node makes no use of it.
+  /// What its provider says of a node, or what the optimizer made of it; "f32" where the session allows less and a convolution or
+  /// product makes no use of it.
   std::string PrecisionOf(const Node& node) const {
     if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
       const auto* name = std::get_if<std::string>(made);
       return name == nullptr ? "" : *name;
     }
-    static const std::set<std::string_view> rounded = {"Conv", "MatMul", "Gemm"};
-    const bool may_round = rounded.contains(node.op_type);
-    if (!node.domain.empty() || (!may_round && node.op_type != "ConvTranspose")) return "";
     for (const tessera::ProviderEntry& entry : resources_.providers) {
-      const auto option = entry.provider->options().find("precision");
-      if (!may_round || entry.provider->name() != node.provider || option == entry.provider->options().end()) continue;
-      if (option->second != NameOf(Precision::kFloat32)) return option->second;
+      if (entry.provider->name() != node.provider) continue;
+      if (const std::string_view stated = entry.provider->PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
     }
-    return options_.precision == Precision::kFloat32 ? "" : "f32";
+    static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
+    const bool may_round = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
+    return may_round ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
   void Report(const GraphPartition& result) {

@@ -1,6 +1,5 @@
 #include <atomic>
 
-#include "base/rounding.h"
 #include "runtime/region.h"
 #include "runtime/spin_throttle.h"
 
@@ -20,15 +19,14 @@ class OpenMpPool final : public SessionThreadPool {
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
-    const int64_t chunk = ChunkSize(total, cost_ns, threads_);
-    const int64_t chunks = CeilDiv(total, chunk);
+    const Chunks chunks(total, cost_ns, threads_);
     // libgomp keeps one team for each calling thread: many callers would multiply them. Alone, it is always the whole team
     // that starts: libgomp ends the threads that a smaller one leaves out, and the next loop would have to create them.
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
     const int team = threads_ - others;
-    if (chunks <= 1 || team <= 1) return RunChunksHere(total, chunk, body);
+    if (chunks.most() <= 1 || team <= 1) return RunChunksHere(chunks, body);
     ChunkQueue queue;
-    queue.Reset(total, chunk);
+    queue.Reset(chunks);
 #pragma omp parallel num_threads(team)
     queue.Work(body);
     queue.RethrowError();

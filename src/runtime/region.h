@@ -23,17 +23,20 @@ class RegionScope {
 };
 
 /// The same chunks one after the other: same results as with threads.
-inline void RunChunksHere(int64_t total, int64_t chunk, FunctionRef<void(int64_t, int64_t)> body) {
+inline void RunChunksHere(const Chunks& chunks, FunctionRef<void(int64_t, int64_t)> body) {
   const RegionScope scope;
-  for (int64_t begin = 0; begin < total; begin += chunk) body(begin, std::min(begin + chunk, total));
+  for (int64_t begin = 0, end; begin < chunks.total(); begin = end) {
+    end = chunks.End(begin);
+    body(begin, end);
+  }
 }
 
 /// Chunk counter and first exception of a region.
 class ChunkQueue {
  public:
-  void Reset(int64_t total, int64_t chunk) noexcept {
-    total_.store(total, std::memory_order_relaxed);
-    chunk_ = chunk;
+  void Reset(const Chunks& chunks) noexcept {
+    total_.store(chunks.total(), std::memory_order_relaxed);
+    chunks_ = chunks;
     float_mode_ = CurrentFloatMode();
     failed_.store(false, std::memory_order_relaxed);
     next_.store(0, std::memory_order_relaxed);
@@ -45,16 +48,12 @@ class ChunkQueue {
   void Work(FunctionRef<void(int64_t, int64_t)> body) noexcept {
     const RegionScope scope;
     const FloatModeScope float_mode(float_mode_);
-    const int64_t total = total_.load(std::memory_order_relaxed);
+    int64_t begin = 0;
     try {
-      for (;;) {
-        const int64_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
-        if (begin >= total) return;
-        body(begin, std::min(begin + chunk_, total));
-      }
+      for (int64_t end; (end = Take(begin)) > begin;) body(begin, end);
     } catch (...) {
       if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      next_.store(total, std::memory_order_relaxed);
+      next_.store(chunks_.total(), std::memory_order_relaxed);
     }
   }
   /// After everyone has left.
@@ -63,9 +62,20 @@ class ChunkQueue {
   }
 
  private:
+  /// Where the next chunk begins and ends; both at the total when none is left.
+  int64_t Take(int64_t& begin) noexcept {
+    begin = next_.load(std::memory_order_relaxed);
+    int64_t end = begin;
+    do {
+      if (begin >= chunks_.total()) return begin;
+      end = chunks_.End(begin);
+    } while (!next_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+    return end;
+  }
+
   alignas(64) std::atomic<int64_t> next_{0};
-  alignas(64) std::atomic<int64_t> total_{0};
-  int64_t chunk_ = 1;
+  alignas(64) std::atomic<int64_t> total_{0};  // of chunks_, for a look from outside
+  Chunks chunks_;
   FloatMode float_mode_ = 0;  // the caller's
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;

@@ -41,17 +41,38 @@ std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 /// Cores that this process may use, by its affinity (one hardware thread each) and the quota of its control groups; at least 1.
 int UsableCores() noexcept;
 
-/// How a loop is cut: depends on nothing but its arguments, so that results are the same from run to run.
-inline int64_t ChunkSize(int64_t total, double cost_ns, int threads) noexcept {
-  constexpr double kChunkNs = 5'000;      // smaller chunks cost more to hand out than they balance
-  constexpr int64_t kChunksPerThread = 4;  // enough to even out threads that start late
-  const double by_cost = static_cast<double>(total) * cost_ns / kChunkNs;
-  const int64_t limit = std::min<int64_t>(total, kChunksPerThread * threads);
-  const int64_t chunks = by_cost >= static_cast<double>(limit) ? limit : std::max<int64_t>(1, static_cast<int64_t>(by_cost));
-  const int64_t size = CeilDiv(total, chunks);
-  constexpr int64_t kAlign = 64;  // keeps vector loops and cache lines whole where it costs no balance
-  return size >= 8 * kAlign ? RoundUp(size, kAlign) : size;
-}
+/// How a loop is cut into chunks: large ones first, so that few are handed out, then smaller ones, so that threads that start
+/// late or are held up end together (guided self-scheduling: Polychronopoulos and Kuck, 1987). Depends on nothing but its
+/// arguments, so that results are the same from run to run.
+class Chunks {
+ public:
+  Chunks() = default;
+  Chunks(int64_t total, double cost_ns, int threads) noexcept : total_(total), shares_(2 * threads) {
+    constexpr double kLeastNs = 5'000;       // smaller chunks cost more to hand out than they balance
+    constexpr int64_t kMostPerThread = 16;
+    const double by_cost = static_cast<double>(total) * cost_ns / kLeastNs;
+    const int64_t limit = std::min<int64_t>(total, kMostPerThread * threads);
+    most_ = by_cost >= static_cast<double>(limit) ? limit : std::max<int64_t>(1, static_cast<int64_t>(by_cost));
+    least_ = CeilDiv(total, most_);
+  }
+
+  int64_t total() const noexcept { return total_; }
+  /// No loop is cut into more.
+  int64_t most() const noexcept { return most_; }
+
+  /// Where the chunk that begins at `begin` ends.
+  int64_t End(int64_t begin) const noexcept {
+    const int64_t size = std::max(least_, CeilDiv(total_ - begin, shares_));
+    constexpr int64_t kAlign = 64;  // keeps vector loops and cache lines whole where it costs no balance
+    return std::min(total_, begin + (size >= 8 * kAlign ? RoundUp(size, kAlign) : size));
+  }
+
+ private:
+  int64_t total_ = 0;
+  int64_t shares_ = 1;  // of what is left, a chunk is one
+  int64_t most_ = 1;
+  int64_t least_ = 1;
+};
 
 /// True while this thread runs a region's body: regions inside it stay on the thread.
 bool& InsideRegion() noexcept;

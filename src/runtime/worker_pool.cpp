@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/rounding.h"
 #include "runtime/core_contention.h"
 #include "runtime/region.h"
 
@@ -65,13 +64,12 @@ class WorkerPool final : public SessionThreadPool {
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
-    const int64_t chunk = ChunkSize(total, cost_ns, threads_);
-    const int64_t chunks = CeilDiv(total, chunk);
+    const Chunks chunks(total, cost_ns, threads_);
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
-    const auto helpers = static_cast<int>(std::min<int64_t>(chunks - 1, threads_ - 1 - others));
+    const auto helpers = static_cast<int>(std::min<int64_t>(chunks.most() - 1, threads_ - 1 - others));
     Job* job = helpers > 0 ? ClaimJob() : nullptr;
-    if (job == nullptr) return RunChunksHere(total, chunk, body);
-    job->queue.Reset(total, chunk);
+    if (job == nullptr) return RunChunksHere(chunks, body);
+    job->queue.Reset(chunks);
     job->body = &body;
     job->seats.store(helpers, std::memory_order_relaxed);
     job->open.store(true);

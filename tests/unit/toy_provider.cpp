@@ -192,6 +192,10 @@ class ToyProvider final : public ExecutionProvider {
     return claims;
   }
 
+  std::string_view PrecisionOf(const GraphViewer&, const Node& node) const override {
+    return On(options_, "rounds") && node.op_type == "Mul" ? "bf16" : "";
+  }
+
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     ++Counters().compiles;
     if (On(options_, "fail_compile")) Fail(ErrorCode::kEpFail, "the toy compiler is broken");
@@ -212,6 +216,7 @@ const OptionSchema kOptions[] = {
     {"fail_start", OptionType::kBool, "0", "cannot start"},
     {"delay_ms", OptionType::kInt, "0", "how long an elementwise operator takes", {}, 0, 1000},
     {"fail_compile", OptionType::kBool, "0", "cannot compile"},
+    {"rounds", OptionType::kBool, "0", "claims to compute Mul at bf16"},
     {"level", OptionType::kEnum, "low", "nothing", {"low", "high"}},
     {"number", OptionType::kInt, "3", "nothing", {}, 1, 9},
     {"gpu_mem_limit", OptionType::kBytes, "0", "most bytes of Toy memory; 0: no limit"},

@@ -19,6 +19,7 @@ inline constexpr std::string_view kToyMemory = "Toy";
 ///   device       values live in "Toy" memory, whose addresses fault on the host
 ///   fuse         claims everything it can take as one subgraph
 ///   delay_ms     how long Add, Mul and Neg take
+///   rounds       says that Mul is computed at bf16
 ///   fail_start, fail_compile
 ///   gpu_mem_limit, arena_extend_strategy
 const ProviderFactory& Toy();

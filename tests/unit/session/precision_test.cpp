@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model_builder.h"
+#include "toy_provider.h"
 #include "waves.h"
 
 namespace tessera::testing {
@@ -91,6 +92,17 @@ TEST(Precision, WeightsThatAreNotFiniteStay) {
   model.Floats("w", {kK, kN}, weights);
   model.Node("MatMul", {"x", "w"}, {"y"}, "only");
   EXPECT_EQ(PrecisionOf(model.Session(At("int8-dynamic")), "only"), "f32");
+}
+
+TEST(Precision, ProvidersSayWhatTheyRound) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4});
+  model.Node("Mul", {"x", "x"}, {"p"}, "product");
+  model.Node("Add", {"p", "x"}, {"y"}, "sum");
+  const Session session = model.Session(OnToy({{"rounds", "1"}}));
+  EXPECT_EQ(PrecisionOf(session, "product"), "bf16");
+  EXPECT_EQ(PrecisionOf(session, "sum"), "");
+  EXPECT_THAT(session.placement().ToText(), HasSubstr("at bf16"));
 }
 
 /// Without the instructions these sessions run at float32, and say so.

@@ -151,14 +151,14 @@ class PoolPlanes {
     const int64_t buffer_size =
         CheckedMul(kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
     const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
-    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(kBatch * most_rows_, parts)));
+    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul((kBatch + 1) * most_rows_, parts)));
     const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
     const double cost = (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
     context_.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const auto bound = [&](int64_t p) { return items_ / parts * p + std::min(p, items_ % parts); };
-        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * kBatch * most_rows_, buffers.data() + part * buffer_size,
-                out);
+        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * (kBatch + 1) * most_rows_,
+                buffers.data() + part * buffer_size, out);
       }
     });
   }
@@ -253,7 +253,6 @@ class PoolPlanes {
     for (size_t i = 0; i < outer_; ++i) {
       const int64_t stride = window_.input.SizeOfRange(i + 1, outer_ + 1);
       steps_[i] = window_.dilations[i] * stride;
-      if (i == 0) step_ = steps_[0];
       for (int64_t o = 0; o < window_.output[i]; ++o) {
         const KernelRange range = InsideInput(window_, i, o);
         const int64_t first = o * window_.strides[i] - window_.begin[i] + range.first * window_.dilations[i];
@@ -272,42 +271,59 @@ class PoolPlanes {
     }
     const T* plane = in + begin / output_rows_ * plane_size;
     PoolRow<T> rows[kBatch];
+    const T** const firsts = pointers + kBatch * most_rows_;
+    Lines lines = LinesAt(index.data(), plane, firsts);
     for (int64_t item = begin; item < end;) {
       const int64_t batch = std::min(kBatch, end - item);
       for (int64_t i = 0; i < batch; ++i) {
-        rows[i] = RowAt(index.data(), plane, pointers + i * most_rows_);
+        rows[i] = RowAt(lines, outer_ == 0 ? 0 : index[outer_ - 1], pointers + i * most_rows_);
         size_t axis = outer_;
         while (axis > 0 && ++index[axis - 1] == window_.output[axis - 1]) index[--axis] = 0;
         if (axis == 0) plane += plane_size;
+        if (axis < outer_ || outer_ == 0) lines = LinesAt(index.data(), plane, firsts);
       }
       ComputePoolRows<T>(along_, rows, batch, buffer, out + item * along_.output);
       item += batch;
     }
   }
 
-  PoolRow<T> RowAt(const int64_t* index, const T* plane, const T** rows) const {
-    if (outer_ == 1) {
-      const Position& position = positions_[static_cast<size_t>(index[0])];
-      const T* row = plane + position.first;
-      for (int64_t k = 0; k < position.inside; ++k, row += step_) rows[k] = row;
-      return {rows, position.inside, static_cast<T>(position.counted)};
-    }
-    rows[0] = plane;
+  /// What the windows at one position of all axes but the last two have in common: the input's first row for each of their
+  /// positions along those axes.
+  struct Lines {
+    std::span<const T* const> firsts;
+    int64_t counted;
+    const Position* positions;  // along the last axis but one
+  };
+
+  Lines LinesAt(const int64_t* index, const T* plane, const T** firsts) const {
+    static constexpr Position kWhole = {0, 1, 1};
+    firsts[0] = plane;
     int64_t count = 1, counted = 1;
-    const Position* positions = positions_.data();
+    const Position* positions = outer_ == 0 ? &kWhole : positions_.data();
     // Each axis turns every row so far into one per kernel position inside the input, last ones first so that it works in
     // place.
-    for (size_t i = 0; i < outer_; ++i) {
+    for (size_t i = 0; i + 1 < outer_; ++i) {
       const Position& position = positions[index[i]];
       positions += window_.output[i];
       for (int64_t r = count; r-- > 0;) {
-        const T* row = rows[r] + position.first;
-        for (int64_t k = position.inside; k-- > 0;) rows[r * position.inside + k] = row + k * steps_[i];
+        const T* row = firsts[r] + position.first;
+        for (int64_t k = position.inside; k-- > 0;) firsts[r * position.inside + k] = row + k * steps_[i];
       }
       count *= position.inside;
       counted *= position.counted;
     }
-    return {rows, count, static_cast<T>(counted)};
+    return {{firsts, static_cast<size_t>(count)}, counted, positions};
+  }
+
+  PoolRow<T> RowAt(const Lines& lines, int64_t index, const T** rows) const {
+    const Position& position = lines.positions[index];
+    const int64_t step = outer_ == 0 ? 0 : steps_[outer_ - 1];
+    int64_t count = 0;
+    for (const T* first : lines.firsts) {
+      const T* row = first + position.first;
+      for (int64_t k = 0; k < position.inside; ++k, row += step) rows[count++] = row;
+    }
+    return {rows, count, static_cast<T>(lines.counted * position.counted)};
   }
 
   KernelContext& context_;
@@ -319,7 +335,6 @@ class PoolPlanes {
   PoolAlong<T> along_;
   std::span<Position> positions_;  // axis after axis
   Shape steps_;                    // elements between a window's positions along an axis
-  int64_t step_ = 0;               // the first of them
 };
 
 inline constexpr auto kNothingCounted = [](size_t, int64_t) -> int64_t { return 1; };
