@@ -64,7 +64,7 @@ def resize_reference(rng):
         case.atol = 1  # a sum that is a tie but for its last bit
     elif np.dtype(dtype) == np.float32:
         case.atol = 2e-4
-    elif by_scale or mode == "cubic":  # the peer's positions and weights are float where the scales and cubic_coeff_a are
+    elif by_scale or roi is not None or mode == "cubic":  # the peer's positions and weights are float where scales, roi and cubic_coeff_a are
         case.rtol, case.atol = max(case.rtol, 1e-4), max(case.atol, 2e-4)
     return case
 
