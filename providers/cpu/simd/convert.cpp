@@ -47,6 +47,7 @@ void Float16ToFloat(const Float16* HWY_RESTRICT from, float* HWY_RESTRICT to, in
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* source = reinterpret_cast<const hwy::float16_t*>(from);
   int64_t i = 0;
+#pragma GCC unroll 4
   for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, source + i)), d, to + i);
   for (; i < count; ++i) to[i] = from[i];
 }
@@ -56,6 +57,7 @@ void FloatToFloat16(const float* HWY_RESTRICT from, Float16* HWY_RESTRICT to, in
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   auto* target = reinterpret_cast<hwy::float16_t*>(to);
   int64_t i = 0;
+#pragma GCC unroll 4
   for (; i + lanes <= count; i += lanes) hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, target + i);
   for (; i < count; ++i) to[i] = Float16(from[i]);
 }
