@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "base/rounding.h"
 #include "runtime/thread_pools.h"
 
 namespace tessera {
@@ -19,7 +20,7 @@ class TbbPool final : public SessionThreadPool {
 
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
-    const int64_t chunk = ChunkSize(total, cost_ns, num_threads());
+    const int64_t chunk = CeilDiv(total, Chunks(total, cost_ns, num_threads()).most());
     arena_.execute([&] {
       tbb::parallel_for(tbb::blocked_range<int64_t>(0, total, static_cast<size_t>(chunk)),
                         [&](const auto& range) { body(range.begin(), range.end()); }, tbb::simple_partitioner());

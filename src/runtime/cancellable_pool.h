@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 
-#include "runtime/step_context.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
+
+/// The error that ends a cancelled run.
+[[noreturn]] void ThrowCancelled();
 
 /// A session's pool as one run sees it: long loops look at the run's cancel flag every few milliseconds and end in the same
 /// error as between nodes.

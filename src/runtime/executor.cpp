@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/graph.h"
+#include "runtime/cancellable_pool.h"
 #include "runtime/own_value.h"
 #include "runtime/parallel_run.h"
 #include "runtime/profiler.h"
@@ -49,8 +50,6 @@ std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
 } catch (...) {
   return {};  // out of memory: the error goes without
 }
-
-void ThrowCancelled() { Fail(ErrorCode::kFail, "the run was cancelled through its RunOptions (ResetCancel lets them run again)"); }
 
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
     : plan_(std::move(plan)), resources_(resources), nested_(nested) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "runtime/cancellable_pool.h"
 #include "runtime/float_mode.h"
 #include "runtime/profiler.h"
 #include "runtime/step_context.h"

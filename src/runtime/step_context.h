@@ -68,6 +68,4 @@ class StepContext final : public KernelContext {
 /// "; inputs: a float[2], b float[3]": what a step that failed was given.
 std::string DescribeInputs(const Step& step, Frame& frame) noexcept;
 
-[[noreturn]] void ThrowCancelled();
-
 }  // namespace tessera
