@@ -4,7 +4,8 @@
     benchmarks/operators.py [--threads 1,4] [--only REGEX] [--rounds N] [--fastest] [--build build]
 
 Each measurement is its own process; the two runtimes take turns, and a row shows the median over the rounds, or with --fastest
-the fastest run of all. Where the two are within a fifth of each other, three times as many rounds are run. The ratio is ONNX Runtime's time over Tessera's: above 1.0, Tessera is faster.
+the fastest run of all. Where the two are within a fifth of each other, three times as many rounds are run. The ratio is ONNX
+Runtime's time over Tessera's: above 1.0, Tessera is faster.
 """
 
 import argparse
