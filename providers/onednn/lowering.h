@@ -52,10 +52,12 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 
-/// What the factors of a product or convolution of `k` inputs for each output (without the window) are rounded to: what the
-/// builder wants, but float32 where that would take longer than it spares, and where oneDNN has no fast implementation.
-/// `describe(type)` gives the primitive's descriptor.
+/// Products and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
 inline constexpr int64_t kFewestRounded = 16;
+
+/// What the factors of a product or convolution of `k` inputs for each output (without the window) are rounded to: what the
+/// builder wants, but float32 below kFewestRounded and where oneDNN has no fast implementation. `describe(type)` gives the
+/// primitive's descriptor.
 template <class Describe>
 DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
   if (!builder.rounds() || k < kFewestRounded) return DataType::f32;

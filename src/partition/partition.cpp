@@ -199,15 +199,12 @@ class Partitioner {
 
   /// What its provider says of a node, or what the optimizer made of it; "f32" where the session allows less and a convolution or
   /// product makes no use of it.
-  std::string PrecisionOf(const Node& node) const {
+  std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
     if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
       const auto* name = std::get_if<std::string>(made);
       return name == nullptr ? "" : *name;
     }
-    for (const tessera::ProviderEntry& entry : resources_.providers) {
-      if (entry.provider->name() != node.provider) continue;
-      if (const std::string_view stated = entry.provider->PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
-    }
+    if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
     static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
     const bool may_round = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
     return may_round ? std::string(NameOf(Precision::kFloat32)) : "";
@@ -227,7 +224,7 @@ class Partitioner {
                                  .refusals = refusals_[static_cast<size_t>(index)],
                                  .inputs = Names(node.inputs),
                                  .outputs = Names(node.outputs),
-                                 .precision = PrecisionOf(node)});
+                                 .precision = PrecisionOf(node, provider(unit.provider))});
         for (PlacementReport::ProviderEntry& entry : report_.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
       }
     }

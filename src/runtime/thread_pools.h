@@ -48,7 +48,7 @@ class Chunks {
  public:
   Chunks() = default;
   Chunks(int64_t total, double cost_ns, int threads) noexcept : total_(total), shares_(2 * threads) {
-    constexpr double kLeastNs = 5'000;       // smaller chunks cost more to hand out than they balance
+    constexpr double kLeastNs = 5'000;  // smaller chunks cost more to hand out than they balance
     constexpr int64_t kMostPerThread = 16;
     const double by_cost = static_cast<double>(total) * cost_ns / kLeastNs;
     const int64_t limit = std::min<int64_t>(total, kMostPerThread * threads);

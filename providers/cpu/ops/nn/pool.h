@@ -151,14 +151,14 @@ class PoolPlanes {
     const int64_t buffer_size =
         CheckedMul(kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
     const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
-    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul((kBatch + 1) * most_rows_, parts)));
+    const int64_t pointers_size = CheckedMul(kBatch + 1, most_rows_);  // of a batch, and its lines
+    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(pointers_size, parts)));
     const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
     const double cost = (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
     context_.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const auto bound = [&](int64_t p) { return items_ / parts * p + std::min(p, items_ % parts); };
-        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * (kBatch + 1) * most_rows_,
-                buffers.data() + part * buffer_size, out);
+        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * pointers_size, buffers.data() + part * buffer_size, out);
       }
     });
   }
@@ -263,7 +263,8 @@ class PoolPlanes {
 
   void RunPart(int64_t begin, int64_t end, const T* in, const T** pointers, T* buffer, T* out) const {
     const int64_t plane_size = window_.input.num_elements();
-    Shape index(outer_);
+    const size_t last = std::max<size_t>(outer_, 1) - 1;  // one position along it where sequences are pooled
+    Shape index(last + 1);
     int64_t rest = begin % output_rows_;
     for (size_t i = outer_; i-- > 0;) {
       index[i] = rest % window_.output[i];
@@ -276,11 +277,11 @@ class PoolPlanes {
     for (int64_t item = begin; item < end;) {
       const int64_t batch = std::min(kBatch, end - item);
       for (int64_t i = 0; i < batch; ++i) {
-        rows[i] = RowAt(lines, outer_ == 0 ? 0 : index[outer_ - 1], pointers + i * most_rows_);
+        rows[i] = RowAt(lines, index[last], pointers + i * most_rows_);
         size_t axis = outer_;
         while (axis > 0 && ++index[axis - 1] == window_.output[axis - 1]) index[--axis] = 0;
         if (axis == 0) plane += plane_size;
-        if (axis < outer_ || outer_ == 0) lines = LinesAt(index.data(), plane, firsts);
+        if (axis <= last) lines = LinesAt(index.data(), plane, firsts);
       }
       ComputePoolRows<T>(along_, rows, batch, buffer, out + item * along_.output);
       item += batch;
@@ -293,6 +294,7 @@ class PoolPlanes {
     std::span<const T* const> firsts;
     int64_t counted;
     const Position* positions;  // along the last axis but one
+    int64_t step;               // elements between a window's positions along it
   };
 
   Lines LinesAt(const int64_t* index, const T* plane, const T** firsts) const {
@@ -312,16 +314,15 @@ class PoolPlanes {
       count *= position.inside;
       counted *= position.counted;
     }
-    return {{firsts, static_cast<size_t>(count)}, counted, positions};
+    return {{firsts, static_cast<size_t>(count)}, counted, positions, outer_ == 0 ? 0 : steps_[outer_ - 1]};
   }
 
   PoolRow<T> RowAt(const Lines& lines, int64_t index, const T** rows) const {
     const Position& position = lines.positions[index];
-    const int64_t step = outer_ == 0 ? 0 : steps_[outer_ - 1];
     int64_t count = 0;
     for (const T* first : lines.firsts) {
       const T* row = first + position.first;
-      for (int64_t k = 0; k < position.inside; ++k, row += step) rows[count++] = row;
+      for (int64_t k = 0; k < position.inside; ++k, row += lines.step) rows[count++] = row;
     }
     return {rows, count, static_cast<T>(lines.counted * position.counted)};
   }
