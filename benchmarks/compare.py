@@ -76,6 +76,7 @@ class Measurer:
     def command(self, runtime, threads, seconds):
         common = [self.model, "--inputs", self.work, "--seconds", str(seconds), "--threads", str(threads),
                   "--callers", str(self.arguments.callers), "--warmup", str(self.arguments.warmup)]
+        common += [part for entry in self.arguments.config for part in ("--config", entry)]
         if runtime in NAMES:
             return [sys.executable, HERE / "peers.py", runtime, *common]
         precision = ["--precision", self.arguments.precision] if self.arguments.precision else []
@@ -177,6 +178,8 @@ def parse():
     parser.add_argument("--timeout", type=float, default=300, help="seconds after which a measurement counts as failed")
     parser.add_argument("--only", default="")
     parser.add_argument("--precision", default="", help="session.precision of Tessera: int8-dynamic, bf16, fp16")
+    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE",
+                        help="a session configuration entry of Tessera and ONNX Runtime")
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])
     parser.add_argument("--peers", type=split, default=["ort", "openvino"], help=f"of {', '.join(NAMES)}")
     parser.add_argument("--throughput", action="store_true")

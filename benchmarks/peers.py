@@ -1,6 +1,7 @@
 """Runs a model in ONNX Runtime or OpenVINO and prints what it took, as tessera_perf --json does; compare.py's other half.
 
     peers.py PEER MODEL --inputs FOLDER [--outputs FOLDER] [--threads N] [--callers N] [--seconds S]
+             [--config KEY=VALUE]...
 
 PEER: ort, openvino (float32 throughout), openvino-default (the precision that it chooses by itself).
 """
@@ -30,13 +31,15 @@ def read_inputs(folder):
 
 
 class OnnxRuntime:
-    def __init__(self, model, threads, callers, precision):
+    def __init__(self, model, threads, callers, precision, entries):
         import onnxruntime
 
         self.runtime = onnxruntime
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4
+        for entry in entries:
+            options.add_session_config_entry(*entry.split("=", 1))
         self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def caller(self, inputs):
@@ -50,7 +53,7 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    def __init__(self, model, threads, callers, precision):
+    def __init__(self, model, threads, callers, precision, entries):
         import openvino
 
         self.runtime = openvino
@@ -114,13 +117,14 @@ def main():
     parser.add_argument("--callers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--config", action="append", default=[], help="KEY=VALUE: a session configuration entry of ONNX Runtime")
     arguments = parser.parse_args()
     inputs = read_inputs(arguments.inputs)
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak: Python's own start does not count
     python_mib = memory_mib("VmRSS")
     kind, precision = PEERS[arguments.peer]
     begin = time.perf_counter()
-    session = kind(arguments.model, arguments.threads, arguments.callers, precision)
+    session = kind(arguments.model, arguments.threads, arguments.callers, precision, arguments.config)
     load_ms = (time.perf_counter() - begin) * 1e3
     times, rate, results = measure(session, inputs, arguments.callers, arguments.seconds, arguments.warmup)
     memory = memory_mib("VmHWM") - python_mib

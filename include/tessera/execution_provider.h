@@ -93,8 +93,8 @@ class TESSERA_API ExecutionProvider {
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
   virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs);
 
-  /// What the provider computes `node`, one that it took, at, where its options let that be less than the node's types ("bf16");
-  /// empty: those. For the placement report.
+  /// The precision of `node`, which this provider took, where something allows another than the node's types ("bf16", "f32");
+  /// empty: those types, or what the optimizer says. For the placement report.
   virtual std::string_view PrecisionOf(const GraphViewer& /*graph*/, const Node& /*node*/) const { return {}; }
 
   /// Where its kernels' inputs and outputs live.

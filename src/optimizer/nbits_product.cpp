@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kBias = 5;  // input of MatMulNBits
+constexpr size_t kGroups = 4, kBias = 5;  // inputs of MatMulNBits
+constexpr int64_t kInt8 = 4;              // of accuracy_level
 
 /// `bias` as one number for each of n columns that is added to a product whose last dimension they are.
 std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
@@ -73,6 +74,15 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
   SetAttribute(node, "block_size", matrix.block_size);
   graph.RemoveNode(index);
   return graph.AddNode(std::move(node), index);
+}
+
+bool AllowInt8(Node& node, const RewriteContext& context, bool small_codes) {
+  const bool fits = IntAttribute(node, "bits", 4) == (small_codes ? 8 : 4);
+  if (!fits || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8) return false;
+  SetAttribute(node, "accuracy_level", kInt8);
+  // Other runtimes would not know the attribute.
+  if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
+  return true;
 }
 
 bool FoldNBitsBias(Graph& graph, NodeIndex index) {

@@ -64,6 +64,7 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
   RewriteContext context{.resources = resources,
                          .writable = options.writable,
                          .precision = options.precision,
+                         .int8_beside_nbits = options.int8_beside_nbits,
                          .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();

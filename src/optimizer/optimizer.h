@@ -12,6 +12,7 @@ struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::kAll;
   bool writable = false;  // the graph is to be written as a model
   Precision precision = Precision::kFloat32;
+  bool int8_beside_nbits = false;  // as RewriteContext has it
   Logger log;
 };
 

@@ -13,7 +13,6 @@ namespace {
 
 /// Smaller matrices cost less than the quantization of what they meet.
 constexpr int64_t kLeastK = 64, kLeastN = 16;
-constexpr int64_t kInt8 = 4;  // of accuracy_level
 
 class ProductQuantization final : public NodeRewrite {
  protected:
@@ -24,19 +23,6 @@ class ProductQuantization final : public NodeRewrite {
   }
 
  private:
-  /// Weights of 4 bits meet quantized numbers without another change.
-  static bool AllowInt8(Node& node, const RewriteContext& context) {
-    const bool has_groups = HasInput(node, 4);  // such products are always float
-    if (has_groups || IntAttribute(node, "bits", 4) != 4 || IntAttribute(node, "accuracy_level", 0) == kInt8) return false;
-    Mark(node, context);
-    return true;
-  }
-
-  static void Mark(Node& node, const RewriteContext& context) {
-    SetAttribute(node, "accuracy_level", kInt8);
-    if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
-  }
-
   static bool Quantize(Graph& graph, NodeIndex index, const RewriteContext& context) {
     const Node& product = graph.node(index);
     const Tensor* weights = ConstantInput(graph, product, 1);
@@ -49,7 +35,7 @@ class ProductQuantization final : public NodeRewrite {
     const auto made = QuantizeToNBits(*weights, transposed, *context.resources.threads);
     if (!made) return false;
     const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));
-    Mark(graph.node(quantized), context);
+    AllowInt8(graph.node(quantized), context, true);
     FoldNBitsBias(graph, quantized);
     const GraphValue& value = graph.value(matrix);
     if (value.consumers.empty() && !value.is_output && value.constant) graph.DropConstant(matrix);

@@ -72,7 +72,10 @@ class NBitsRecognition final : public NodeRewrite {
     const auto made = ToNBits(quantized, type, *context.resources.threads);
     if (!made) return false;
     const NBitsConstants constants = AddNBitsConstants(graph, *made);
-    for (const Reader& reader : *readers) ReplaceByNBits(graph, reader.product, *made, constants);
+    for (const Reader& reader : *readers) {
+      const NodeIndex replaced = ReplaceByNBits(graph, reader.product, *made, constants);
+      if (context.int8_beside_nbits) AllowInt8(graph.node(replaced), context);
+    }
     return true;
   }
 };

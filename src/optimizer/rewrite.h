@@ -19,6 +19,8 @@ struct RewriteContext {
   bool writable = false;
   /// What products may be computed in.
   Precision precision = Precision::kFloat32;
+  /// What weights of 4 bits meet that the model dequantizes itself may be quantized to 8 bits.
+  bool int8_beside_nbits = false;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
 };

@@ -200,11 +200,11 @@ class Partitioner {
   /// What its provider says of a node, or what the optimizer made of it; "f32" where the session allows less and a convolution or
   /// product makes no use of it.
   std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
+    if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
     if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
       const auto* name = std::get_if<std::string>(made);
       return name == nullptr ? "" : *name;
     }
-    if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
     static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
     const bool may_round = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
     return may_round ? std::string(NameOf(Precision::kFloat32)) : "";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/check.h"
 #include "session/provider_options.h"
@@ -15,6 +16,7 @@ struct ConfigKey {
   int64_t SessionConfig::*number;
   std::string_view description;
   std::string SessionConfig::*text = nullptr;
+  int64_t most = std::numeric_limits<int64_t>::max();  // of `number`
 };
 
 constexpr std::string_view kPrecision = "session.precision";
@@ -40,6 +42,10 @@ constexpr std::array kKeys = {
               "that file holds the model's constants, too, instead of naming their place in the model's files"},
     ConfigKey{kTuningKey, &SessionConfig::tuning, nullptr,
               "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"},
+    ConfigKey{"session.qdq_matmulnbits_accuracy_level", nullptr, &SessionConfig::nbits_accuracy_level,
+              "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its own types, "
+              "4 may quantize to 8 bits what 4-bit weights meet",
+              nullptr, 4},
     ConfigKey{kPrecision, nullptr, nullptr,
               "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
 };
@@ -71,8 +77,8 @@ SessionConfig ParseConfig(const SessionOptions& options) {
       config.*key->flag = *parsed;
     } else {
       const auto parsed = ParseInt(value);
-      Require(parsed.has_value() && *parsed >= 0, "session configuration entry '{}' is '{}', expected a number from 0", name,
-              value);
+      Require(parsed.has_value() && *parsed >= 0 && *parsed <= key->most, "session configuration entry '{}' is '{}', expected a number from 0{}",
+              name, value, key->most == ConfigKey{}.most ? "" : fmt::format(" to {}", key->most));
       config.*key->number = *parsed;
     }
   }

@@ -24,6 +24,7 @@ struct SessionConfig {
   bool context_embed = false;
   bool tuning = false;
   Precision precision = Precision::kFloat32;
+  int64_t nbits_accuracy_level = 0;
 };
 
 /// Throws Error for unknown keys, listing those that are known, and for bad values.

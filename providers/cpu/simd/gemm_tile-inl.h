@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simd/activate-inl.h"
+#include "simd/pin-inl.h"
 
 #if defined(TESSERA_GEMM_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_TILE_INL_H
@@ -145,7 +146,10 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k
       for (int u = 0; u < kUnroll; ++u) {
         V bv[N];
 #pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d, b + u * b_k + j * kLanes);
+        for (int j = 0; j < N; ++j) {
+          bv[j] = hn::LoadU(d, b + u * b_k + j * kLanes);
+          Pin(bv[j]);  // else each row loads it again, and loads bound this loop
+        }
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
           const V av = hn::Set(d, a[r * a_row + u * a_k]);

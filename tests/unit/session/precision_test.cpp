@@ -48,6 +48,16 @@ std::vector<float> ResultsOf(const Session& session, int64_t rows) {
   return ToVector(session.Run(names, inputs)[0]);
 }
 
+/// The root of the sum of squared differences, as a share of what is expected.
+double ErrorOf(const std::vector<float>& computed, const std::vector<float>& expected) {
+  double error = 0, magnitude = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error += std::pow(expected[i] - computed[i], 2);
+    magnitude += std::pow(expected[i], 2);
+  }
+  return std::sqrt(error / magnitude);
+}
+
 std::string PrecisionOf(const Session& session, const std::string& node) {
   for (const auto& entry : session.placement().nodes) {
     if (entry.name == node) return entry.precision;
@@ -73,13 +83,8 @@ TEST(Precision, Int8DynamicQuantizesConstantWeights) {
   EXPECT_EQ(PrecisionOf(quantized, "third"), "f32");
   EXPECT_THAT(quantized.placement().ToText(), HasSubstr("at int8-dynamic"));
   for (const int64_t rows : {1, 4, 5, 30}) {
-    const std::vector<float> expected = ResultsOf(exact, rows), computed = ResultsOf(quantized, rows);
-    double error = 0, magnitude = 0;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      error += std::pow(expected[i] - computed[i], 2);
-      magnitude += std::pow(expected[i], 2);
-    }
-    EXPECT_LT(std::sqrt(error / magnitude), 0.03) << rows;
+    const double error = ErrorOf(ResultsOf(quantized, rows), ResultsOf(exact, rows));
+    EXPECT_LT(error, 0.03) << rows;
     EXPECT_GT(error, 0) << rows;
   }
 }
@@ -92,6 +97,49 @@ TEST(Precision, WeightsThatAreNotFiniteStay) {
   model.Floats("w", {kK, kN}, weights);
   model.Node("MatMul", {"x", "w"}, {"y"}, "only");
   EXPECT_EQ(PrecisionOf(model.Session(At("int8-dynamic")), "only"), "f32");
+}
+
+/// A product whose weights of 4 bits the model dequantizes.
+ModelBuilder DequantizedModel() {
+  ModelBuilder model(25);
+  model.proto().set_ir_version(13);
+  model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, kN});
+  auto* codes = model.proto().mutable_graph()->add_initializer();
+  codes->set_name("w");
+  codes->set_data_type(onnx::TensorProto::INT4);
+  codes->add_dims(kK);
+  codes->add_dims(kN);
+  std::string bytes;
+  for (int64_t i = 0; i < kK * kN / 2; ++i) bytes.push_back(static_cast<char>(i * 37));
+  codes->set_raw_data(bytes);
+  model.Floats("s", {}, {0.1f});
+  model.Node("DequantizeLinear", {"w", "s"}, {"d"});
+  model.Node("MatMul", {"x", "d"}, {"y"}, "only");
+  return model;
+}
+
+TEST(Precision, AccuracyLevelOfDequantizedWeights) {
+  const auto at = [](const std::string& level) {
+    SessionOptions options;
+    options.config["session.qdq_matmulnbits_accuracy_level"] = level;
+    return options;
+  };
+  const ModelBuilder model = DequantizedModel();
+  const Session exact = model.Session();
+  const std::vector<float> expected = ResultsOf(exact, 3);
+  for (const char* level : {"0", "1", "2", "3"}) EXPECT_EQ(ResultsOf(model.Session(at(level)), 3), expected) << level;
+  const Session quantized = model.Session(at("4"));
+  EXPECT_EQ(PrecisionOf(exact, "only"), "");
+  EXPECT_EQ(PrecisionOf(quantized, "only"), "int8-dynamic");
+  const std::vector<float> computed = ResultsOf(quantized, 3);
+  EXPECT_LT(ErrorOf(computed, expected), 0.03);
+  EXPECT_GT(ErrorOf(computed, expected), 0);
+  try {
+    model.Session(at("5"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'5', expected a number from 0 to 4"));
+  }
 }
 
 TEST(Precision, ProvidersSayWhatTheyRound) {
