@@ -133,13 +133,15 @@ struct NBitsCase {
   const char* name;
   int64_t n, k, block_size;
   int bits;
-  bool int8;  // A is quantized
+  bool int8;           // A is quantized
+  bool zeros = false;  // each block has a zero point of its own
 };
 
 constexpr NBitsCase kNBits[] = {
     {"int4 decode 2048x2048 cold", 2048, 2048, 32, 4, false}, {"int4 decode 768x3072 cold", 768, 3072, 32, 4, false},
     {"int4 decode 3072x768 block 128 cold", 3072, 768, 128, 4, false}, {"int4 by int8 decode 2048x2048 cold", 2048, 2048, 32, 4, true},
-    {"int8 decode 2048x2048 cold", 2048, 2048, 32, 8, false},
+    {"int8 decode 2048x2048 cold", 2048, 2048, 32, 8, false}, {"int4 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, false, true},
+    {"int4 by int8 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, true, true},
 };
 
 void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
@@ -150,6 +152,7 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   w.block_size = product.block_size;
   w.blocks = (product.k - 1) / product.block_size + 1;
   w.bits = product.bits;
+  w.common_zero = 1 << (product.bits - 1);
   const auto bytes = static_cast<size_t>(w.n * w.blocks * w.block_bytes());
   const size_t copies = ColdCopies(bytes);
   const std::vector<uint8_t> codes(bytes * copies, 0x5a);
@@ -159,7 +162,10 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   const int64_t groups = cpu::NBitsGroups(w);
   std::vector<int8_t> quantized(static_cast<size_t>(cpu::QuantizedNBitsSize(w)));
   std::vector<float> row_scales(static_cast<size_t>(groups)), unit_sums(static_cast<size_t>(groups));
-  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), sums.data()};
+  std::vector<int32_t> starts(static_cast<size_t>(groups));
+  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), starts.data(), sums.data()};
+  const std::vector<uint8_t> zeros(static_cast<size_t>(w.n * w.zero_row_bytes()), 0x78);
+  if (product.zeros) w.zeros = zeros.data();
   size_t turn = 0;
   for (auto _ : state) {
     const size_t copy = ++turn % copies;

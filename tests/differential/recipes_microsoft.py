@@ -202,7 +202,9 @@ def matmul_nbits(rng):
     b = rng.integers(0, 256, size=(n, blocks, block * bits // 8)).astype(np.uint8)
     scales = values(rng, choice(rng, [(n, blocks), (n * blocks,)]), dtype, 0.01, 0.1)
     zeros = maybe(rng, lambda: rng.integers(0, 256, size=(n, (blocks * bits + 7) // 8)).astype(np.uint8))
-    if zeros is not None and bits == 4 and rng.random() < 0.3:
+    if zeros is not None and rng.random() < 0.3:  # one for all
+        zeros[:] = int(rng.integers(1 << bits)) * (255 // ((1 << bits) - 1))
+    elif zeros is not None and bits == 4 and rng.random() < 0.3:
         zeros = values(rng, (n, blocks), dtype, 0, 15)
     if scales.ndim == 1 and zeros is not None:
         zeros = zeros.reshape(-1)

@@ -33,21 +33,25 @@ class ModelBuilder {
     Declare(model_.mutable_graph()->add_output(), name, type, dims);
     return *this;
   }
+  /// An initializer of floats, int64 or bytes; or of another type whose elements those bytes are.
   ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const float> values) {
-    auto* tensor = model_.mutable_graph()->add_initializer();
-    tensor->set_name(name);
-    tensor->set_data_type(onnx::TensorProto::FLOAT);
-    for (const int64_t dim : dims) tensor->add_dims(dim);
-    tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
-    return *this;
+    return AddConstant(name, onnx::TensorProto::FLOAT, dims, values);
   }
   ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const int64_t> values) {
-    auto* tensor = model_.mutable_graph()->add_initializer();
-    tensor->set_name(name);
-    tensor->set_data_type(onnx::TensorProto::INT64);
-    for (const int64_t dim : dims) tensor->add_dims(dim);
-    tensor->set_raw_data(std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
-    return *this;
+    return AddConstant(name, onnx::TensorProto::INT64, dims, values);
+  }
+  ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const uint8_t> values,
+                         onnx::TensorProto::DataType type = onnx::TensorProto::UINT8) {
+    return AddConstant(name, type, dims, values);
+  }
+  /// Numbers of an integer type of 8 or 32 bits.
+  ModelBuilder& Codes(const std::string& name, ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& values) {
+    std::vector<uint8_t> bytes;
+    for (const int value : values) {
+      const auto* low = reinterpret_cast<const uint8_t*>(&value);
+      bytes.insert(bytes.end(), low, low + (type == ElementType::kInt32 ? sizeof(value) : 1));
+    }
+    return AddConstant(name, static_cast<onnx::TensorProto::DataType>(type), dims, std::span<const uint8_t>(bytes));
   }
   ModelBuilder& Floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
     return Constant(name, dims, std::span<const float>(values));
@@ -88,6 +92,16 @@ class ModelBuilder {
   }
 
  private:
+  template <class T>
+  ModelBuilder& AddConstant(const std::string& name, onnx::TensorProto::DataType type, const std::vector<int64_t>& dims, std::span<const T> values) {
+    auto* tensor = model_.mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    tensor->set_raw_data(values.data(), values.size_bytes());
+    return *this;
+  }
+
   onnx::ModelProto model_;
 };
 

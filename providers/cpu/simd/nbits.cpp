@@ -13,7 +13,7 @@
 #include <bit>
 #include <cstring>
 
-#include "simd/nbits.h"
+#include "simd/nbits_zeros-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -38,9 +38,6 @@ inline constexpr int64_t kVectorWeights = kVectorBytes * 8 / kBits;
 template <int kBits>
 inline constexpr int64_t kStep = kLanes + kVectorWeights<kBits>;
 
-/// What has no zero points of its own has 2^(bits - 1) everywhere: A's arrangement allows for that.
-bool IsCentered(const NBitsWeights& w) { return w.zeros == nullptr && w.float_zeros == nullptr; }
-
 /// Floats of an arranged row: whole vectors of codes.
 int64_t ArrangedSize(const NBitsWeights& w) {
   const int64_t vectors = CeilDiv(w.blocks * w.block_bytes(), kVectorBytes);
@@ -50,7 +47,8 @@ int64_t ArrangedSize(const NBitsWeights& w) {
 template <int kBits>
 void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
   constexpr int64_t kLaneWeights = 32 / kBits;
-  const float zero = IsCentered(w) ? static_cast<float>(1 << (kBits - 1)) : 0.0f;
+  // What all weights have in common A's arrangement allows for.
+  const float zero = w.has_common_zero() ? static_cast<float>(w.common_zero) : 0.0f;
   const float* end = arranged + ArrangedSize(w);
   for (int64_t k0 = 0; arranged < end; k0 += kVectorWeights<kBits>, arranged += kStep<kBits>) {
     for (int64_t lane = 0; lane < kLanes; ++lane) {
@@ -171,33 +169,6 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   }
 }
 
-/// Sum over the blocks of scale times zero point times `sums`.
-template <int kRows>
-void ZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float* out) {
-  const D d;
-  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
-  const bool centered = IsCentered(w);
-  V total[kRows];
-  for (int r = 0; r < kRows; ++r) total[r] = hn::Zero(d);
-  int64_t b = 0;
-  for (; b + kLanes <= w.blocks; b += kLanes) {
-    V offset = hn::LoadU(d, scales + b);
-    if (!centered) {
-      HWY_ALIGN float zeros[kLanes];
-      for (int64_t i = 0; i < kLanes; ++i) zeros[i] = w.ZeroOf(row, b + i);
-      offset = hn::Mul(offset, hn::Load(d, zeros));
-    }
-    for (int r = 0; r < kRows; ++r) total[r] = hn::MulAdd(offset, hn::LoadU(d, sums + r * w.blocks + b), total[r]);
-  }
-  for (int r = 0; r < kRows; ++r) out[r] = hn::GetLane(hn::SumOfLanes(d, total[r]));
-  for (; b < w.blocks; ++b) {
-    const float offset = centered ? scales[b] : scales[b] * w.ZeroOf(row, b);
-    for (int r = 0; r < kRows; ++r) out[r] += offset * sums[r * w.blocks + b];
-  }
-  if (!centered) return;
-  for (int r = 0; r < kRows; ++r) out[r] *= static_cast<float>(1 << (w.bits - 1));
-}
-
 template <int kBits, int kRows, bool kShared>
 void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias, float* c,
                   int64_t c_row) {
@@ -205,10 +176,9 @@ void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int6
   for (int64_t row = begin; row < end; ++row) {
     V total[kRows];
     MultiplyCodes<kBits, kRows, kShared>(w, a, row, total);
-    float zeros[kRows] = {};
-    if (!IsCentered(w)) ZeroProducts<kRows>(w, row, sums, zeros);
+    if (!w.has_common_zero()) SubtractZeroProducts<kBits, kRows>(w, row, sums, total);
     for (int r = 0; r < kRows; ++r) {
-      const float value = hn::GetLane(hn::SumOfLanes(d, total[r])) - zeros[r];
+      const float value = hn::GetLane(hn::SumOfLanes(d, total[r]));
       c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
     }
   }
@@ -236,10 +206,6 @@ void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const floa
   multiply(w, rows, a, sums, begin, end, bias, c, c_row);
 }
 
-void ZeroProductsOfRows(const NBitsWeights& w, int64_t row, int64_t rows, const float* sums, float* out) {
-  (rows == 1 ? ZeroProducts<1> : rows == 2 ? ZeroProducts<2> : rows == 3 ? ZeroProducts<3> : ZeroProducts<4>)(w, row, sums, out);
-}
-
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -250,7 +216,6 @@ namespace tessera::cpu {
 HWY_EXPORT(ArrangedSize);
 HWY_EXPORT(ArrangeAll);
 HWY_EXPORT(MultiplyAll);
-HWY_EXPORT(ZeroProductsOfRows);
 
 int64_t ArrangedNBitsSize(const NBitsWeights& weights) { return HWY_DYNAMIC_DISPATCH(ArrangedSize)(weights); }
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums) {
@@ -259,9 +224,6 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row) {
   HWY_DYNAMIC_DISPATCH(MultiplyAll)(weights, rows, arranged, block_sums, begin, end, bias, c, c_row);
-}
-void NBitsZeroProducts(const NBitsWeights& weights, int64_t row, int64_t rows, const float* block_sums, float* out) {
-  HWY_DYNAMIC_DISPATCH(ZeroProductsOfRows)(weights, row, rows, block_sums, out);
 }
 
 }  // namespace tessera::cpu

@@ -8,6 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/nbits_int8.cpp"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "simd/dot-inl.h"
 #include "simd/nbits_int8.h"
+#include "simd/nbits_zeros-inl.h"
 #include "simd/pin-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,6 +81,15 @@ struct PairSums {
     if constexpr (kBits == 4) return hn::Zero(D16());
     else return hn::Zero(D32());
   }
+  /// One lane of 32 bits to begin with, of what its two pairs of bytes begin with.
+  static int32_t Start(int32_t low, int32_t high) {
+    return kBits == 4 ? static_cast<int32_t>((static_cast<uint32_t>(high) << 16) | (static_cast<uint32_t>(low) & 0xffff)) : low + high;
+  }
+  static HWY_INLINE Sums Begin(const int32_t* starts) {
+    const V32 lanes = hn::LoadU(D32(), starts);
+    if constexpr (kBits == 4) return hn::BitCast(D16(), lanes);
+    else return lanes;
+  }
   static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
     if constexpr (kBits == 4) return hn::Add(sums, MultiplyBytes(codes, a));
     else return hn::Add(sums, AddPairs(MultiplyBytes(codes, a)));
@@ -94,6 +105,8 @@ struct DotSums {
   using Sums = V32;
 
   static HWY_INLINE Sums Zero() { return hn::Zero(D32()); }
+  static int32_t Start(int32_t low, int32_t high) { return low + high; }
+  static HWY_INLINE Sums Begin(const int32_t* starts) { return hn::LoadU(D32(), starts); }
   static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) { return DotProduct().Add(sums, codes, a); }
   static HWY_INLINE VF ToFloat(Sums sums) { return hn::ConvertTo(DF(), sums); }
 };
@@ -115,12 +128,23 @@ HWY_INLINE int64_t GroupOffset(int64_t group) {
   return group / kLanes * kHalves<kBits> * kVectorBytes + group % kLanes * 4;
 }
 
-template <int kBits>
+/// What sums of `codes`, a group of A, with weights begin with, so that weights count from their common zero point.
+template <class Unit, int kBits>
+int32_t StartOf(const NBitsWeights& w, const int8_t* codes) {
+  if (!w.has_common_zero()) return 0;
+  int32_t pairs[2] = {};
+  for (int64_t half = 0; half < kHalves<kBits>; ++half) {
+    for (int i = 0; i < 4; ++i) pairs[i / 2] -= w.common_zero * codes[half * kVectorBytes + i];
+  }
+  return Unit::Start(pairs[0], pairs[1]);
+}
+
+template <class Unit, int kBits>
 void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
   const DF d;
   const int64_t unit = UnitOf(w), groups = Groups(w);
   std::fill_n(to.block_sums, w.blocks, 0.0f);
-  for (int64_t g = w.blocks * w.block_bytes() / 4; g < groups; ++g) to.scales[g] = 0;
+  for (int64_t g = w.blocks * w.block_bytes() / 4; g < groups; ++g) to.scales[g] = 0, to.starts[g] = 0;
   std::memset(to.codes, 0, static_cast<size_t>(groups * kGroup<kBits>));
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_size));
   HWY_ALIGN float values[32];
@@ -151,6 +175,7 @@ void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
       for (int64_t i = 0; i < kGroup<kBits>; ++i) {
         first[i % kHalves<kBits> * kVectorBytes + i / kHalves<kBits>] = static_cast<int8_t>(codes[g * kGroup<kBits> + i]);
       }
+      to.starts[group] = StartOf<Unit, kBits>(w, first);
     }
   }
 }
@@ -168,6 +193,7 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
   for (int64_t lane = 0; lane < kLanes; ++lane) block_of_lane[lane] = static_cast<int32_t>(shared ? (4 * lane) >> shift : 0);
   const auto spread = hn::SetTableIndices(d, block_of_lane);
   const V8 low = hn::Set(d8, 15);
+  constexpr int64_t kAhead = 4096;  // bytes: the processor's own prefetching ends with the page
   for (int64_t row = begin; row < end; ++row) {
     const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
     const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
@@ -179,7 +205,7 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const auto* with = reinterpret_cast<const uint8_t*>(a.codes + r * a_row + kHalves<kBits> * byte);
-        typename Unit::Sums sum = Unit::Zero();
+        typename Unit::Sums sum = Unit::Begin(a.starts + r * groups + byte / 4);
         if constexpr (kBits == 4) {
           const V8 odd = hn::And(hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), bytes))), low);
           sum = Unit::Add(sum, hn::And(bytes, low), hn::LoadU(d8, with));
@@ -201,6 +227,7 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
     int64_t byte = 0;
     const auto add_at = [&](int64_t at, VF (&to)[kRows]) HWY_ATTR { add(hn::LoadU(d8, codes + at), scales_at(at >> shift), at, to); };
     for (; byte + 2 * kVectorBytes <= row_bytes; byte += 2 * kVectorBytes) {
+      hwy::Prefetch(codes + byte + kAhead);
       add_at(byte, total[0]);
       add_at(byte + kVectorBytes, total[1]);
     }
@@ -210,10 +237,10 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, 
       std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
       add(hn::Load(d8, last), scales_at(byte >> shift), byte, total[1]);
     }
-    float zeros[kRows];
-    NBitsZeroProducts(w, row, kRows, a.block_sums, zeros);
+    for (int r = 0; r < kRows; ++r) total[0][r] = hn::Add(total[0][r], total[1][r]);
+    if (!w.has_common_zero()) SubtractZeroProducts<kBits, kRows>(w, row, a.block_sums, total[0]);
     for (int r = 0; r < kRows; ++r) {
-      const float value = hn::GetLane(hn::SumOfLanes(d, hn::Add(total[0][r], total[1][r]))) - zeros[r];
+      const float value = hn::GetLane(hn::SumOfLanes(d, total[0][r]));
       c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
     }
   }
@@ -275,8 +302,7 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
   panel.groups = std::min(kDepth / kGroup<kBits>, row_bytes / 4 - group0);
   panel.block0 = group0 / block_groups;
   panel.blocks = (group0 + panel.groups - 1) / block_groups + 1 - panel.block0;
-  constexpr auto kMiddle = static_cast<float>(1 << (kBits - 1));
-  const bool centered = w.zeros == nullptr && w.float_zeros == nullptr;
+  const bool centered = w.has_common_zero();
   const uint8_t* columns[kWidth];
   for (int64_t j = 0; j < kWidth; ++j) {
     const int64_t n = n0 + std::min(j, width - 1);
@@ -286,7 +312,8 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
     if (centered) continue;
     for (int64_t b = 0; b < panel.blocks; ++b) panel.offsets[b * kWidth + j] = scales[b] * w.ZeroOf(n, panel.block0 + b);
   }
-  for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * kMiddle;
+  const auto zero = static_cast<float>(w.common_zero);
+  for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * zero;
   constexpr int64_t kStep = kHalves<kBits> * kWidth;
   int64_t group = 0;
   for (; group + 4 <= panel.groups; group += 4) {
@@ -407,7 +434,9 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
 
 int64_t Width() { return kWidth; }
 void QuantizeAll(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
-  (w.bits == 4 ? Quantize<4> : Quantize<8>)(w, a, to);
+  const auto by_pairs = w.bits == 4 ? Quantize<PairSums<4>, 4> : Quantize<PairSums<8>, 8>;
+  const auto by_dots = w.bits == 4 ? Quantize<DotSums, 4> : Quantize<DotSums, 8>;
+  (UsesDots() ? by_dots : by_pairs)(w, a, to);
 }
 void FewAll(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
             int64_t c_row) {

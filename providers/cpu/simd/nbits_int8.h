@@ -13,10 +13,11 @@ struct QuantizedRows {
   int8_t* codes;      // rows are QuantizedNBitsSize() apart
   float* scales;      // NBitsGroups() apart
   float* unit_sums;   // NBitsGroups() apart
+  int32_t* starts;    // of each group, what sums of it with codes begin with to allow for a common zero point; NBitsGroups() apart
   float* block_sums;  // `blocks` apart
 
   QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
-    return {codes + row * groups * (32 / weights.bits), scales + row * groups, unit_sums + row * groups, block_sums + row * weights.blocks};
+    return {codes + row * groups * (32 / weights.bits), scales + row * groups, unit_sums + row * groups, starts + row * groups, block_sums + row * weights.blocks};
   }
 };
 

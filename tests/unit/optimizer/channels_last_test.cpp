@@ -25,7 +25,7 @@ class CodesNetwork {
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
-    Codes("zero", codes, {}, {codes == ElementType::kInt8 ? -7 : 121});
+    model_.Codes("zero", codes, {}, {codes == ElementType::kInt8 ? -7 : 121});
     model_.Floats("scale", {}, {0.02f});
   }
 
@@ -45,9 +45,9 @@ class CodesNetwork {
       scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) / (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
     }
     const ElementType type = unsigned_weights_ ? ElementType::kUInt8 : ElementType::kInt8;
-    Codes(name + "w", type, dims, weights);
-    Codes(name + "z", type, {}, {unsigned_weights_ ? 128 : 0});
-    Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
+    model_.Codes(name + "w", type, dims, weights);
+    model_.Codes(name + "z", type, {}, {unsigned_weights_ ? 128 : 0});
+    model_.Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
     model_.Floats(name + "s", {spec.outputs}, scales);
     auto& node = model_.Node("QLinearConv", {from, "scale", "zero", name + "w", name + "s", name + "z", "scale", "zero", name + "b"}, {name});
     Int(node, "group", spec.group);
@@ -87,16 +87,6 @@ class CodesNetwork {
 
  private:
   std::string Name() { return "v" + std::to_string(count_++); }
-
-  void Codes(const std::string& name, ElementType type, const Dims& dims, const std::vector<int>& values) {
-    auto* tensor = model_.proto().mutable_graph()->add_initializer();
-    tensor->set_name(name);
-    tensor->set_data_type(static_cast<int32_t>(type));
-    for (const int64_t dim : dims) tensor->add_dims(dim);
-    std::string bytes;
-    for (const int value : values) bytes.append(reinterpret_cast<const char*>(&value), type == ElementType::kInt32 ? sizeof(value) : 1);
-    tensor->set_raw_data(bytes);
-  }
 
   ElementType codes_;
   bool unsigned_weights_;

@@ -11,22 +11,6 @@ using Dims = std::vector<int64_t>;
 
 int64_t CountOf(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
-void AddCodes(ModelBuilder& model, const std::string& name, ElementType type, const Dims& dims, const std::vector<int>& values) {
-  auto* tensor = model.proto().mutable_graph()->add_initializer();
-  tensor->set_name(name);
-  tensor->set_data_type(static_cast<int32_t>(type));
-  for (const int64_t dim : dims) tensor->add_dims(dim);
-  std::string bytes;
-  for (const int value : values) {
-    if (type == ElementType::kInt32) {
-      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    } else {
-      bytes.push_back(static_cast<char>(value));
-    }
-  }
-  tensor->set_raw_data(bytes);
-}
-
 /// A model of quantized values: float input "x" becomes codes of scale 0.02 around 125 (or -3), then "xd" again.
 class QuantizedModel {
  public:
@@ -42,7 +26,7 @@ class QuantizedModel {
   /// QuantizeLinear and DequantizeLinear.
   void Quantize(const std::string& from, const std::string& to, float scale, int zero) {
     model_.Floats(to + "_scale", {}, {scale});
-    AddCodes(model_, to + "_zero", codes_, {}, {zero});
+    model_.Codes(to + "_zero", codes_, {}, {zero});
     model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_codes"});
     model_.Node("DequantizeLinear", {to + "_codes", to + "_scale", to + "_zero"}, {to});
   }
@@ -51,12 +35,12 @@ class QuantizedModel {
   void Weights(const std::string& name, const Dims& dims, int64_t axis, int most) {
     std::vector<int> values;
     for (int64_t i = 0; i < CountOf(dims); ++i) values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
-    AddCodes(model_, name + "_codes", ElementType::kInt8, dims, values);
+    model_.Codes(name + "_codes", ElementType::kInt8, dims, values);
     std::vector<float> scales;
     for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i) scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
     const auto count = static_cast<int64_t>(scales.size());
     model_.Floats(name + "_scale", {count}, scales);
-    AddCodes(model_, name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
+    model_.Codes(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
     Int(model_.Node("DequantizeLinear", {name + "_codes", name + "_scale", name + "_zero"}, {name}), "axis", axis);
   }
 
@@ -186,8 +170,8 @@ TEST(QuantizedProducts, OfDynamicQuantizationKeepTheScales) {
   model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
   std::vector<int> codes;
   for (int i = 0; i < 320; ++i) codes.push_back(i * 37 % 255 - 127);
-  AddCodes(model, "w", ElementType::kInt8, {32, 10}, codes);
-  AddCodes(model, "w_zero", ElementType::kInt8, {}, {4});
+  model.Codes("w", ElementType::kInt8, {32, 10}, codes);
+  model.Codes("w_zero", ElementType::kInt8, {}, {4});
   model.Floats("w_scale", {}, {0.01f}).Floats("b", {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   model.Node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
   model.Node("MatMulInteger", {"q", "w", "q_zero", "w_zero"}, {"p"});

@@ -9,20 +9,14 @@ using onnx::TensorProto;
 /// A constant of packed integers: bytes that look random.
 void AddCodes(ModelBuilder& model, const std::string& name, TensorProto::DataType type, const std::vector<int64_t>& dims, int bits) {
   int64_t count = 1;
-  auto* tensor = model.proto().mutable_graph()->add_initializer();
-  tensor->set_name(name);
-  tensor->set_data_type(type);
-  for (const int64_t dim : dims) {
-    tensor->add_dims(dim);
-    count *= dim;
-  }
-  std::string bytes;
+  for (const int64_t dim : dims) count *= dim;
+  std::vector<uint8_t> bytes;
   uint32_t state = 12345;
   for (int64_t i = 0; i < (count * bits + 7) / 8; ++i) {
     state = state * 1664525u + 1013904223u;
-    bytes.push_back(static_cast<char>(state >> 24));
+    bytes.push_back(static_cast<uint8_t>(state >> 24));
   }
-  tensor->set_raw_data(bytes);
+  model.Constant(name, dims, bytes, type);
 }
 
 int BitsOf(TensorProto::DataType type) {

@@ -104,14 +104,9 @@ ModelBuilder DequantizedModel() {
   ModelBuilder model(25);
   model.proto().set_ir_version(13);
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, kN});
-  auto* codes = model.proto().mutable_graph()->add_initializer();
-  codes->set_name("w");
-  codes->set_data_type(onnx::TensorProto::INT4);
-  codes->add_dims(kK);
-  codes->add_dims(kN);
-  std::string bytes;
-  for (int64_t i = 0; i < kK * kN / 2; ++i) bytes.push_back(static_cast<char>(i * 37));
-  codes->set_raw_data(bytes);
+  std::vector<uint8_t> codes;
+  for (int64_t i = 0; i < kK * kN / 2; ++i) codes.push_back(static_cast<uint8_t>(i * 37));
+  model.Constant("w", {kK, kN}, codes, onnx::TensorProto::INT4);
   model.Floats("s", {}, {0.1f});
   model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   model.Node("MatMul", {"x", "d"}, {"y"}, "only");

@@ -2,8 +2,10 @@
 // weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where accuracy_level
 // is 4 (A may be quantized to 8 bits) and the weights have 4 bits, or 7 in effect, the products are those of integers.
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/weight_memory.h"
@@ -65,6 +67,9 @@ class MatMulNBits final : public Kernel {
     weights_.bits = static_cast<int>(bits);
     if (info.attribute<int64_t>("accuracy_level", 0) == kInt8) quantizes_a_ = bits == 4 || (bits == 8 && CodesAreSmall(info));
     weights_.blocks = (weights_.k - 1) / block + 1;
+    const std::optional<int> zero = CommonZero(info, weights_);
+    has_common_zero_ = zero.has_value();
+    weights_.common_zero = zero.value_or(1 << (bits - 1));
     if constexpr (!std::is_same_v<T, float>) {
       const Tensor* scales = info.constant_input(2);
       if (scales != nullptr && scales->is(ElementTypeOf<T>)) {
@@ -130,6 +135,24 @@ class MatMulNBits final : public Kernel {
     });
   }
 
+  /// The one zero point that all blocks have, where constants say so.
+  static std::optional<int> CommonZero(const KernelInfo& info, const NBitsWeights& w) {
+    const Tensor* zeros = info.constant_input(3);
+    const int64_t row_bytes = w.zero_row_bytes();
+    if (zeros == nullptr || !zeros->is(ElementType::kUInt8) || zeros->num_elements() != CheckedMul(w.n, row_bytes)) return std::nullopt;
+    const uint8_t* bytes = zeros->data<uint8_t>();
+    const int code = bytes[0] & ((1 << w.bits) - 1);
+    int all = 0;
+    for (int bit = 0; bit < 8; bit += w.bits) all |= code << bit;
+    const int64_t bits_of_last = (w.blocks * w.bits - 1) % 8 + 1;
+    const int last = (1 << bits_of_last) - 1;
+    for (int64_t row = 0; row < w.n; ++row, bytes += row_bytes) {
+      const bool same = std::all_of(bytes, bytes + row_bytes - 1, [&](uint8_t byte) { return byte == all; });
+      if (!same || ((bytes[row_bytes - 1] ^ all) & last) != 0) return std::nullopt;
+    }
+    return code;
+  }
+
   /// Constant codes below 128, of which products with signed bytes do not saturate.
   static bool CodesAreSmall(const KernelInfo& info) {
     const Tensor* codes = info.constant_input(1);
@@ -153,6 +176,7 @@ class MatMulNBits final : public Kernel {
     const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w))).data(),
                                   context.scratch<float>(count * static_cast<size_t>(groups)).data(),
                                   context.scratch<float>(count * static_cast<size_t>(groups)).data(),
+                                  context.scratch<int32_t>(count * static_cast<size_t>(groups)).data(),
                                   context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
     const auto work = static_cast<double>(QuantizedNBitsSize(w));
     context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
@@ -189,7 +213,7 @@ class MatMulNBits final : public Kernel {
     w.codes = codes.data<uint8_t>();
     w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
     const Tensor* zeros = context.input(3);
-    if (zeros == nullptr) return w;
+    if (zeros == nullptr || has_common_zero_) return w;
     const bool packed = zeros->is(ElementType::kUInt8);
     Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected", ElementTypeName(zeros->type()));
     Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks), "zero_points is {}; [{},{}] is expected",
@@ -214,6 +238,7 @@ class MatMulNBits final : public Kernel {
 
   NBitsWeights weights_;
   bool quantizes_a_ = false;
+  bool has_common_zero_ = false;  // whatever the input says
   std::shared_ptr<const Tensor> scales_;
 };
 

@@ -128,6 +128,54 @@ TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
   }
 }
 
+/// Constant zero points that are all the same are taken at load; as inputs they are met block by block. Bits beyond the last of a
+/// row count for nothing.
+TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
+  constexpr int64_t kColumns = 21, kBlock = 32, kK = 300, kBlocks = (kK + kBlock - 1) / kBlock;
+  const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
+  std::vector<float> scales;
+  for (int64_t i = 0; i < kColumns * kBlocks; ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
+  for (const int bits : {2, 4, 8}) {
+    for (const int zero : {0, 1, (1 << bits) - 1}) {
+      const int64_t bytes = kBlock * bits / 8, row_bytes = (kBlocks * bits + 7) / 8;
+      std::vector<uint8_t> codes, zeros;
+      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>((bits == 8 ? 128 : 256) * pseudo(3 * i)));
+      for (int64_t i = 0; i < kColumns * row_bytes; ++i) {
+        const int64_t used = i % row_bytes + 1 < row_bytes ? 8 : (kBlocks * bits - 1) % 8 + 1;
+        int byte = 0xa5 << used;
+        for (int64_t bit = 0; bit < used; bit += bits) byte |= zero << bit;
+        zeros.push_back(static_cast<uint8_t>(byte));
+      }
+      for (const int64_t level : {0, 4}) {
+        for (const int64_t rows : {1, 3, 19}) {
+          std::vector<float> a;
+          for (int64_t i = 0; i < rows * kK; ++i) a.push_back(pseudo(i) - 0.5f);
+          const auto run = [&](bool constant) {
+            ModelBuilder model;
+            model.Input("a", ElementType::kFloat, {rows, kK}).Output("y", ElementType::kFloat, {-1, -1});
+            model.Constant("b", {kColumns, kBlocks, bytes}, codes).Floats("s", {kColumns, kBlocks}, scales);
+            if (constant) model.Constant("z", {kColumns, row_bytes}, zeros);
+            else model.Input("z", ElementType::kUInt8, {kColumns, row_bytes});
+            auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", "z"});
+            for (const auto& [name, value] : {std::pair{"K", kK}, {"N", kColumns}, {"block_size", kBlock}}) Int(node, name, value);
+            Int(node, "bits", bits);
+            Int(node, "accuracy_level", level);
+            std::vector<std::string> names = {"a"};
+            std::vector<Value> inputs = {testing::Floats({rows, kK}, a)};
+            if (!constant) {
+              names.push_back("z");
+              inputs.push_back(Tensor::Of<uint8_t>({kColumns, row_bytes}, zeros));
+            }
+            return testing::ToVector(model.Session().Run(names, inputs)[0]);
+          };
+          EXPECT_THAT(run(true), ::testing::Pointwise(::testing::FloatNear(2e-4f), run(false)))
+              << bits << " bits, " << zero << ", level " << level << ", " << rows << " rows";
+        }
+      }
+    }
+  }
+}
+
 TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
   ModelBuilder model;
   model.Input("q", ElementType::kFloat, {1, 1, 24}).Input("n", ElementType::kInt32, {1}).Input("t", ElementType::kInt32, {});
