@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include <atomic>
 
 #include "runtime/region.h"
@@ -28,7 +30,7 @@ class OpenMpPool final : public SessionThreadPool {
     ChunkQueue queue;
     queue.Reset(chunks);
 #pragma omp parallel num_threads(team)
-    queue.Work(body);
+    queue.Work(omp_get_thread_num(), body);
     queue.RethrowError();
   }
 

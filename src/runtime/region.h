@@ -25,36 +25,43 @@ class RegionScope {
 /// The same chunks one after the other: same results as with threads.
 inline void RunChunksHere(const Chunks& chunks, FunctionRef<void(int64_t, int64_t)> body) {
   const RegionScope scope;
-  for (int64_t begin = 0, end; begin < chunks.total(); begin = end) {
-    end = chunks.End(begin);
-    body(begin, end);
+  for (int shard = 0; shard < chunks.shards(); ++shard) {
+    const int64_t shard_end = chunks.Begin(shard + 1);
+    for (int64_t begin = chunks.Begin(shard), end; begin < shard_end; begin = end) {
+      end = chunks.End(shard, begin);
+      body(begin, end);
+    }
   }
 }
 
-/// Chunk counter and first exception of a region.
+/// Where each shard of a region goes on, and its first exception.
 class ChunkQueue {
  public:
   void Reset(const Chunks& chunks) noexcept {
-    total_.store(chunks.total(), std::memory_order_relaxed);
     chunks_ = chunks;
     float_mode_ = CurrentFloatMode();
     failed_.store(false, std::memory_order_relaxed);
-    next_.store(0, std::memory_order_relaxed);
+    for (int shard = 0; shard < chunks.shards(); ++shard) next_[shard].at.store(chunks.Begin(shard), std::memory_order_relaxed);
+    empty_.store(false, std::memory_order_relaxed);
   }
-  bool empty() const noexcept {
-    return next_.load(std::memory_order_relaxed) >= total_.load(std::memory_order_relaxed);
-  }
-  /// Works until no chunk is left.
-  void Work(FunctionRef<void(int64_t, int64_t)> body) noexcept {
+  /// Somebody found no chunk left.
+  bool empty() const noexcept { return empty_.load(std::memory_order_relaxed); }
+  /// Works until no chunk is left, first on what is this thread's of the pool's.
+  void Work(int thread, FunctionRef<void(int64_t, int64_t)> body) noexcept {
     const RegionScope scope;
     const FloatModeScope float_mode(float_mode_);
+    const int shards = chunks_.shards();
     int64_t begin = 0;
     try {
-      for (int64_t end; (end = Take(begin)) > begin;) body(begin, end);
+      for (int i = 0; i < shards; ++i) {
+        const int shard = (thread + i) % shards;
+        for (int64_t end; (end = Take(shard, begin)) > begin;) body(begin, end);
+      }
     } catch (...) {
       if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      next_.store(chunks_.total(), std::memory_order_relaxed);
+      for (int shard = 0; shard < shards; ++shard) next_[shard].at.store(chunks_.Begin(shard + 1), std::memory_order_relaxed);
     }
+    empty_.store(true, std::memory_order_relaxed);
   }
   /// After everyone has left.
   void RethrowError() {
@@ -62,19 +69,24 @@ class ChunkQueue {
   }
 
  private:
-  /// Where the next chunk begins and ends; both at the total when none is left.
-  int64_t Take(int64_t& begin) noexcept {
-    begin = next_.load(std::memory_order_relaxed);
+  struct alignas(64) Cursor {
+    std::atomic<int64_t> at{0};
+  };
+
+  /// Where the shard's next chunk begins and ends; both at the shard's end when none is left.
+  int64_t Take(int shard, int64_t& begin) noexcept {
+    std::atomic<int64_t>& next = next_[shard].at;
+    begin = next.load(std::memory_order_relaxed);
     int64_t end = begin;
     do {
-      if (begin >= chunks_.total()) return begin;
-      end = chunks_.End(begin);
-    } while (!next_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+      if (begin >= chunks_.Begin(shard + 1)) return begin;
+      end = chunks_.End(shard, begin);
+    } while (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
     return end;
   }
 
-  alignas(64) std::atomic<int64_t> next_{0};
-  alignas(64) std::atomic<int64_t> total_{0};  // of chunks_, for a look from outside
+  Cursor next_[Chunks::kMostShards];
+  alignas(64) std::atomic<bool> empty_{true};
   Chunks chunks_;
   FloatMode float_mode_ = 0;  // the caller's
   std::atomic<bool> failed_{false};

@@ -41,37 +41,53 @@ std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 /// Cores that this process may use, by its affinity (one hardware thread each) and the quota of its control groups; at least 1.
 int UsableCores() noexcept;
 
-/// How a loop is cut into chunks: large ones first, so that few are handed out, then smaller ones, so that threads that start
-/// late or are held up end together (guided self-scheduling: Polychronopoulos and Kuck, 1987). Depends on nothing but its
-/// arguments, so that results are the same from run to run.
+/// How a loop is cut into chunks: a shard for each thread, so that from loop to loop a thread meets what its caches hold, and
+/// each shard into halves of what is left of it, so that threads that are done early find something to take over from those that
+/// started late or are held up (guided self-scheduling: Polychronopoulos and Kuck, 1987). Depends on nothing but its arguments,
+/// so that results are the same from run to run.
 class Chunks {
  public:
+  static constexpr int kMostShards = 16;  // more threads share them
+
   Chunks() = default;
-  Chunks(int64_t total, double cost_ns, int threads) noexcept : total_(total), shares_(2 * threads) {
+  Chunks(int64_t total, double cost_ns, int threads) noexcept : total_(total) {
     constexpr double kLeastNs = 5'000;  // smaller chunks cost more to hand out than they balance
     constexpr int64_t kMostPerThread = 16;
     const double by_cost = static_cast<double>(total) * cost_ns / kLeastNs;
     const int64_t limit = std::min<int64_t>(total, kMostPerThread * threads);
     most_ = by_cost >= static_cast<double>(limit) ? limit : std::max<int64_t>(1, static_cast<int64_t>(by_cost));
     least_ = CeilDiv(total, most_);
+    shards_ = static_cast<int>(std::min<int64_t>({most_, threads, kMostShards}));
+    aligned_ = total >= 8 * kAlign * shards_;
   }
 
   int64_t total() const noexcept { return total_; }
   /// No loop is cut into more.
   int64_t most() const noexcept { return most_; }
+  int shards() const noexcept { return shards_; }
 
-  /// Where the chunk that begins at `begin` ends.
-  int64_t End(int64_t begin) const noexcept {
-    const int64_t size = std::max(least_, CeilDiv(total_ - begin, shares_));
-    constexpr int64_t kAlign = 64;  // keeps vector loops and cache lines whole where it costs no balance
-    return std::min(total_, begin + (size >= 8 * kAlign ? RoundUp(size, kAlign) : size));
+  /// Where a shard begins; the last one ends where the next would begin.
+  int64_t Begin(int shard) const noexcept {
+    if (shard == shards_) return total_;
+    const int64_t whole = total_ / shards_, rest = total_ % shards_;
+    const int64_t begin = whole * shard + std::min<int64_t>(shard, rest);
+    return aligned_ ? begin / kAlign * kAlign : begin;
+  }
+  /// Where the chunk of a shard that begins at `begin` ends.
+  int64_t End(int shard, int64_t begin) const noexcept {
+    const int64_t end = Begin(shard + 1);
+    const int64_t size = std::max(least_, CeilDiv(end - begin, int64_t{2}));
+    return std::min(end, begin + (size >= 8 * kAlign ? RoundUp(size, kAlign) : size));
   }
 
  private:
+  static constexpr int64_t kAlign = 64;  // keeps vector loops and cache lines whole where it costs no balance
+
   int64_t total_ = 0;
-  int64_t shares_ = 1;  // of what is left, a chunk is one
   int64_t most_ = 1;
   int64_t least_ = 1;
+  int shards_ = 1;
+  bool aligned_ = false;
 };
 
 /// True while this thread runs a region's body: regions inside it stay on the thread.

@@ -41,7 +41,7 @@ void Wake(std::atomic<uint32_t>& word, int threads) noexcept {
 class WorkerPool final : public SessionThreadPool {
  public:
   WorkerPool(int threads, bool spin) : threads_(threads), spin_(spin) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Loop(); });
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Loop(i); });
   }
 
   ~WorkerPool() override {
@@ -75,7 +75,7 @@ class WorkerPool final : public SessionThreadPool {
     job->open.store(true);
     epoch_.fetch_add(1);
     if (const int asleep = sleepers_.load(); asleep > 0) Wake(epoch_, std::min(asleep, helpers));
-    job->queue.Work(body);
+    job->queue.Work(0, body);
     job->open.store(false);
     WaitForWorkers(*job);
     // The slot is free again before the error leaves.
@@ -105,25 +105,25 @@ class WorkerPool final : public SessionThreadPool {
     return nullptr;
   }
 
-  bool Join(Job& job) noexcept {
+  bool Join(Job& job, int thread) noexcept {
     if (!job.open.load(std::memory_order_relaxed) || job.queue.empty()) return false;
     bool worked = false;
     job.inside.fetch_add(1);
     // The caller closes the job before it waits for `inside` to be 0: who sees it open here may use it.
     if (job.open.load() && job.seats.fetch_sub(1, std::memory_order_relaxed) > 0) {
-      job.queue.Work(*job.body);
+      job.queue.Work(thread, *job.body);
       worked = true;
     }
     if (job.inside.fetch_sub(1) == 1 && job.awaited.load()) Wake(job.inside, 1);
     return worked;
   }
 
-  void Loop() noexcept {
+  void Loop(int thread) noexcept {
     for (;;) {
       const uint32_t seen = epoch_.load();
       if (stop_.load()) return;  // set before the epoch moves on
       bool worked = false;
-      for (Job& job : jobs_) worked |= Join(job);
+      for (Job& job : jobs_) worked |= Join(job, thread);
       if (!worked) WaitForChange(seen);
     }
   }
