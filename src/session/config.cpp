@@ -77,8 +77,9 @@ SessionConfig ParseConfig(const SessionOptions& options) {
       config.*key->flag = *parsed;
     } else {
       const auto parsed = ParseInt(value);
-      Require(parsed.has_value() && *parsed >= 0 && *parsed <= key->most, "session configuration entry '{}' is '{}', expected a number from 0{}",
-              name, value, key->most == ConfigKey{}.most ? "" : fmt::format(" to {}", key->most));
+      Require(parsed.has_value() && *parsed >= 0 && *parsed <= key->most,
+              "session configuration entry '{}' is '{}', expected a number from 0{}", name, value,
+              key->most == ConfigKey{}.most ? "" : fmt::format(" to {}", key->most));
       config.*key->number = *parsed;
     }
   }

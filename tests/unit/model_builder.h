@@ -93,7 +93,8 @@ class ModelBuilder {
 
  private:
   template <class T>
-  ModelBuilder& AddConstant(const std::string& name, onnx::TensorProto::DataType type, const std::vector<int64_t>& dims, std::span<const T> values) {
+  ModelBuilder& AddConstant(const std::string& name, onnx::TensorProto::DataType type, const std::vector<int64_t>& dims,
+                            std::span<const T> values) {
     auto* tensor = model_.mutable_graph()->add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(type);

@@ -144,7 +144,10 @@ void Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
   const DF d;
   const int64_t unit = UnitOf(w), groups = Groups(w);
   std::fill_n(to.block_sums, w.blocks, 0.0f);
-  for (int64_t g = w.blocks * w.block_bytes() / 4; g < groups; ++g) to.scales[g] = 0, to.starts[g] = 0;
+  for (int64_t g = w.blocks * w.block_bytes() / 4; g < groups; ++g) {
+    to.scales[g] = 0;
+    to.starts[g] = 0;
+  }
   std::memset(to.codes, 0, static_cast<size_t>(groups * kGroup<kBits>));
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_size));
   HWY_ALIGN float values[32];

@@ -7,8 +7,9 @@
 
 namespace tessera::cpu {
 
-/// Rows of A: the codes of each group of numbers (8 beside weights of 4 bits, 4 beside 8), and the scale that it shares with the others of its unit of up to 32; sums of
-/// what the codes stand for, of each unit (at its first group) and of each block of the weights.
+/// Rows of A: the codes of each group of numbers (8 beside weights of 4 bits, 4 beside 8), and the scale that it shares with the
+/// others of its unit of up to 32; sums of what the codes stand for, of each unit (at its first group) and of each block of the
+/// weights.
 struct QuantizedRows {
   int8_t* codes;      // rows are QuantizedNBitsSize() apart
   float* scales;      // NBitsGroups() apart
@@ -17,7 +18,8 @@ struct QuantizedRows {
   float* block_sums;  // `blocks` apart
 
   QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
-    return {codes + row * groups * (32 / weights.bits), scales + row * groups, unit_sums + row * groups, starts + row * groups, block_sums + row * weights.blocks};
+    return {codes + row * groups * (32 / weights.bits), scales + row * groups, unit_sums + row * groups, starts + row * groups,
+            block_sums + row * weights.blocks};
   }
 };
 

@@ -139,7 +139,8 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
     for (const int zero : {0, 1, (1 << bits) - 1}) {
       const int64_t bytes = kBlock * bits / 8, row_bytes = (kBlocks * bits + 7) / 8;
       std::vector<uint8_t> codes, zeros;
-      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>((bits == 8 ? 128 : 256) * pseudo(3 * i)));
+      const float codes_end = bits == 8 ? 128 : 256;
+      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(codes_end * pseudo(3 * i)));
       for (int64_t i = 0; i < kColumns * row_bytes; ++i) {
         const int64_t used = i % row_bytes + 1 < row_bytes ? 8 : (kBlocks * bits - 1) % 8 + 1;
         int byte = 0xa5 << used;
