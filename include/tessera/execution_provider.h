@@ -94,7 +94,7 @@ class TESSERA_API ExecutionProvider {
   virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs);
 
   /// The precision of `node`, which this provider took, where something allows another than the node's types ("bf16", "f32");
-  /// empty: those types, or what the optimizer says. For the placement report.
+  /// empty: those types. For the placement report.
   virtual std::string_view PrecisionOf(const GraphViewer& /*graph*/, const Node& /*node*/) const { return {}; }
 
   /// Where its kernels' inputs and outputs live.

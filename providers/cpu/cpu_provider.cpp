@@ -1,5 +1,6 @@
 #include "tessera/providers/cpu.h"
 
+#include "base/precision.h"
 #include "ops/ops.h"
 
 namespace tessera {
@@ -25,6 +26,12 @@ class CpuProvider final : public ExecutionProvider {
  public:
   std::string_view name() const noexcept override { return "CPUExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return CpuKernels(); }
+  /// Its kernels make use of what the optimizer allows.
+  std::string_view PrecisionOf(const GraphViewer&, const Node& node) const override {
+    const AttributeValue* allowed = node.FindAttribute(kPrecisionAttribute);
+    const auto* name = allowed == nullptr ? nullptr : std::get_if<std::string>(allowed);
+    return name == nullptr ? std::string_view() : *name;
+  }
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "base/precision.h"
 #include "claim.h"
 #include "fusion.h"
 #include "kernel.h"
@@ -85,10 +84,6 @@ class OpenclProvider final : public ExecutionProvider {
 
   std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
-  /// Products with weights of few bits do not quantize what they meet, whatever the optimizer allows.
-  std::string_view PrecisionOf(const GraphViewer&, const Node& node) const override {
-    return node.FindAttribute(kPrecisionAttribute) != nullptr ? NameOf(Precision::kFloat32) : std::string_view();
-  }
   MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override {

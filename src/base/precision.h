@@ -25,7 +25,10 @@ constexpr std::string_view NameOf(Precision precision) {
   return "";
 }
 
-/// Attribute of nodes that the optimizer made for less than float32: the precision's name.
+/// Attribute of nodes that the optimizer lets run at less than float32: the precision's name.
 inline constexpr std::string_view kPrecisionAttribute = "tessera_precision";
+
+/// accuracy_level of com.microsoft's MatMulNBits that lets its first factor be quantized to 8 bits.
+inline constexpr int64_t kInt8AccuracyLevel = 4;
 
 }  // namespace tessera

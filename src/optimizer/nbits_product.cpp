@@ -9,7 +9,6 @@ namespace tessera {
 namespace {
 
 constexpr size_t kGroups = 4, kBias = 5;  // inputs of MatMulNBits
-constexpr int64_t kInt8 = 4;              // of accuracy_level
 
 /// `bias` as one number for each of n columns that is added to a product whose last dimension they are.
 std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
@@ -78,8 +77,8 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
 
 bool AllowInt8(Node& node, const RewriteContext& context, bool small_codes) {
   const bool fits = IntAttribute(node, "bits", 4) == (small_codes ? 8 : 4);
-  if (!fits || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8) return false;
-  SetAttribute(node, "accuracy_level", kInt8);
+  if (!fits || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel) return false;
+  SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
   // Other runtimes would not know the attribute.
   if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
   return true;

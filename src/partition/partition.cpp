@@ -197,17 +197,13 @@ class Partitioner {
     return names;
   }
 
-  /// What its provider says of a node, or what the optimizer made of it; "f32" where the session allows less and a convolution or
-  /// product makes no use of it.
+  /// What its provider says of a node; "f32" where the optimizer, or for convolutions and products the session, allows less and the
+  /// provider makes no use of it.
   std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
     if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
-    if (const auto* made = node.FindAttribute(kPrecisionAttribute)) {
-      const auto* name = std::get_if<std::string>(made);
-      return name == nullptr ? "" : *name;
-    }
     static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
-    const bool may_round = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
-    return may_round ? std::string(NameOf(Precision::kFloat32)) : "";
+    const bool by_session = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
+    return by_session || node.FindAttribute(kPrecisionAttribute) != nullptr ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
   void Report(const GraphPartition& result) {

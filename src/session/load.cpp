@@ -194,7 +194,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
       {.level = options.optimization_level,
        .writable = !options.optimized_model_path.empty(),
        .precision = config.precision,
-       .int8_beside_nbits = config.nbits_accuracy_level == 4,
+       .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
        .log = log});
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/precision.h"
 #include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
@@ -65,7 +66,7 @@ class MatMulNBits final : public Kernel {
             "block_size is {}; a power of two from 16 on is expected", block);
     Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
     weights_.bits = static_cast<int>(bits);
-    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8) quantizes_a_ = bits == 4 || (bits == 8 && CodesAreSmall(info));
+    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8AccuracyLevel) quantizes_a_ = bits == 4 || (bits == 8 && CodesAreSmall(info));
     weights_.blocks = (weights_.k - 1) / block + 1;
     const std::optional<int> zero = CommonZero(info, weights_);
     has_common_zero_ = zero.has_value();
@@ -233,8 +234,6 @@ class MatMulNBits final : public Kernel {
     }
     return groups->data<int32_t>();
   }
-
-  static constexpr int64_t kInt8 = 4;  // of accuracy_level
 
   NBitsWeights weights_;
   bool quantizes_a_ = false;
