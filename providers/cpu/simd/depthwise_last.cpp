@@ -112,7 +112,7 @@ DepthwiseLast::DepthwiseLast(const int16_t* weights, int64_t channels, int64_t t
   for (int64_t b = 0; b < blocks_; ++b) {
     for (int64_t p = 0; p < pairs; ++p) {
       for (int64_t i = 0; i < width_; ++i) {
-        const int16_t* from = weights + ChannelAt(b, i) * taps + 2 * p;
+        const int16_t* from = weights + ChannelAt(b * width_ + i) * taps + 2 * p;
         *to++ = from[0];
         *to++ = 2 * p + 1 < taps ? from[1] : int16_t{0};
       }
@@ -120,9 +120,9 @@ DepthwiseLast::DepthwiseLast(const int16_t* weights, int64_t channels, int64_t t
   }
 }
 
-int64_t DepthwiseLast::ChannelAt(int64_t block, int64_t i) const {
-  // Lower halves of all groups of eight, then the upper ones.
-  const int64_t half = i / (width_ / 2), j = i % (width_ / 2);
+int64_t DepthwiseLast::ChannelAt(int64_t i) const {
+  // Interleaved vectors: lower halves of all groups of eight, then the upper ones.
+  const int64_t block = i / width_, in_block = i % width_, half = in_block / (width_ / 2), j = in_block % (width_ / 2);
   return std::min(block * width_, channels_ - width_) + j / 4 * 8 + half * 4 + j % 4;
 }
 

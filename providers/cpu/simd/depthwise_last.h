@@ -19,14 +19,9 @@ class DepthwiseLast {
   int64_t channels() const { return channels_; }
   int64_t taps() const { return taps_; }
   int64_t blocks() const { return blocks_; }
-  /// Numbers that Arrange() fills.
-  size_t arranged() const { return static_cast<size_t>(blocks_ * width_); }
-  template <class T>
-  void Arrange(const T* by_channel, T* out) const {
-    for (int64_t b = 0; b < blocks_; ++b) {
-      for (int64_t i = 0; i < width_; ++i) out[b * width_ + i] = by_channel[ChannelAt(b, i)];
-    }
-  }
+  /// Numbers by channel as the kernel reads them, and whose the one at `i` is.
+  int64_t arranged() const { return blocks_ * width_; }
+  int64_t ChannelAt(int64_t i) const;
 
   struct Pixels {
     const uint8_t* const* taps;  // of the first pixel: its channels
@@ -42,9 +37,6 @@ class DepthwiseLast {
   void Compute(const Pixels& pixels) const;
 
  private:
-  /// Where interleaved vectors have a block's channels.
-  int64_t ChannelAt(int64_t block, int64_t i) const;
-
   int64_t channels_, taps_, width_, blocks_;
   Tensor weights_;  // int16 by block, pair of taps, channel as arranged, tap
 };

@@ -29,6 +29,16 @@ class CodesNetwork {
     model_.Floats("scale", {}, {0.02f});
   }
 
+  /// From here on the scale of activations is known at run time only.
+  void ComputeScale() {
+    scale_ = "computed_scale";
+    Int(model_.Node("Cast", {"x"}, {"floats"}), "to", 1);
+    Int(model_.Node("ReduceMax", {"floats"}, {"most"}), "keepdims", 0);
+    model_.Floats("none", {}, {0.0f});
+    model_.Node("Mul", {"most", "none"}, {"nothing"});
+    model_.Node("Add", {"nothing", "scale"}, {scale_});
+  }
+
   std::string Conv(const std::string& from, const LastConvSpec& spec) {
     const std::string name = Name();
     const Dims dims = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
@@ -49,7 +59,7 @@ class CodesNetwork {
     model_.Codes(name + "z", type, {}, {unsigned_weights_ ? 128 : 0});
     model_.Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
     model_.Floats(name + "s", {spec.outputs}, scales);
-    auto& node = model_.Node("QLinearConv", {from, "scale", "zero", name + "w", name + "s", name + "z", "scale", "zero", name + "b"}, {name});
+    auto& node = model_.Node("QLinearConv", {from, scale_, "zero", name + "w", name + "s", name + "z", scale_, "zero", name + "b"}, {name});
     Int(node, "group", spec.group);
     Ints(node, "strides", {spec.stride, spec.stride});
     Ints(node, "dilations", {spec.dilation, spec.dilation});
@@ -90,6 +100,7 @@ class CodesNetwork {
 
   ElementType codes_;
   bool unsigned_weights_;
+  std::string scale_ = "scale";
   ModelBuilder model_;
   int count_ = 0;
 };
@@ -164,6 +175,29 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
     NameOf);
 
+class FirstConvolutionsLast : public ConvolutionsLast {};
+
+TEST_P(FirstConvolutionsLast, GiveTheSameCodes) {
+  const auto& [test, types] = GetParam();
+  CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
+  const std::string after = network.Conv(network.Conv("x", test.conv), {6 * test.conv.outputs, test.conv.outputs});
+  EXPECT_EQ(Compare(network, {network.Conv(after, {5, 6 * test.conv.outputs})}, Shape(test.input)).count("QLinearConvLast"), Expected(3));
+}
+
+// Windows whose lines are short.
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, FirstConvolutionsLast,
+    ::testing::Combine(::testing::Values(LastConvCase{"TwoChannels", {2, 2, 9, 11}, {24, 2, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"OneChannel", {1, 1, 9, 11}, {24, 1, 3}},
+                                         LastConvCase{"ThreeChannels", {2, 3, 11, 13}, {32, 3, 3, 2, 1, 1, {1, 1, 1, 1}}},
+                                         LastConvCase{"Wide", {2, 3, 12, 14}, {24, 3, 7, 2, 1, 1, {3, 3, 3, 3}}},
+                                         LastConvCase{"Dilated", {1, 3, 12, 14}, {24, 3, 3, 1, 1, 2, {0, 0, 0, 0}}},
+                                         LastConvCase{"ManyWords", {2, 16, 9, 8}, {24, 16, 3, 1, 1, 1, {0, 1, 1, 0}}},
+                                         LastConvCase{"ManyLines", {1, 2, 18, 19}, {16, 2, 17, 1, 1, 1, {8, 8, 8, 8}}},
+                                         LastConvCase{"WiderThanImage", {2, 3, 3, 2}, {24, 3, 5, 1, 1, 1, {2, 2, 2, 2}}}),
+                       ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
+    NameOf);
+
 TEST(ChannelsLast, ComputesWhatLiesBetween) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     CodesNetwork network({2, 3, 16, 14}, type);
@@ -176,6 +210,16 @@ TEST(ChannelsLast, ComputesWhatLiesBetween) {
     EXPECT_EQ(operators.count("QLinearConvLast"), Expected(3));
     EXPECT_EQ(operators.count("MaxPoolLast"), Expected(1));
     EXPECT_LE(operators.count("Transpose"), 3u);
+  }
+}
+
+TEST(ChannelsLast, TakesScalesThatAreComputed) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    CodesNetwork network({2, 8, 7, 6}, type);
+    network.ComputeScale();
+    const std::string wide = network.Conv("x", {51, 8});
+    const std::string depthwise = network.Conv(wide, {51, 51, 3, 1, 51, 1, {1, 1, 1, 1}});
+    EXPECT_EQ(Compare(network, {network.Conv(depthwise, {24, 51})}, Shape{2, 8, 7, 6}).count("QLinearConvLast"), Expected(3));
   }
 }
 

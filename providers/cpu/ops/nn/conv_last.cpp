@@ -1,13 +1,14 @@
 // QLinearConvLast (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as in
 // QLinearConv, constant and without zero points.
 
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "base/rounding.h"
+#include "ops/nn/conv_factors.h"
 #include "ops/nn/integer_conv.h"
 #include "ops/nn/pixel_rows.h"
-#include "ops/nn/qlinear_conv.h"
 #include "ops/ops.h"
 #include "simd/depthwise_last.h"
 #include "simd/rows_u8s8.h"
@@ -15,7 +16,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kChunkBytes = 128 << 10;  // of rows that stay in the second cache while lines pass
+constexpr int64_t kChunkBytes = 256 << 10;  // of rows that stay in the second cache while lines pass
 constexpr int64_t kFewestRows = 12;
 
 /// Runs body(part, item) for all items, with at most four parts a thread.
@@ -44,10 +45,11 @@ class QLinearConvLast final : public Kernel {
     weights_ = w->shape();
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
     const bool is_signed = w->is(ElementType::kInt8);
+    // Rows of groups are unsigned, codes of int8 with the first bit turned.
     if (Depthwise()) {
-      PackTaps(bytes, is_signed);
+      factors_.emplace(info, PackTaps(bytes, is_signed), weights_[0], 0);
     } else {
-      PackGroups(info.threads(), bytes, is_signed);
+      factors_.emplace(info, PackGroups(info.threads(), bytes, is_signed), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
     }
     info.ReleaseConstant(3);
   }
@@ -60,44 +62,42 @@ class QLinearConvLast final : public Kernel {
     const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
     Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
     if (output == nullptr || output->num_elements() == 0) return;
-    const Call call{x, bias, window, ConvZero(context, 2), ConvScales(context, weights_[0]), ConvZero(context, 7), *output};
+    const Call call{x, window, factors_->Of(context), ConvZero(context.input(2), "x_zero_point"), ConvZero(context.input(7), "y_zero_point"), *output};
     depthwise_ ? RunDepthwise(context, call) : RunGroups(context, call);
   }
 
  private:
   struct Call {
     const Tensor& x;
-    const Tensor* bias;
     const Window& window;
-    int32_t x_zero;
-    std::span<const float> scales;
-    int32_t y_zero;
+    ConvFactors::Values factors;
+    int32_t x_zero, y_zero;
     Tensor& y;
-
-    uint32_t bias_of(int64_t i) const { return bias == nullptr ? 0 : static_cast<uint32_t>(bias->data<int32_t>()[i]); }
-    float scale_of(int64_t i) const { return scales[scales.size() == 1 ? 0 : static_cast<size_t>(i)]; }
   };
 
   bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
 
-  void PackTaps(const uint8_t* bytes, bool is_signed) {
+  std::vector<ConvFactors::Line> PackTaps(const uint8_t* bytes, bool is_signed) {
     const int64_t taps = weights_[2] * weights_[3];
     std::vector<int16_t> wide(static_cast<size_t>(group_ * taps));
     for (size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<int16_t>(is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i] - 128);
-    for (int64_t c = 0; c < group_; ++c) {
-      int32_t sum = 0;
-      for (int64_t t = 0; t < taps; ++t) sum += wide[static_cast<size_t>(c * taps + t)];
-      tap_sums_.push_back(sum);
-    }
     depthwise_.emplace(wide.data(), group_, taps);
+    std::vector<ConvFactors::Line> lines;
+    for (int64_t i = 0; i < depthwise_->arranged(); ++i) {
+      const int64_t channel = depthwise_->ChannelAt(i);
+      const int16_t* weights = wide.data() + channel * taps;
+      lines.push_back({channel, std::accumulate(weights, weights + taps, 0), 0});
+    }
+    return lines;
   }
 
   /// Lines of the weights in the order in which the window's bytes lie.
-  void PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed) {
+  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed) {
     Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
     const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps), outputs = weights_[0] / group_;
     Require(k <= INT32_MAX, "a line of the weights has {} values", k);
     std::vector<uint8_t> turned(static_cast<size_t>(outputs * k));
+    std::vector<ConvFactors::Line> lines;
     for (int64_t g = 0; g < group_; ++g) {
       threads.ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -109,28 +109,18 @@ class QLinearConvLast final : public Kernel {
       });
       const auto packed = PackLines(threads, {turned.data(), is_signed, outputs, k, k, 1}, LineSide::kCodeRows);
       Require(packed != nullptr, "the weights cannot be packed here");
+      for (int64_t i = 0; i < outputs; ++i) {
+        lines.push_back({g * outputs + i, packed->sums[static_cast<size_t>(i)], packed->offsets[static_cast<size_t>(i)]});
+      }
+      lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(*packed);
     }
+    return lines;
   }
 
   void RunGroups(KernelContext& context, const Call& call) const {
     const bool is_signed = call.x.is(ElementType::kInt8);
-    const int64_t outputs = weights_[0] / group_, blocks = (outputs - 1) / groups_[0].width + 1;
-    const int64_t padded = blocks * groups_[0].width, x_zero = call.x_zero + (is_signed ? 128 : 0);
-    const auto add = context.scratch<uint32_t>(static_cast<size_t>(group_ * padded));
-    const auto scales = context.scratch<float>(add.size());
-    std::fill(add.begin(), add.end(), 0u);
-    std::fill(scales.begin(), scales.end(), 0.0f);
-    for (int64_t g = 0; g < group_; ++g) {
-      const PackedLines& lines = groups_[static_cast<size_t>(g)];
-      for (int64_t i = 0; i < outputs; ++i) {
-        const auto line = static_cast<size_t>(i);
-        // Sums wrap as in the definition.
-        add[g * padded + i] = call.bias_of(g * outputs + i) + static_cast<uint32_t>(lines.offsets[line]) -
-                              static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(lines.sums[line]);
-        scales[g * padded + i] = call.scale_of(g * outputs + i);
-      }
-    }
+    const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0].width);
     for (int64_t g = 0; g < group_; ++g) {
       const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window, weights_[1] * group_, g * weights_[1], weights_[1],
                              static_cast<uint8_t>(call.x_zero), is_signed ? 0x80 : 0);
@@ -138,57 +128,83 @@ class QLinearConvLast final : public Kernel {
       store.kind = call.y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
       store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + g * outputs;
       store.row = weights_[0];
-      store.add = reinterpret_cast<const int32_t*>(add.data()) + g * padded;
-      store.scales = scales.data() + g * padded;
+      store.add = call.factors.starts.data() + g * padded;
+      store.scales = call.factors.scales.data() + g * padded;
       store.zero = call.y_zero;
       RunGroup(context, call, pixels, groups_[static_cast<size_t>(g)], store);
     }
   }
 
   void RunGroup(KernelContext& context, const Call& call, const PixelRows& pixels, const PackedLines& lines, const Int8Store& store) const {
-    const int64_t rows = call.y.num_elements() / weights_[0], row = pixels.row(), blocks = (lines.lines - 1) / lines.width + 1;
-    const int64_t threads = context.threads().num_threads(), want = threads == 1 ? 1 : 3 * threads;
-    const int64_t fits = std::max(kChunkBytes / row / kFewestRows, int64_t{1}) * kFewestRows;
-    const int64_t chunk = std::min(fits, RoundUp(CeilDiv(rows, want), kFewestRows));
-    const int64_t chunks = CeilDiv(rows, chunk);
-    // Splitting the lines repeats the copies.
-    const int64_t splits = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
-    const int64_t items = chunks * splits, parts = PartsFor(context.threads(), items);
-    const bool copies = !pixels.in_place();
-    const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, row) + PixelRows::kSlack, parts)) : 0);
-    const double work = static_cast<double>(lines.lines) * static_cast<double>(rows) * static_cast<double>(row) * 0.01;
-    ForEachItem(context.threads(), items, parts, work / static_cast<double>(items), [&](int64_t part, int64_t item) {
-      const int64_t begin = item / splits * chunk, end = std::min(rows, begin + chunk), split = item % splits;
-      const uint8_t* data = static_cast<const uint8_t*>(call.x.raw()) + begin * row;
+    const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
+    const int64_t blocks = CeilDiv(lines.lines, lines.width), threads = context.threads().num_threads();
+    // Threads share what is larger, and each reads all of the other.
+    const bool by_lines = threads > 1 && blocks >= threads && rows.count < blocks * lines.block_bytes / rows.bytes;
+    by_lines ? ShareLines(context, rows, lines, store) : ShareRows(context, rows, lines, store);
+  }
+
+  struct Rows {
+    const PixelRows& pixels;
+    const uint8_t* images;
+    int64_t count, bytes;
+  };
+
+  /// Rows that are copied and multiplied together: few enough to stay in the second cache, as alike in number as tiles allow.
+  static int64_t ChunkOf(const Rows& rows, int64_t want) {
+    const int64_t fits = std::max(kChunkBytes / rows.bytes / kFewestRows, int64_t{1}) * kFewestRows;
+    return RoundUp(CeilDiv(rows.count, std::max(want, CeilDiv(rows.count, fits))), kFewestRows);
+  }
+
+  /// A nanosecond is what a machine without dot products takes for some hundred.
+  static double NsOf(const Rows& rows, int64_t lines) {
+    return static_cast<double>(lines) * static_cast<double>(rows.count) * static_cast<double>(rows.bytes) * 0.01;
+  }
+
+  void ShareRows(KernelContext& context, const Rows& rows, const PackedLines& lines, const Int8Store& store) const {
+    const int64_t threads = context.threads().num_threads(), chunk = ChunkOf(rows, threads == 1 ? 1 : 3 * threads);
+    const int64_t chunks = CeilDiv(rows.count, chunk), parts = PartsFor(context.threads(), chunks);
+    const bool copies = !rows.pixels.in_place();
+    const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
+    ForEachItem(context.threads(), chunks, parts, NsOf(rows, lines.lines) / static_cast<double>(chunks), [&](int64_t part, int64_t item) {
+      const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
+      const uint8_t* data = rows.images + begin * rows.bytes;
       if (copies) {
-        uint8_t* to = buffer.data() + part * (chunk * row + PixelRows::kSlack);
-        pixels.Copy(begin, end, to);
+        uint8_t* to = buffer.data() + part * chunk * rows.bytes;
+        rows.pixels.Copy(begin, end, to);
         data = to;
       }
       Int8Store here = store;
       here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
-      MultiplyCodeRows(lines, {data, row, end - begin}, blocks * split / splits, blocks * (split + 1) / splits, here);
+      MultiplyCodeRows(lines, {data, rows.bytes, end - begin}, 0, CeilDiv(lines.lines, lines.width), here);
+    });
+  }
+
+  void ShareLines(KernelContext& context, const Rows& rows, const PackedLines& lines, const Int8Store& store) const {
+    const uint8_t* data = rows.images;
+    if (!rows.pixels.in_place()) {
+      const auto buffer = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows.count, rows.bytes)));
+      context.threads().ParallelFor(rows.count, 5 + static_cast<double>(rows.bytes) * 0.05, [&](int64_t begin, int64_t end) {
+        rows.pixels.Copy(begin, end, buffer.data() + begin * rows.bytes);
+      });
+      data = buffer.data();
+    }
+    const int64_t chunk = ChunkOf(rows, 1);
+    context.threads().ParallelFor(CeilDiv(lines.lines, lines.width), NsOf(rows, lines.width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = 0; row < rows.count; row += chunk) {
+        Int8Store here = store;
+        here.data = static_cast<uint8_t*>(store.data) + row * store.row;
+        MultiplyCodeRows(lines, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin, end, here);
+      }
     });
   }
 
   void RunDepthwise(KernelContext& context, const Call& call) const {
     const Window& window = call.window;
     const int64_t channels = group_, taps = depthwise_->taps();
-    const auto by_channel = context.scratch<int32_t>(static_cast<size_t>(channels));
-    const auto floats = context.scratch<float>(static_cast<size_t>(channels));
-    for (int64_t c = 0; c < channels; ++c) {
-      const uint32_t sum = static_cast<uint32_t>(tap_sums_[static_cast<size_t>(c)]);
-      by_channel[c] = static_cast<int32_t>(call.bias_of(c) - static_cast<uint32_t>(call.x_zero) * sum);
-      floats[c] = call.scale_of(c);
-    }
-    const auto start = context.scratch<int32_t>(depthwise_->arranged());
-    const auto scales = context.scratch<float>(depthwise_->arranged());
-    depthwise_->Arrange(by_channel.data(), start.data());
-    depthwise_->Arrange(floats.data(), scales.data());
     const auto outside = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(window.input[1], channels)));
     std::fill(outside.begin(), outside.end(), static_cast<uint8_t>(call.x_zero));
-    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), start.data(), scales.data(), call.y_zero,
-                                       call.y.is(ElementType::kInt8), nullptr};
+    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), call.factors.starts.data(),
+                                       call.factors.scales.data(), call.y_zero, call.y.is(ElementType::kInt8), nullptr};
     const int64_t rows = call.y.shape()[0] * window.output[0], parts = PartsFor(context.threads(), rows);
     const auto pointers = context.scratch<const uint8_t*>(static_cast<size_t>(CheckedMul(parts, 2 * taps)));
     const double cost = static_cast<double>(window.output[1] * channels) * (0.2 + static_cast<double>(taps) * 0.05);
@@ -230,7 +246,7 @@ class QLinearConvLast final : public Kernel {
   Shape weights_;
   std::vector<PackedLines> groups_;
   std::optional<DepthwiseLast> depthwise_;
-  std::vector<int32_t> tap_sums_;
+  std::optional<ConvFactors> factors_;
 };
 
 }  // namespace

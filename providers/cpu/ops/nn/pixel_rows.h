@@ -2,7 +2,9 @@
 
 // The pixels that a convolution's window meets, as rows of one matrix: images of bytes whose channels lie side by side.
 
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "ops/nn/window.h"
 
@@ -10,9 +12,6 @@ namespace tessera::cpu {
 
 class PixelRows {
  public:
-  /// Bytes that a copy may write behind its last row.
-  static constexpr int64_t kSlack = 8;
-
   /// Of `bytes` bytes of images: channels [first, first + channels) of `all`; taps outside the image are `zero`, every byte is changed by `flip`.
   PixelRows(const uint8_t* images, int64_t bytes, const Window& window, int64_t all, int64_t first, int64_t channels, uint8_t zero, uint8_t flip)
       : images_(images), end_(images + bytes), window_(window), all_(all), first_(first), channels_(channels), zero_(zero), flip_(flip) {}
@@ -29,23 +28,98 @@ class PixelRows {
 
   /// Rows [begin, end), over all images.
   void Copy(int64_t begin, int64_t end, uint8_t* out) const {
-    for (int64_t i = begin; i < end; ++i, out += row()) {
-      const int64_t pixel = i % window_.output.num_elements();
-      CopyRow(i / window_.output.num_elements(), pixel / window_.output[1], pixel % window_.output[1], out);
+    const int64_t width = window_.output[1], row = this->row();
+    while (begin < end) {  // what there is of a line of the output
+      const int64_t y = begin / width, x = begin % width, count = std::min(width - x, end - begin);
+      CopyPixels(y / window_.output[0], y % window_.output[0], x, x + count, out);
+      begin += count;
+      out += count * row;
     }
   }
 
  private:
+  static constexpr int64_t kWord = 8;
+  static constexpr int64_t kShortLine = 64;  // that is not worth a call
+  static constexpr int64_t kMostLines = 16;  // of a window that copies short lines
+
+  /// Of a window: where the first pixel has it, and how far the next pixel's is.
+  struct Line {
+    const uint8_t* from;
+    int64_t step;
+  };
+  using Lines = std::array<Line, kMostLines>;
+
+  /// Of a window's line.
+  int64_t line_bytes() const { return window_.kernel[1] * channels_; }
+  const uint8_t* Row(int64_t image, int64_t row) const { return images_ + (image * window_.input[0] + row) * window_.input[1] * all_ + first_; }
+
+  void CopyPixels(int64_t image, int64_t y, int64_t begin, int64_t end, uint8_t* out) const {
+    const Window& w = window_;
+    const int64_t row = this->row();
+    int64_t first = begin, last = begin;
+    if (w.dilations[1] == 1 && channels_ == all_ && line_bytes() <= kShortLine && w.kernel[0] <= kMostLines) {
+      const int64_t room = w.input[1] - w.kernel[1] + w.begin[1];  // the last pixel's begin, where all taps are inside
+      first = std::clamp(CeilDiv(w.begin[1], w.strides[1]), begin, end);
+      last = std::max(first, std::min(room < 0 ? 0 : room / w.strides[1] + 1, end - 1));  // the last pixel has no words behind it
+      if (first < last) last = CopyShort(image, y, first, last, out + (first - begin) * row);
+    }
+    for (int64_t x = begin; x < first; ++x) CopyRow(image, y, x, out + (x - begin) * row);
+    for (int64_t x = last; x < end; ++x) CopyRow(image, y, x, out + (x - begin) * row);
+  }
+
+  /// Pixels whose taps lie inside along the line and side by side, by words. Those at the end of the images, behind which nothing
+  /// may be read, are left out: returns the first of them.
+  int64_t CopyShort(int64_t image, int64_t y, int64_t first, int64_t last, uint8_t* out) const {
+    const Window& w = window_;
+    std::array<uint8_t, kShortLine> outside;
+    outside.fill(zero_);
+    Lines lines;
+    for (int64_t k = 0; k < w.kernel[0]; ++k) {
+      Line& line = lines[static_cast<size_t>(k)];
+      line = {outside.data(), 0};
+      const int64_t row = y * w.strides[0] - w.begin[0] + k * w.dilations[0];
+      if (row < 0 || row >= w.input[0]) continue;
+      line = {Row(image, row) + (first * w.strides[1] - w.begin[1]) * channels_, w.strides[1] * channels_};
+      while (last > first && end_ - line.from < (last - 1 - first) * line.step + RoundUp(line_bytes(), kWord)) --last;
+    }
+    const int64_t words = CeilDiv(line_bytes(), kWord);
+    (words == 1 ? CopyWords<1> : words == 2 ? CopyWords<2> : words == 3 ? CopyWords<3> : CopyWords<0>)(*this, lines, last - first, out);
+    return last;
+  }
+
+  /// What a word writes behind its line, the next line or pixel overwrites. kWords: 0 where not known before.
+  template <int kWords>
+  static void CopyWords(const PixelRows& rows, const Lines& lines, int64_t count, uint8_t* out) {
+    const int64_t row = rows.row(), bytes = rows.line_bytes(), kernel = rows.window_.kernel[0];
+    const int64_t words = kWords == 0 ? CeilDiv(bytes, kWord) : kWords;
+    uint64_t flip;
+    std::memset(&flip, rows.flip_, sizeof flip);
+    for (int64_t x = 0; x < count; ++x, out += row) {
+      uint8_t* to = out;
+      for (int64_t k = 0; k < kernel; ++k, to += bytes) {
+        const Line& line = lines[static_cast<size_t>(k)];
+        const uint8_t* from = line.from + x * line.step;
+        for (int64_t i = 0; i < words; ++i) {
+          uint64_t word;
+          std::memcpy(&word, from + i * kWord, kWord);
+          word ^= flip;
+          std::memcpy(to + i * kWord, &word, kWord);
+        }
+      }
+      std::memset(to, 0, kWord);
+    }
+  }
+
   void CopyRow(int64_t image, int64_t y, int64_t x, uint8_t* out) const {
     const Window& w = window_;
     uint8_t* to = out;
-    const int64_t column = x * w.strides[1] - w.begin[1], line = w.kernel[1] * channels_;
-    for (int64_t k = 0; k < w.kernel[0]; ++k, to += line) {
+    const int64_t column = x * w.strides[1] - w.begin[1];
+    for (int64_t k = 0; k < w.kernel[0]; ++k, to += line_bytes()) {
       const int64_t row = y * w.strides[0] - w.begin[0] + k * w.dilations[0];
       if (row < 0 || row >= w.input[0]) {
-        std::memset(to, zero_, static_cast<size_t>(line));
+        std::memset(to, zero_, static_cast<size_t>(line_bytes()));
       } else {
-        CopyLine(images_ + (image * w.input[0] + row) * w.input[1] * all_ + first_, column, to);
+        CopyLine(Row(image, row), column, to);
       }
     }
     if (flip_ != 0) {
@@ -57,14 +131,7 @@ class PixelRows {
   /// The taps of one row of the image.
   void CopyLine(const uint8_t* from, int64_t column, uint8_t* to) const {
     const Window& w = window_;
-    const int64_t line = w.kernel[1] * channels_;
     if (w.dilations[1] == 1 && channels_ == all_) {  // they lie side by side
-      const bool inside = column >= 0 && column + w.kernel[1] <= w.input[1];
-      if (inside && line <= kShortLine && end_ - from >= column * channels_ + line + kSlack) {
-        const uint8_t* first = from + column * channels_;
-        for (int64_t i = 0; i < line; i += kSlack) std::memcpy(to + i, first + i, kSlack);  // what follows overwrites the rest
-        return;
-      }
       const int64_t begin = std::clamp<int64_t>(-column, 0, w.kernel[1]), end = std::clamp(w.input[1] - column, begin, w.kernel[1]);
       std::memset(to, zero_, static_cast<size_t>(begin * channels_));
       std::memcpy(to + begin * channels_, from + (column + begin) * channels_, static_cast<size_t>((end - begin) * channels_));
@@ -80,8 +147,6 @@ class PixelRows {
       }
     }
   }
-
-  static constexpr int64_t kShortLine = 64;  // that is not worth a call
 
   const uint8_t* images_;
   const uint8_t* end_;

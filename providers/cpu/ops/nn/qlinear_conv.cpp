@@ -29,7 +29,7 @@ class QLinearConv final : public Kernel {
     for (const int64_t dim : window.output) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    fast_->Run(context, x, ConvZero(context, 2), bias, window, {output, ConvScales(context, shape[1]), ConvZero(context, 7)});
+    fast_->Run(context, x, ConvZero(context.input(2), "x_zero_point"), bias, window, {output, ConvScales(context, shape[1]), ConvZero(context.input(7), "y_zero_point")});
   }
 
   void General(KernelContext& context) const {
@@ -46,7 +46,7 @@ class QLinearConv final : public Kernel {
     const int64_t outputs = output->shape()[1];
     const int64_t pixels = output->shape().SizeOfRange(2, output->shape().rank());
     const auto scales = ConvScales(context, outputs);
-    const int32_t y_zero = ConvZero(context, 7);
+    const int32_t y_zero = ConvZero(context.input(7), "y_zero_point");
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     context.threads().ParallelFor(output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {

@@ -14,13 +14,27 @@ inline float ConvScalar(const Tensor& tensor, std::string_view name) {
   return tensor.data<float>()[0];
 }
 
-/// What sums are multiplied with to be codes, one for all or for each output channel.
+/// What sums are multiplied with to be codes.
+class ConvScale {
+ public:
+  ConvScale(const Tensor& x, const Tensor& w, const Tensor& y, int64_t outputs)
+      : x_(ConvScalar(x, "x_scale")), y_(ConvScalar(y, "y_scale")), w_(w.values<float>()) {
+    Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
+  }
+
+  /// One for all, or one for each output channel.
+  size_t size() const { return w_.size(); }
+  float of(int64_t channel) const { return x_ * w_[w_.size() == 1 ? 0 : static_cast<size_t>(channel)] / y_; }
+
+ private:
+  float x_, y_;
+  std::span<const float> w_;
+};
+
 inline std::span<const float> ConvScales(KernelContext& context, int64_t outputs) {
-  const float x = ConvScalar(context.required_input(1), "x_scale"), y = ConvScalar(context.required_input(6), "y_scale");
-  const Tensor& w = context.required_input(4);
-  Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
-  const auto scales = context.scratch<float>(static_cast<size_t>(w.num_elements()));
-  for (size_t i = 0; i < scales.size(); ++i) scales[i] = x * w.data<float>()[i] / y;
+  const ConvScale scale(context.required_input(1), context.required_input(4), context.required_input(6), outputs);
+  const auto scales = context.scratch<float>(scale.size());
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = scale.of(static_cast<int64_t>(i));
   return scales;
 }
 
@@ -33,10 +47,10 @@ inline bool AreSigned(const Tensor& weights, const Tensor* zero) {
   return std::all_of(codes, codes + zero->num_elements(), [none](uint8_t code) { return code == none; });
 }
 
-inline int32_t ConvZero(KernelContext& context, size_t input) {
-  const auto zero = ReadZeroPoints(context, context.input(input));
-  Require(zero.size() == 1, "the zero point in input {} has {} values, 1 is expected", input, zero.size());
-  return zero[0];
+inline int32_t ConvZero(const Tensor* zero, std::string_view name) {
+  if (zero == nullptr) return 0;
+  Require(zero->num_elements() == 1, "{} has {} values, 1 is expected", name, zero->num_elements());
+  return zero->is(ElementType::kInt8) ? zero->data<int8_t>()[0] : zero->data<uint8_t>()[0];
 }
 
 }  // namespace tessera::cpu

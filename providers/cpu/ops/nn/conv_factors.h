@@ -1,0 +1,76 @@
+#pragma once
+
+// What makes a quantized convolution's sums of products codes, by output channel in the order in which its kernel reads them.
+
+#include <vector>
+
+#include "ops/nn/qlinear_conv.h"
+
+namespace tessera::cpu {
+
+/// Computed once where all inputs that they depend on are constant.
+class ConvFactors {
+ public:
+  /// A place in the kernel's order.
+  struct Line {
+    int64_t channel = -1;  // none: padding
+    int32_t sum = 0;       // of the weights
+    int32_t missing = 0;   // what the sum of products lacks beside the bias
+  };
+  struct Values {
+    std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
+    std::span<const float> scales;
+  };
+
+  /// Of a node with QLinearConv's inputs. `x_shift`: what the kernel adds to x.
+  ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift)
+      : lines_(std::move(lines)), outputs_(outputs), x_shift_(x_shift) {
+    const Inputs in{info.constant_input(1), info.constant_input(2), info.constant_input(4), info.constant_input(6), info.constant_input(8)};
+    const bool constant = in.x_scale != nullptr && in.x_zero != nullptr && in.w_scale != nullptr && in.y_scale != nullptr &&
+                          (in.bias == nullptr ? !info.has_input(8) : in.bias->num_elements() == outputs);
+    if (!constant) return;
+    starts_.resize(lines_.size());
+    scales_.resize(lines_.size());
+    Fill(in, starts_, scales_);
+    lines_ = {};
+  }
+
+  /// The bias has been checked.
+  Values Of(KernelContext& context) const {
+    if (!starts_.empty()) return {starts_, scales_};
+    const auto starts = context.scratch<int32_t>(lines_.size());
+    const auto scales = context.scratch<float>(lines_.size());
+    Fill({&context.required_input(1), context.input(2), &context.required_input(4), &context.required_input(6), context.input(8)}, starts, scales);
+    return {starts, scales};
+  }
+
+ private:
+  struct Inputs {
+    const Tensor* x_scale;
+    const Tensor* x_zero;
+    const Tensor* w_scale;
+    const Tensor* y_scale;
+    const Tensor* bias;
+  };
+
+  void Fill(const Inputs& in, std::span<int32_t> starts, std::span<float> scales) const {
+    const ConvScale scale(*in.x_scale, *in.w_scale, *in.y_scale, outputs_);
+    const auto x_zero = static_cast<uint32_t>(ConvZero(in.x_zero, "x_zero_point") + x_shift_);
+    const int32_t* bias = in.bias == nullptr ? nullptr : in.bias->data<int32_t>();
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      const auto& [channel, sum, missing] = lines_[i];
+      // Sums wrap as in the definition.
+      const uint32_t start = static_cast<uint32_t>(missing) - x_zero * static_cast<uint32_t>(sum);
+      starts[i] = static_cast<int32_t>(start + (bias == nullptr || channel < 0 ? 0 : static_cast<uint32_t>(bias[channel])));
+      scales[i] = channel < 0 ? 0 : scale.of(channel);
+    }
+  }
+
+  std::vector<Line> lines_;  // none where they are constant
+  int64_t outputs_;
+  int32_t x_shift_;
+  std::vector<int32_t> starts_;
+  std::vector<float> scales_;
+};
+
+}  // namespace tessera::cpu
