@@ -7,6 +7,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from recipe import FLOATS, Case, choice, name_inputs, recipe, shape, tolerance, values
+from recipes_sequence import WORDS, words
 
 MICROSOFT = "com.microsoft"
 
@@ -417,6 +418,43 @@ def crop_and_resize(rng):
     return contrib("CropAndResize", [values(rng, (n, c, h, w), np.float32), boxes, rng.integers(0, n, size=count).astype(np.int32),
                                      rng.integers(1, 8, size=2).astype(np.int32)], mode=choice(rng, ["bilinear", "nearest", None]),
                    extrapolation_value=maybe(rng, lambda: 2.5), atol=1e-4)
+
+
+@recipe("Microsoft.CDist")
+def cdist(rng):
+    rows, others, width = (int(rng.integers(1, n)) for n in (20, 20, 9))
+    dtype = choice(rng, [np.float32, np.float64])
+    return contrib("CDist", [values(rng, (rows, width), dtype), values(rng, (others, width), dtype)], dtype=dtype, rtol=1e-3, atol=1e-2,
+                   metric=choice(rng, [None, "sqeuclidean", "euclidean"]))
+
+
+@recipe("Microsoft.Range")
+def range_of(rng):
+    dtype = choice(rng, [np.float32, np.float64, np.int16, np.int32, np.int64])
+    first, last = rng.integers(-9, 9), rng.integers(-9, 9)
+    step = maybe(rng, lambda: choice(rng, [1, 2, 3]) * (1 if last >= first else -1)) if last >= first else -2
+    dims = choice(rng, [(), (1,)])
+    return contrib("Range", [None if v is None else np.full(dims, v, dtype) for v in (first, last, step)], dtype=dtype)
+
+
+@recipe("Microsoft.MurmurHash3")
+def murmur_hash(rng):
+    dims = shape(rng, int(rng.integers(0, 4)), low=1)
+    dtype = choice(rng, [object, np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64])
+    x = words(rng, dims) if dtype is object else values(rng, dims, dtype)
+    positive = int(rng.integers(2))
+    return contrib("MurmurHash3", [x], dtype=np.uint32 if positive else np.int32, positive=positive, seed=maybe(rng, lambda: int(rng.integers(2**31))))
+
+
+@recipe("Microsoft.Tokenizer")
+def tokenizer(rng):
+    texts = [" ".join(choice(rng, WORDS) for _ in range(int(rng.integers(0, 5)))) for _ in range(12)]
+    x = np.array(texts[:6] if rng.random() < 0.5 else texts, object).reshape(choice(rng, [(-1,), (2, -1)]))
+    way = choice(rng, [{"separators": [""]}, {"tokenexp": "."}, {"separators": [" "]}, {"separators": [",", r"\s+"]}, {"separators": ["[.@]+", " |b"]},
+                       {"tokenexp": "[a-z]+"}, {"tokenexp": "a|ab|aa"}, {"tokenexp": r"\w*"}, {"tokenexp": "[^ ]+"}])
+    each = way in ({"separators": [""]}, {"tokenexp": "."})
+    return contrib("Tokenizer", [x], dtype=object, mark=int(rng.integers(2)), mincharnum=1 if each else int(rng.integers(1, 4)),
+                   pad_value=choice(rng, ["", "#"]), **way)
 
 
 @recipe("Microsoft.GemmFastGelu")

@@ -1,6 +1,7 @@
 """com.microsoft operators on quantized tensors against ONNX Runtime, which defines them."""
 
 import numpy as np
+from onnx import TensorProto
 
 from recipe import broadcastable, choice, recipe, shape, values
 from recipes_microsoft import contrib, heads_and_width, key_mask, maybe
@@ -64,6 +65,31 @@ def qlinear_concat(rng):
         dims[axis] = int(rng.integers(1, 9))
         inputs += [codes(rng, dims, dtype), scale_of(rng), codes(rng, (), dtype)]
     return quantized("QLinearConcat", inputs, dtype=dtype, constants=[i for i in range(len(inputs)) if i < 2 or i % 3 != 2], axis=axis)
+
+
+@recipe("Microsoft.QLinearWhere")
+def qlinear_where(rng):
+    dtype = choice(rng, [np.uint8, np.int8])
+    dims = shape(rng, int(rng.integers(1, 5)), low=1)
+    condition, x, y = (broadcastable(rng, dims) for _ in range(3))
+    scales = lambda: [scale_of(rng), codes(rng, (), dtype)]
+    inputs = [rng.random(size=condition) < 0.5, codes(rng, x, dtype), *scales(), codes(rng, y, dtype), *scales(), *scales()]
+    return quantized("QLinearWhere", inputs, dtype=dtype, constants=[2, 3, 5, 6, 7, 8])
+
+
+@recipe("Microsoft.QEmbedLayerNormalization")
+def qembed_layer_normalization(rng):
+    dtype = choice(rng, [np.uint8, np.int8])
+    batch, steps, width = (int(rng.integers(1, n)) for n in (4, 12, 40))
+    segments, mask = rng.random() < 0.5, rng.random() < 0.5
+    given = [True, True, segments, True, True]
+    ids = lambda rows: rng.integers(0, rows, size=(batch, steps)).astype(np.int32)
+    tables = [codes(rng, dims, dtype) if there else None for there, dims in zip(given, [(20, width), (15, width), (2, width), (width,), (width,)])]
+    lengths = rng.integers(0, steps + 1, size=(batch, 1))
+    inputs = [ids(20), ids(2) if segments else None, *tables, (np.arange(steps)[None] < lengths).astype(np.int32) if mask else None,
+              *(scale_of(rng) if there else None for there in given), *(codes(rng, (), dtype) if there else None for there in given)]
+    return contrib("QEmbedLayerNormalization", inputs, 2, constants=[i for i in range(2, 18) if i != 7], epsilon=1e-6, types={1: TensorProto.INT32},
+                   atol=1e-2, rtol=1e-2)
 
 
 @recipe("Microsoft.QLinearAveragePool", "Microsoft.QLinearGlobalAveragePool", "Microsoft.NhwcMaxPool")

@@ -51,6 +51,7 @@ class Define {
   Define& Float(const char* name, float value);
   Define& String(const char* name) { return Attribute(name, onnx::AttributeProto::STRING); }
   Define& String(const char* name, const std::string& value);
+  Define& RequiredString(const char* name);
   Define& Ints(const char* name) { return Attribute(name, onnx::AttributeProto::INTS); }
   Define& Floats(const char* name) { return Attribute(name, onnx::AttributeProto::FLOATS); }
   Define& Strings(const char* name) { return Attribute(name, onnx::AttributeProto::STRINGS); }

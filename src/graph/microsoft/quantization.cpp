@@ -104,6 +104,50 @@ bool ConcatBody(const Context& context, Body& body) {
   return !parts.empty();
 }
 
+constexpr const char* kWhere = R"(
+    real_x = DequantizeLinear (X, x_scale, x_zero_point)
+    real_y = DequantizeLinear (Y, y_scale, y_zero_point)
+    chosen = Where (condition, real_x, real_y)
+    Z = QuantizeLinear (chosen, z_scale, z_zero_point))";
+
+/// Rows of tables are looked up before they become numbers.
+bool QEmbedLayerNormalizationBody(const Context& context, Body& body) {
+  const auto add_real = [&](const char* to, const char* from, const std::string& of) {
+    body.Add(fmt::format("scale_of_{0} = Squeeze ({2}_scale) zero_of_{0} = Squeeze ({2}_zero_point) {0} = DequantizeLinear ({1}, scale_of_{0}, zero_of_{0})",
+                         to, from, of).c_str());
+  };
+  body.Add(R"(
+      first = Constant <value = int64 {0}> ()
+      one = Constant <value = int64 {1}> ()
+      steps = Shape <start = 1, end = 2> (input_ids)
+      count = Squeeze (steps)
+      positions = Range (first, count, one)
+      words = Gather (word_embedding_quant, input_ids)
+      places = Gather (position_embedding_quant, positions))");
+  add_real("word", "words", "word_embedding");
+  add_real("place", "places", "position_embedding");
+  add_real("gamma", "gamma_quant", "gamma");
+  add_real("beta", "beta_quant", "beta");
+  body.Add("placed = Add (word, place)");
+  if (context.hasInput(1)) {
+    body.Add("segments = Gather (segment_embedding, segment_ids)");
+    add_real("segment", "segments", "segment_embedding");
+    body.Add("sum = Add (placed, segment)");
+  } else {
+    body.Add("sum = Identity (placed)");
+  }
+  body.Add("layernorm_out = LayerNormalization <axis = -1, epsilon: float = @epsilon> (sum, gamma, beta)");
+  body.Add(context.hasInput(7) ? R"(
+      yes = Constant <value = int32 {1}> ()
+      is_word = Equal (mask, yes)
+      ones = Cast <to = 6> (is_word)
+      axis = Constant <value = int64[1] {1}> ()
+      mask_index_out = ReduceSum <keepdims = 0> (ones, axis))" : R"(
+      batch = Shape <start = 0, end = 1> (input_ids)
+      mask_index_out = ConstantOfShape <value = int32[1] {0}> (batch))");
+  return true;
+}
+
 bool DynamicQuantizeMatMulBody(const Context& context, Body& body) {
   body.Add(R"(
       quantized, a_scale, a_zero = DynamicQuantizeLinear (A)
@@ -260,6 +304,17 @@ void AddPools(MicrosoftSchemas& schemas) {
 void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
   AddElementwise(schemas);
   AddPools(schemas);
+  Define(schemas, "QLinearWhere")
+      .In("condition", "B").In("X").In("x_scale", "TF").In("x_zero_point").In("Y").In("y_scale", "TF").In("y_zero_point").In("z_scale", "TF")
+      .In("z_zero_point").Out("Z").Type("B", {"tensor(bool)"}).Type("TF", kFloat).Type("T", kBytes).Body(kWhere);
+  Define(schemas, "QEmbedLayerNormalization")
+      .Float("epsilon", 1e-12f)
+      .In("input_ids", "T1").OptionalIn("segment_ids", "T1").In("word_embedding_quant", "T2").In("position_embedding_quant", "T2")
+      .OptionalIn("segment_embedding", "T2").In("gamma_quant", "T2").In("beta_quant", "T2").OptionalIn("mask", "T1")
+      .In("word_embedding_scale").In("position_embedding_scale").OptionalIn("segment_embedding_scale").In("gamma_scale").In("beta_scale")
+      .In("word_embedding_zero_point", "T2").In("position_embedding_zero_point", "T2").OptionalIn("segment_embedding_zero_point", "T2")
+      .In("gamma_zero_point", "T2").In("beta_zero_point", "T2").Out("layernorm_out").Out("mask_index_out", "T1")
+      .Type("T", kFloat).Type("T1", {"tensor(int32)"}).Type("T2", kBytes).Body(QEmbedLayerNormalizationBody);
   Define(schemas, "DynamicQuantizeMatMul")
       .In("A", "T1").In("B", "T2").In("b_scale", "T1").OptionalIn("b_zero_point", "T2").OptionalIn("bias", "T1").Out("Y", "T1")
       .Type("T1", kFloat).Type("T2", kBytes).Body(DynamicQuantizeMatMulBody);

@@ -88,6 +88,11 @@ Define& Define::String(const char* name, const std::string& value) {
   return *this;
 }
 
+Define& Define::RequiredString(const char* name) {
+  schema_.Attr(name, "", onnx::AttributeProto::STRING, /*required=*/true);
+  return *this;
+}
+
 Define& Define::Infer(onnx::InferenceFunction function) {
   schema_.TypeAndShapeInferenceFunction(std::move(function));
   return *this;

@@ -69,10 +69,50 @@ bool PadBody(const Context& context, Body& body) {
   return true;
 }
 
+/// Squared distances as sums of squares less twice the products, which are one matrix product.
+bool DistanceBody(const Context& context, Body& body) {
+  const std::string metric = StringOf(context, "metric", "sqeuclidean");
+  if (metric != "sqeuclidean" && metric != "euclidean") return false;
+  body.Add(R"(
+      axis = Constant <value = int64[1] {1}> ()
+      a = ReduceSumSquare (A, axis)
+      b = ReduceSumSquare <keepdims = 0> (B, axis)
+      products = com.microsoft.FusedMatMul <alpha = -2.0, transB = 1> (A, B)
+      part = Add (products, a)
+      sum = Add (part, b)
+      squared = Relu (sum))");
+  body.Add(metric == "euclidean" ? "C = Sqrt (squared)" : "C = Identity (squared)");
+  return true;
+}
+
+bool RangeBody(const Context& context, Body& body) {
+  body.Add("first = Squeeze (start) end = Squeeze (limit)");
+  body.Add(context.hasInput(2) ? "step = Squeeze (delta)" : "one = Constant <value = int64 {1}> () step = CastLike (one, first)");
+  body.Add("Y = Range (first, end, step)");
+  return true;
+}
+
 const Types kEverything = {"tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(int8)", "tensor(int16)",
                            "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)", "tensor(bfloat16)",
                            "tensor(string)", "tensor(bool)", "tensor(complex64)", "tensor(complex128)"};
 const Types kFloats = {"tensor(float16)", "tensor(float)", "tensor(double)"};
+const Types kHashed = {"tensor(uint32)", "tensor(int32)", "tensor(uint64)", "tensor(int64)", "tensor(float)", "tensor(double)", "tensor(string)"};
+
+void InferMurmurHash(onnx::InferenceContext& context) {
+  const bool positive = onnx::getAttribute(context, "positive", 1) != 0;
+  onnx::updateOutputElemType(context, 0, positive ? onnx::TensorProto::UINT32 : onnx::TensorProto::INT32);
+  if (ShapeOfInput(context, 0) != nullptr) onnx::propagateShapeFromInputToOutput(context, 0, 0);
+}
+
+/// One dimension more: the tokens of each text.
+void InferTokenizer(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const auto* texts = ShapeOfInput(context, 0);
+  if (texts == nullptr) return;
+  onnx::TensorShapeProto result = *texts;
+  result.add_dim();
+  onnx::updateOutputShape(context, 0, result);
+}
 
 void InferCropAndResize(onnx::InferenceContext& context) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
@@ -116,6 +156,14 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "CropAndResize")
       .Float("extrapolation_value", 0).String("mode", "bilinear").In("X", "T1").In("rois", "T1").In("batch_indices", "T2")
       .In("crop_size", "T2").Out("Y", "T1").Type("T1", kFloats).Type("T2", {"tensor(int32)"}).Infer(InferCropAndResize);
+  Define(schemas, "CDist").String("metric", "sqeuclidean").In("A").In("B").Out("C").Type("T", {"tensor(float)", "tensor(double)"}).Body(DistanceBody);
+  Define(schemas, "Range").In("start").In("limit").OptionalIn("delta").Out("Y")
+      .Type("T", {"tensor(float)", "tensor(double)", "tensor(int16)", "tensor(int32)", "tensor(int64)"}).Body(RangeBody);
+  Define(schemas, "MurmurHash3").Int("positive", 1).Int("seed", 0).In("X", "T1").Out("Y", "T2").Type("T1", kHashed)
+      .Type("T2", {"tensor(uint32)", "tensor(int32)"}).Infer(InferMurmurHash);
+  Define(schemas, "Tokenizer")
+      .RequiredInt("mark").RequiredInt("mincharnum").RequiredString("pad_value").Strings("separators").String("tokenexp")
+      .In("X").Out("Y").Type("T", {"tensor(string)"}).Infer(InferTokenizer);
 }
 
 }  // namespace tessera

@@ -1,12 +1,10 @@
 // StringNormalizer (10): drops stop words and changes case. Case follows Unicode's simple mappings, which no locale that ONNX
 // names changes; ill-formed UTF-8 is an error.
 
-#include <utf8proc.h>
-
 #include <unordered_set>
 #include <vector>
 
-#include "base/check.h"
+#include "ops/text/utf8.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -17,14 +15,9 @@ enum class CaseChange { kNone, kLower, kUpper };
 std::string ChangeCase(const std::string& text, CaseChange change) {
   if (change == CaseChange::kNone) return text;
   std::string result;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  auto rest = static_cast<utf8proc_ssize_t>(text.size());
-  while (rest > 0) {
-    utf8proc_int32_t code = 0;
-    const utf8proc_ssize_t length = utf8proc_iterate(bytes, rest, &code);
-    Require(length > 0, "'{}' is not valid UTF-8", text);
-    bytes += length;
-    rest -= length;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto [code, bytes] = FirstCharacter(rest, text);
+    rest.remove_prefix(bytes);
     utf8proc_uint8_t encoded[4];
     const utf8proc_ssize_t written =
         utf8proc_encode_char(change == CaseChange::kLower ? utf8proc_tolower(code) : utf8proc_toupper(code), encoded);
