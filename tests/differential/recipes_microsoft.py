@@ -214,6 +214,17 @@ def matmul_nbits(rng):
                    K=k, N=n, bits=bits, block_size=block, atol=3e-2 if dtype == np.float16 else 2e-4)
 
 
+@recipe("Microsoft.MatMulBnb4")
+def matmul_bnb4(rng):
+    n, k, block = int(rng.integers(1, 40)), int(rng.integers(1, 80)), choice(rng, [16, 32, 64])
+    if rng.random() < 0.6:
+        k = -(-k // block) * block
+    b = rng.integers(0, 256, size=(n * k + 1) // 2).astype(np.uint8)
+    scales = values(rng, (-(-n * k // block),), np.float32, 0.1, 2)
+    return contrib("MatMulBnb4", [values(rng, (*shape(rng, int(rng.integers(1, 3)), low=1), k), np.float32), b, scales], constants=[1, 2], K=k, N=n,
+                   block_size=block, quant_type=int(rng.integers(2)), atol=1e-3)
+
+
 @recipe("Microsoft.GatherBlockQuantized")
 def gather_block_quantized(rng):
     kind = choice(rng, ["bytes", ml_dtypes.uint4, ml_dtypes.int4])
