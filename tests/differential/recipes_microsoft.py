@@ -214,6 +214,12 @@ def matmul_nbits(rng):
                    K=k, N=n, bits=bits, block_size=block, atol=3e-2 if dtype == np.float16 else 2e-4)
 
 
+BNB4 = [[0, 0.0625 / 12, 8 / 12, 1, 4 / 12, 0.5, 2 / 12, 0.25, 0, -0.0625 / 12, -8 / 12, -1, -4 / 12, -0.5, -2 / 12, -0.25],
+        [-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+         0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+         0.7229568362236023, 1]]
+
+
 @recipe("Microsoft.MatMulBnb4")
 def matmul_bnb4(rng):
     n, k, block = int(rng.integers(1, 40)), int(rng.integers(1, 80)), choice(rng, [16, 32, 64])
@@ -221,8 +227,14 @@ def matmul_bnb4(rng):
         k = -(-k // block) * block
     b = rng.integers(0, 256, size=(n * k + 1) // 2).astype(np.uint8)
     scales = values(rng, (-(-n * k // block),), np.float32, 0.1, 2)
-    return contrib("MatMulBnb4", [values(rng, (*shape(rng, int(rng.integers(1, 3)), low=1), k), np.float32), b, scales], constants=[1, 2], K=k, N=n,
-                   block_size=block, quant_type=int(rng.integers(2)), atol=1e-3)
+    transposed = rng.random() < 0.7
+    a = values(rng, (*shape(rng, int(rng.integers(1, 3)), low=1), k if transposed else n), np.float32)
+    kind = int(rng.integers(2))
+    weights = (np.array(BNB4[kind])[np.stack([b >> 4, b & 15], 1).reshape(-1)[:n * k]] * np.repeat(scales, block)[:n * k]).reshape(n, k)
+    # Of weights that are not transposed, the peer reads others than the definition says.
+    peer = "ort" if transposed else lambda inputs: [(a.astype(np.float64) @ weights).astype(np.float32)]
+    return contrib("MatMulBnb4", [a, b, scales], constants=[1, 2], K=k, N=n, block_size=block, quant_type=kind, atol=1e-3, peer=peer,
+                   transB=int(transposed))
 
 
 @recipe("Microsoft.GatherBlockQuantized")

@@ -101,51 +101,13 @@ bool FusedGemmBody(const Define::Context& context, onnx::FunctionBuilder& body) 
   return AddActivation(body, activation, params);
 }
 
-// What 4 bits stand for in bitsandbytes: floats of 4 bits over 12, and the quantiles of a normal distribution (NF4, arXiv:2305.14314,
-// appendix E).
-const std::vector<float> kFloat4 = {0, 0.0625f / 12, 8 / 12.0f, 1, 4 / 12.0f, 0.5f, 2 / 12.0f, 0.25f,
-                                    -0.0f, -0.0625f / 12, -8 / 12.0f, -1, -4 / 12.0f, -0.5f, -2 / 12.0f, -0.25f};
-const std::vector<float> kNormalFloat4 = {-1, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f,
-                                          -0.18477343022823334f, -0.09105003625154495f, 0, 0.07958029955625534f, 0.16093020141124725f,
-                                          0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
-                                          0.7229568362236023f, 1};
-
-/// The weights, which are constant, become floats at load.
-bool MatMulBnb4Body(const Define::Context& context, onnx::FunctionBuilder& body) {
-  const int64_t k = IntOf(context, "K", 0), n = IntOf(context, "N", 0), block = IntOf(context, "block_size", 0);
-  const int64_t type = IntOf(context, "quant_type", -1);
-  if (k <= 0 || n <= 0 || k > INT64_MAX / n || block <= 0 || type < 0 || type > 1) return false;
-  using List = std::vector<int64_t>;
-  body.Const("table", type == 0 ? kFloat4 : kNormalFloat4).Const("last", List({-1})).Const("first", List({0})).Const("count", List({k * n}));
-  body.Const("matrix", List({n, k})).Const("blocks", List({-1, block})).Const("blocks_of_one", List({-1, 1}));
-  body.Add(R"(
-      four = Constant <value = uint8 {4}> ()
-      fifteen = Constant <value = uint8 {15}> ()
-      bytes = Reshape (B, blocks_of_one)
-      upper = BitShift <direction = "RIGHT"> (bytes, four)
-      lower = BitwiseAnd (bytes, fifteen)
-      pairs = Concat <axis = 1> (upper, lower)
-      all_codes = Reshape (pairs, last)
-      codes = Slice (all_codes, first, count)
-      indices = Cast <to = 6> (codes)
-      parts = Gather (table, indices)
-      shares = CastLike (parts, absmax))");
-  if (k * n % block == 0) {
-    body.Add("rows = Reshape (shares, blocks) scales = Unsqueeze (absmax, last) scaled = Mul (rows, scales)");
-  } else {
-    body.Const("size", block).Const("start", int64_t{0}).Const("stop", k * n).Const("one", int64_t{1});
-    body.Add("places = Range (start, stop, one) whose = Div (places, size) scales = Gather (absmax, whose) scaled = Mul (shares, scales)");
-  }
-  body.Add("weights = Reshape (scaled, matrix) Y = com.microsoft.FusedMatMul <transB: int = @transB> (A, weights)");
-  return true;
-}
-
-void InferMatMulNBits(onnx::InferenceContext& context) {
+/// Of weights that are N rows of K, transposed or not.
+void InferPackedProduct(onnx::InferenceContext& context) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   const auto* a = ShapeOfInput(context, 0);
   if (a == nullptr || a->dim_size() == 0) return;
   TensorShapeProto result = *a;
-  result.mutable_dim(result.dim_size() - 1)->set_dim_value(onnx::getAttribute(context, "N", 0));
+  result.mutable_dim(result.dim_size() - 1)->set_dim_value(onnx::getAttribute(context, onnx::getAttribute(context, "transB", 1) != 0 ? "N" : "K", 0));
   onnx::updateOutputShape(context, 0, result);
 }
 
@@ -181,10 +143,10 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .In("A").In("B", "T2").In("scales").OptionalIn("zero_points", "T3").OptionalIn("g_idx", "T4").OptionalIn("bias").Out("Y")
       .Type("T", floats).Type("T2", {"tensor(uint8)"})
       .Type("T3", {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"}).Type("T4", {"tensor(int32)"})
-      .Infer(InferMatMulNBits);
+      .Infer(InferPackedProduct);
   Define(schemas, "MatMulBnb4")
       .RequiredInt("K").RequiredInt("N").RequiredInt("block_size").RequiredInt("quant_type").Int("training_mode", 0).Int("transB", 1)
-      .In("A").In("B", "T2").In("absmax").Out("Y").Type("T", floats).Type("T2", {"tensor(uint8)"}).Body(MatMulBnb4Body);
+      .In("A").In("B", "T2").In("absmax").Out("Y").Type("T", floats).Type("T2", {"tensor(uint8)"}).Infer(InferPackedProduct);
 }
 
 }  // namespace tessera
