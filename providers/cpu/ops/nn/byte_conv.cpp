@@ -1,9 +1,9 @@
 #include "ops/nn/byte_conv.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/rounding.h"
-#include "ops/nn/qlinear_conv.h"
 
 namespace tessera::cpu {
 namespace {
@@ -31,70 +31,78 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
-ByteConv::ByteConv(const KernelInfo& info, size_t weights, size_t zero_point) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+ByteConv::ByteConv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-  const Tensor* w = info.constant_input(weights);
-  const Tensor* zero = info.constant_input(zero_point);
+  const Tensor* w = info.constant_input(3);
+  const Tensor* zero = info.constant_input(5);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
-  if ((info.has_input(zero_point) && zero == nullptr) || !AreSigned(*w, zero)) return;
-  const int64_t outputs = w->shape()[0] / group_, k = w->num_elements() / w->shape()[0];
+  if ((info.has_input(5) && zero == nullptr) || !AreSigned(*w, zero)) return;
   weights_ = w->shape();
-  const bool is_signed = w->is(ElementType::kInt8);
-  const auto* bytes = static_cast<const uint8_t*>(w->raw());
-  if (Depthwise()) {
-    const int32_t point = is_signed ? 0 : 128;
-    taps_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});
-    WidenRows(bytes, is_signed, w->shape()[0], k, k, &point, 0, taps_.mutable_data<int16_t>());
-  } else {
-    if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return;
-    for (int64_t g = 0; g < group_; ++g) {
-      const auto packed = PackLines(info.threads(), {bytes + g * outputs * k, is_signed, outputs, k, k, 1}, LineSide::kBroadcast);
-      if (packed == nullptr) {
-        groups_.clear();
-        return;
-      }
-      groups_.push_back(*packed);
-    }
-  }
-  info.ReleaseConstant(weights);
+  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w) : PackGroups(info.threads(), *w);
+  if (lines.empty()) return;
+  // Panels are unsigned, codes of int8 with the first bit turned.
+  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0);
+  info.ReleaseConstant(3);
 }
 
-void ByteConv::Run(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const {
+std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights) {
+  const int64_t outputs = weights_[0], k = weights.num_elements() / outputs;
+  const bool is_signed = weights.is(ElementType::kInt8);
+  const int32_t point = is_signed ? 0 : 128;
+  taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
+  WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, &point, 0, taps_.mutable_data<int16_t>());
+  std::vector<ConvFactors::Line> lines;
+  for (int64_t i = 0; i < outputs; ++i) {
+    const int16_t* taps = taps_.data<int16_t>() + i * taps_.shape()[1];
+    lines.push_back({i, std::accumulate(taps, taps + k, 0), 0});
+  }
+  return lines;
+}
+
+std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const Tensor& weights) {
+  const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
+  if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
+  const auto* bytes = static_cast<const uint8_t*>(weights.raw());
+  std::vector<ConvFactors::Line> lines;
+  for (int64_t g = 0; g < group_; ++g) {
+    const auto packed = PackLines(threads, {bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kBroadcast);
+    if (packed == nullptr) return {};
+    groups_.push_back(*packed);
+    for (int64_t i = 0; i < outputs; ++i) {
+      lines.push_back({g * outputs + i, packed->sums[static_cast<size_t>(i)], packed->offsets[static_cast<size_t>(i)]});
+    }
+  }
+  return lines;
+}
+
+void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
+  const ConvCall call = factors_->Begin(context, window, y);
   if (Depthwise()) {
-    RunDepthwise(context, x, x_zero, bias, window, out);
+    RunDepthwise(context, call);
     return;
   }
+  const Tensor& x = call.x;
   const ConvInput layout(context, window);
-  const ByteRange input = LayOutBytes(context, layout, x, window, x_zero, false);
+  const ByteRange input = LayOutBytes(context, layout, x, window, call.x_zero, false);
   const bool is_signed = x.is(ElementType::kInt8);
-  if (is_signed) x_zero += 128;
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
   const int64_t outputs = weights_[0] / group_;
   const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t k = 0; k < kernel; ++k) offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
   }
-  const auto add = context.scratch<uint32_t>(static_cast<size_t>(weights_[0]));
-  const auto scales = context.scratch<float>(static_cast<size_t>(weights_[0]));
-  for (int64_t i = 0; i < weights_[0]; ++i) {
-    const PackedLines& lines = groups_[static_cast<size_t>(i / outputs)];
-    const auto line = static_cast<size_t>(i % outputs);
-    add[i] = static_cast<uint32_t>(bias == nullptr ? 0 : bias->data<int32_t>()[i]) + static_cast<uint32_t>(lines.offsets[line]) -
-             static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(lines.sums[line]);
-    scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
-  }
-  auto* codes = static_cast<uint8_t*>(out.codes->mutable_raw());
+  auto* codes = static_cast<uint8_t*>(y.mutable_raw());
   for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
     const int64_t g = i % group_;
     const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
                              static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)].wide()};
     Int8Store store;
-    store.kind = out.codes->is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+    store.kind = y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
     store.data = codes + i * outputs * pixels;
     store.row = pixels;
-    store.add = reinterpret_cast<const int32_t*>(add.data()) + g * outputs;
-    store.scales = scales.data() + g * outputs;
-    store.zero = out.zero;
+    store.add = call.starts.data() + g * outputs;
+    store.scales = call.scales.data() + g * outputs;
+    store.zero = call.y_zero;
     RunGroup(context, layout, source, window, groups_[static_cast<size_t>(g)], store);
   }
 }
@@ -126,19 +134,18 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
   });
 }
 
-void ByteConv::RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window,
-                            const Output& out) const {
+void ByteConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {
+  const Tensor& x = call.x;
+  const Window& window = call.window;
   const ConvInput layout(context, window);
   const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements();
-  auto* codes = static_cast<uint8_t*>(out.codes->mutable_raw());
+  auto* codes = static_cast<uint8_t*>(call.y.mutable_raw());
   const bool alone = layout.channel_size() + kReadBehind <= kChannelBytes;  // a channel at a time
-  const ByteRange all = alone ? ByteRange{} : LayOutBytes(context, layout, x, window, x_zero, true);
+  const ByteRange all = alone ? ByteRange{} : LayOutBytes(context, layout, x, window, call.x_zero, true);
   const auto compute = [&](int64_t channel, const uint8_t* from) {
     for (int64_t output = channel % group_ * per_group; output < (channel % group_ + 1) * per_group; ++output) {
       const int16_t* taps = taps_.data<int16_t>() + output * taps_.shape()[1];
-      uint32_t start = bias == nullptr ? 0 : static_cast<uint32_t>(bias->data<int32_t>()[output]);
-      for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * taps[k]);
       ComputeInt8DepthwiseChannel({.from = from,
                                    .is_signed = x.is(ElementType::kInt8),
                                    .row_offsets = layout.row_offsets().data(),
@@ -147,10 +154,10 @@ void ByteConv::RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_z
                                    .weights = taps,
                                    .kernel_size = kernel,
                                    .width = layout.output_width(),
-                                   .start = static_cast<int32_t>(start),
-                                   .scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(output)],
-                                   .zero = out.zero,
-                                   .out_signed = out.codes->is(ElementType::kInt8),
+                                   .start = call.starts[static_cast<size_t>(output)],
+                                   .scale = call.scales[static_cast<size_t>(output)],
+                                   .zero = call.y_zero,
+                                   .out_signed = call.y.is(ElementType::kInt8),
                                    .out = codes + (channel / group_ * outputs + output) * pixels});
     }
   };
@@ -167,7 +174,7 @@ void ByteConv::RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_z
       if (layout.in_place()) {
         std::memcpy(buffer, from, static_cast<size_t>(plane));
       } else {
-        layout.LayOut<uint8_t>(from, buffer, static_cast<uint8_t>(x_zero));
+        layout.LayOut<uint8_t>(from, buffer, static_cast<uint8_t>(call.x_zero));
       }
       compute(channel, buffer);
     }

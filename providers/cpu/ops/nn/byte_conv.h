@@ -5,9 +5,9 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "ops/nn/conv_factors.h"
 #include "ops/nn/integer_conv.h"
 #include "simd/gemm_u8s8.h"
 
@@ -15,24 +15,22 @@ namespace tessera::cpu {
 
 class ByteConv {
  public:
-  /// Numbers of the inputs. Gives the weights' memory back where it took them.
-  ByteConv(const KernelInfo& info, size_t weights, size_t zero_point);
+  /// Of a node with QLinearConv's inputs. Gives the weights' memory back where it took them.
+  explicit ByteConv(const KernelInfo& info);
 
   /// False: the weights are not constant or have zero points, or this is not faster here.
-  explicit operator bool() const { return !groups_.empty() || taps_.defined(); }
+  explicit operator bool() const { return factors_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, group_, x, weights_, bias); }
 
-  struct Output {
-    Tensor* codes;
-    std::span<const float> scales;  // one, or one for each output channel
-    int32_t zero;
-  };
-  void Run(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const;
+  void Run(KernelContext& context, const Window& window, Tensor& y) const;
 
  private:
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
-  void RunDepthwise(KernelContext& context, const Tensor& x, int32_t x_zero, const Tensor* bias, const Window& window, const Output& out) const;
+  std::vector<ConvFactors::Line> PackTaps(const Tensor& weights);
+  /// Nothing: this is not faster here.
+  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const Tensor& weights);
+  void RunDepthwise(KernelContext& context, const ConvCall& call) const;
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
                 const Int8Store& store) const;
 
@@ -41,6 +39,7 @@ class ByteConv {
   Shape weights_;
   std::vector<PackedLines> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
+  std::optional<ConvFactors> factors_;
 };
 
 }  // namespace tessera::cpu

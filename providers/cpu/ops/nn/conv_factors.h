@@ -5,8 +5,19 @@
 #include <vector>
 
 #include "ops/nn/qlinear_conv.h"
+#include "ops/nn/window.h"
 
 namespace tessera::cpu {
+
+/// One run of a quantized convolution. Factors are in the kernel's order.
+struct ConvCall {
+  const Tensor& x;
+  const Window& window;
+  std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
+  std::span<const float> scales;
+  int32_t x_zero, y_zero;
+  Tensor& y;
+};
 
 /// Computed once where all inputs that they depend on are constant.
 class ConvFactors {
@@ -16,10 +27,6 @@ class ConvFactors {
     int64_t channel = -1;  // none: padding
     int32_t sum = 0;       // of the weights
     int32_t missing = 0;   // what the sum of products lacks beside the bias
-  };
-  struct Values {
-    std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
-    std::span<const float> scales;
   };
 
   /// Of a node with QLinearConv's inputs. `x_shift`: what the kernel adds to x.
@@ -36,12 +43,18 @@ class ConvFactors {
   }
 
   /// The bias has been checked.
-  Values Of(KernelContext& context) const {
-    if (!starts_.empty()) return {starts_, scales_};
-    const auto starts = context.scratch<int32_t>(lines_.size());
-    const auto scales = context.scratch<float>(lines_.size());
-    Fill({&context.required_input(1), context.input(2), &context.required_input(4), &context.required_input(6), context.input(8)}, starts, scales);
-    return {starts, scales};
+  ConvCall Begin(KernelContext& context, const Window& window, Tensor& y) const {
+    std::span<const int32_t> starts = starts_;
+    std::span<const float> scales = scales_;
+    if (starts_.empty()) {
+      const auto new_starts = context.scratch<int32_t>(lines_.size());
+      const auto new_scales = context.scratch<float>(lines_.size());
+      Fill({&context.required_input(1), context.input(2), &context.required_input(4), &context.required_input(6), context.input(8)}, new_starts,
+           new_scales);
+      starts = new_starts;
+      scales = new_scales;
+    }
+    return {context.required_input(0), window, starts, scales, ConvZero(context.input(2), "x_zero_point"), ConvZero(context.input(7), "y_zero_point"), y};
   }
 
  private:

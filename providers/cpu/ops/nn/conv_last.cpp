@@ -62,19 +62,11 @@ class QLinearConvLast final : public Kernel {
     const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
     Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
     if (output == nullptr || output->num_elements() == 0) return;
-    const Call call{x, window, factors_->Of(context), ConvZero(context.input(2), "x_zero_point"), ConvZero(context.input(7), "y_zero_point"), *output};
+    const ConvCall call = factors_->Begin(context, window, *output);
     depthwise_ ? RunDepthwise(context, call) : RunGroups(context, call);
   }
 
  private:
-  struct Call {
-    const Tensor& x;
-    const Window& window;
-    ConvFactors::Values factors;
-    int32_t x_zero, y_zero;
-    Tensor& y;
-  };
-
   bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
 
   std::vector<ConvFactors::Line> PackTaps(const uint8_t* bytes, bool is_signed) {
@@ -118,7 +110,7 @@ class QLinearConvLast final : public Kernel {
     return lines;
   }
 
-  void RunGroups(KernelContext& context, const Call& call) const {
+  void RunGroups(KernelContext& context, const ConvCall& call) const {
     const bool is_signed = call.x.is(ElementType::kInt8);
     const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0].width);
     for (int64_t g = 0; g < group_; ++g) {
@@ -128,14 +120,14 @@ class QLinearConvLast final : public Kernel {
       store.kind = call.y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
       store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + g * outputs;
       store.row = weights_[0];
-      store.add = call.factors.starts.data() + g * padded;
-      store.scales = call.factors.scales.data() + g * padded;
+      store.add = call.starts.data() + g * padded;
+      store.scales = call.scales.data() + g * padded;
       store.zero = call.y_zero;
       RunGroup(context, call, pixels, groups_[static_cast<size_t>(g)], store);
     }
   }
 
-  void RunGroup(KernelContext& context, const Call& call, const PixelRows& pixels, const PackedLines& lines, const Int8Store& store) const {
+  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedLines& lines, const Int8Store& store) const {
     const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
     const int64_t blocks = CeilDiv(lines.lines, lines.width), threads = context.threads().num_threads();
     // Threads share what is larger, and each reads all of the other.
@@ -198,13 +190,13 @@ class QLinearConvLast final : public Kernel {
     });
   }
 
-  void RunDepthwise(KernelContext& context, const Call& call) const {
+  void RunDepthwise(KernelContext& context, const ConvCall& call) const {
     const Window& window = call.window;
     const int64_t channels = group_, taps = depthwise_->taps();
     const auto outside = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(window.input[1], channels)));
     std::fill(outside.begin(), outside.end(), static_cast<uint8_t>(call.x_zero));
-    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), call.factors.starts.data(),
-                                       call.factors.scales.data(), call.y_zero, call.y.is(ElementType::kInt8), nullptr};
+    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), call.starts.data(), call.scales.data(),
+                                       call.y_zero, call.y.is(ElementType::kInt8), nullptr};
     const int64_t rows = call.y.shape()[0] * window.output[0], parts = PartsFor(context.threads(), rows);
     const auto pointers = context.scratch<const uint8_t*>(static_cast<size_t>(CheckedMul(parts, 2 * taps)));
     const double cost = static_cast<double>(window.output[1] * channels) * (0.2 + static_cast<double>(taps) * 0.05);
@@ -214,7 +206,7 @@ class QLinearConvLast final : public Kernel {
   }
 
   /// One row of the output: pixels at the borders one by one, those between them together.
-  void RunRow(const Call& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers, DepthwiseLast::Pixels pixels) const {
+  void RunRow(const ConvCall& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers, DepthwiseLast::Pixels pixels) const {
     const Window& w = call.window;
     const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1], taps = depthwise_->taps();
     const int64_t stride = w.strides[1], reach = (w.kernel[1] - 1) * w.dilations[1];

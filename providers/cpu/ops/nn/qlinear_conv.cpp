@@ -12,7 +12,7 @@ namespace {
 class QLinearConv final : public Kernel {
  public:
   explicit QLinearConv(const KernelInfo& info) {
-    fast_.emplace(info, 3, 5);
+    fast_.emplace(info);
     if (*fast_) return;
     fast_.reset();
     conv_.emplace(info, 3, 5);
@@ -29,7 +29,7 @@ class QLinearConv final : public Kernel {
     for (const int64_t dim : window.output) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    fast_->Run(context, x, ConvZero(context.input(2), "x_zero_point"), bias, window, {output, ConvScales(context, shape[1]), ConvZero(context.input(7), "y_zero_point")});
+    fast_->Run(context, window, *output);
   }
 
   void General(KernelContext& context) const {
@@ -45,14 +45,14 @@ class QLinearConv final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t outputs = output->shape()[1];
     const int64_t pixels = output->shape().SizeOfRange(2, output->shape().rank());
-    const auto scales = ConvScales(context, outputs);
+    const ConvScale scales(context.required_input(1), context.required_input(4), context.required_input(6), outputs);
     const int32_t y_zero = ConvZero(context.input(7), "y_zero_point");
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     context.threads().ParallelFor(output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const float* scale = &scales[scales.size() == 1 ? 0 : static_cast<size_t>(i % outputs)];
-        RequantizeRow(sums + i * pixels, pixels, scale, 0, y_zero, is_signed, out + i * pixels);
+        const float scale = scales.of(i % outputs);
+        RequantizeRow(sums + i * pixels, pixels, &scale, 0, y_zero, is_signed, out + i * pixels);
       }
     });
   }

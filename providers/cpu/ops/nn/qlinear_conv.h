@@ -22,21 +22,12 @@ class ConvScale {
     Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
   }
 
-  /// One for all, or one for each output channel.
-  size_t size() const { return w_.size(); }
   float of(int64_t channel) const { return x_ * w_[w_.size() == 1 ? 0 : static_cast<size_t>(channel)] / y_; }
 
  private:
   float x_, y_;
   std::span<const float> w_;
 };
-
-inline std::span<const float> ConvScales(KernelContext& context, int64_t outputs) {
-  const ConvScale scale(context.required_input(1), context.required_input(4), context.required_input(6), outputs);
-  const auto scales = context.scratch<float>(scale.size());
-  for (size_t i = 0; i < scales.size(); ++i) scales[i] = scale.of(static_cast<int64_t>(i));
-  return scales;
-}
 
 /// The zero points make the weights those of int8: 0, or 128 of uint8.
 inline bool AreSigned(const Tensor& weights, const Tensor* zero) {
