@@ -68,9 +68,7 @@ std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const T
     const auto packed = PackLines(threads, {bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kBroadcast);
     if (packed == nullptr) return {};
     groups_.push_back(*packed);
-    for (int64_t i = 0; i < outputs; ++i) {
-      lines.push_back({g * outputs + i, packed->sums[static_cast<size_t>(i)], packed->offsets[static_cast<size_t>(i)]});
-    }
+    ConvFactors::Append(*packed, g * outputs, lines);
   }
   return lines;
 }

@@ -6,6 +6,7 @@
 
 #include "ops/nn/qlinear_conv.h"
 #include "ops/nn/window.h"
+#include "simd/gemm_u8s8.h"
 
 namespace tessera::cpu {
 
@@ -28,6 +29,11 @@ class ConvFactors {
     int32_t sum = 0;       // of the weights
     int32_t missing = 0;   // what the sum of products lacks beside the bias
   };
+
+  /// Packed lines of the weights, which are those of channels from `first` on.
+  static void Append(const PackedLines& packed, int64_t first, std::vector<Line>& lines) {
+    for (size_t i = 0; i < packed.sums.size(); ++i) lines.push_back({first + static_cast<int64_t>(i), packed.sums[i], packed.offsets[i]});
+  }
 
   /// Of a node with QLinearConv's inputs. `x_shift`: what the kernel adds to x.
   ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift)
@@ -54,7 +60,8 @@ class ConvFactors {
       starts = new_starts;
       scales = new_scales;
     }
-    return {context.required_input(0), window, starts, scales, ConvZero(context.input(2), "x_zero_point"), ConvZero(context.input(7), "y_zero_point"), y};
+    const int32_t x_zero = ConvZero(context.input(2), "x_zero_point"), y_zero = ConvZero(context.input(7), "y_zero_point");
+    return {context.required_input(0), window, starts, scales, x_zero, y_zero, y};
   }
 
  private:

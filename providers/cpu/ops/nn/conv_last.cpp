@@ -101,9 +101,7 @@ class QLinearConvLast final : public Kernel {
       });
       const auto packed = PackLines(threads, {turned.data(), is_signed, outputs, k, k, 1}, LineSide::kCodeRows);
       Require(packed != nullptr, "the weights cannot be packed here");
-      for (int64_t i = 0; i < outputs; ++i) {
-        lines.push_back({g * outputs + i, packed->sums[static_cast<size_t>(i)], packed->offsets[static_cast<size_t>(i)]});
-      }
+      ConvFactors::Append(*packed, g * outputs, lines);
       lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(*packed);
     }
