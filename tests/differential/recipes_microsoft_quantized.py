@@ -1,7 +1,7 @@
 """com.microsoft operators on quantized tensors against ONNX Runtime, which defines them."""
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from recipe import broadcastable, choice, recipe, shape, values
 from recipes_microsoft import contrib, heads_and_width, key_mask, maybe
@@ -156,8 +156,12 @@ def qgemm(rng):
     inputs = [a, scale_of(rng), codes(rng, (), np.uint8), b, b_scale, codes(rng, (n,) if each else (), dtype), c]
     if quantizes:
         inputs += [np.float32(rng.uniform(0.5, 3)), codes(rng, (), np.uint8)]
-    return quantized("QGemm", inputs, dtype=np.uint8 if quantizes else np.float32, constants=list(range(1, 9)), transA=trans_a, transB=trans_b,
+    case = quantized("QGemm", inputs, dtype=np.uint8 if quantizes else np.float32, constants=list(range(1, 9)), transA=trans_a, transB=trans_b,
                      alpha=float(rng.uniform(0.5, 1.5)))
+    if quantizes and rng.random() < 0.5:  # nothing declares the type between the two
+        case.nodes.append(helper.make_node("DequantizeLinear", ["y0", "x7", "x8"], ["real"]))
+        case.outputs, case.types, case.atol = ["real"], {"real": TensorProto.FLOAT}, 3.01
+    return case
 
 
 @recipe("Microsoft.QAttention")

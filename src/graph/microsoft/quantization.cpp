@@ -170,6 +170,23 @@ bool MatMulIntegerToFloatBody(const Context& context, Body& body) {
   return true;
 }
 
+void InferQGemm(onnx::InferenceContext& context) {
+  if (context.getNumInputs() > 8 && context.getInputType(8) != nullptr) {
+    onnx::propagateElemTypeFromInputToOutput(context, 8, 0);
+  } else if (context.getNumInputs() > 7 && context.getInputType(7) != nullptr) {
+    onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  } else {
+    onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
+  }
+  const auto* a = ShapeOfInput(context, 0);
+  const auto* b = ShapeOfInput(context, 3);
+  if (a == nullptr || b == nullptr || a->dim_size() != 2 || b->dim_size() != 2) return;
+  onnx::TensorShapeProto result;
+  *result.add_dim() = a->dim(onnx::getAttribute(context, "transA", 0) != 0 ? 1 : 0);
+  *result.add_dim() = b->dim(onnx::getAttribute(context, "transB", 0) != 0 ? 0 : 1);
+  onnx::updateOutputShape(context, 0, result);
+}
+
 bool QGemmBody(const Context& context, Body& body) {
   body.Add(IntOf(context, "transA", 0) != 0 ? "left = Transpose <perm = [1, 0]> (A)" : "left = Identity (A)");
   body.Add(IntOf(context, "transB", 0) != 0 ? "right = Transpose <perm = [1, 0]> (B)" : "right = Identity (B)");
@@ -326,7 +343,7 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Float("alpha", 1).Int("transA", 0).Int("transB", 0)
       .In("A", "TA").In("a_scale").In("a_zero_point", "TA").In("B", "TB").In("b_scale").In("b_zero_point", "TB").OptionalIn("C", "TC")
       .OptionalIn("y_scale").OptionalIn("y_zero_point", "TYZ").Out("Y", "TY").Type("T", kFloat).Type("TA", kBytes).Type("TB", kBytes)
-      .Type("TC", {"tensor(int32)"}).Type("TYZ", kBytes).Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"}).Body(QGemmBody);
+      .Type("TC", {"tensor(int32)"}).Type("TYZ", kBytes).Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"}).Infer(InferQGemm).Body(QGemmBody);
   Define(schemas, "QAttention")
       .Int("do_rotary", 0).Float("mask_filter_value").RequiredInt("num_heads").Int("past_present_share_buffer").Float("scale")
       .Int("unidirectional", 0)
