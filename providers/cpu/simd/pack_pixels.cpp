@@ -23,20 +23,28 @@ constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
 constexpr int kWidth = 2 * kLanes;
 constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
 
+/// 16 bytes, or 8 and zeros.
+template <int kBytes>
+HWY_INLINE auto LoadBytes(const uint8_t* from) {
+  const hn::FixedTag<uint8_t, 16> d8;
+  if constexpr (kBytes == 16) return hn::LoadU(d8, from);
+  else return hn::ZeroExtendVector(d8, hn::LoadU(hn::FixedTag<uint8_t, kBytes>(), from));
+}
+
 /// Four rows of kWidth bytes, interleaved.
 HWY_INLINE void Interleave(const uint8_t* const rows[4], uint8_t flip, uint8_t* out) {
   constexpr int kStep = kWidth < 16 ? kWidth : 16;
-  const hn::FixedTag<uint8_t, kStep> d8;
-  const hn::FixedTag<uint16_t, kStep / 2> d16;
+  const hn::FixedTag<uint8_t, 16> d8;
+  const hn::FixedTag<uint16_t, 8> d16;
   const auto change = hn::Set(d8, flip);
   for (int j = 0; j < kWidth; j += kStep, out += 4 * kStep) {
-    const auto v0 = hn::Xor(hn::LoadU(d8, rows[0] + j), change), v1 = hn::Xor(hn::LoadU(d8, rows[1] + j), change);
-    const auto v2 = hn::Xor(hn::LoadU(d8, rows[2] + j), change), v3 = hn::Xor(hn::LoadU(d8, rows[3] + j), change);
+    const auto v0 = hn::Xor(LoadBytes<kStep>(rows[0] + j), change), v1 = hn::Xor(LoadBytes<kStep>(rows[1] + j), change);
+    const auto v2 = hn::Xor(LoadBytes<kStep>(rows[2] + j), change), v3 = hn::Xor(LoadBytes<kStep>(rows[3] + j), change);
     const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, v0, v1)), low23 = hn::BitCast(d16, hn::InterleaveLower(d8, v2, v3));
     hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, low01, low23)), d8, out);
+    hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, low01, low23)), d8, out + 16);
     if constexpr (kStep == 16) {
       const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, v0, v1)), high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, v2, v3));
-      hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, low01, low23)), d8, out + 16);
       hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, high01, high23)), d8, out + 32);
       hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, high01, high23)), d8, out + 48);
     }
