@@ -19,6 +19,7 @@ readonly PACKAGES=(
   libre2-dev libutf8proc-dev                         # string operators
   libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev # ImageDecoder
   libgtest-dev libgmock-dev libbenchmark-dev libonnx-testdata
+  qemu-user                                          # processors without AVX2
 )
 
 step() { printf '\n==> %s\n' "$*"; }
