@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "ops/nn/integer_matmul.h"
 #include "simd/pair_corrections.h"
 #include "types.h"
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while blocks pass
 
-int32_t CodeOf(const Tensor& tensor, int64_t i) { return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i]; }
 
 }  // namespace
 

@@ -207,11 +207,7 @@ class QLinearConvLast final : public Kernel {
   void RunRow(const ConvCall& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers, DepthwiseLast::Pixels pixels) const {
     const Window& w = call.window;
     const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1], taps = depthwise_->taps();
-    const int64_t stride = w.strides[1], reach = (w.kernel[1] - 1) * w.dilations[1];
-    // Where all taps of a pixel are inside: x * stride - begin >= 0, x * stride - begin + reach < input.
-    const int64_t first = std::min(CeilDiv(w.begin[1], stride), width);
-    const int64_t room = w.input[1] - 1 - reach + w.begin[1];
-    const int64_t last = std::clamp(room < 0 ? 0 : room / stride + 1, first, width);
+    const auto [first, last] = w.inner(1);
     const uint8_t** at = pointers.data() + taps;
     for (int64_t t = 0; t < taps; ++t) {
       const int64_t in = y * w.strides[0] - w.begin[0] + t / w.kernel[1] * w.dilations[0];
@@ -223,7 +219,7 @@ class QLinearConvLast final : public Kernel {
     for (int64_t x = 0; x < width; x += pixels.count) {
       pixels.count = x == first && first < last ? last - first : 1;
       for (int64_t t = 0; t < taps; ++t) {
-        const int64_t column = x * stride - w.begin[1] + t % w.kernel[1] * w.dilations[1];
+        const int64_t column = x * w.strides[1] - w.begin[1] + t % w.kernel[1] * w.dilations[1];
         at[t] = column >= 0 && column < w.input[1] ? pointers[t] + column * channels : outside;
       }
       pixels.out = out + x * channels;

@@ -35,14 +35,17 @@ PerLine<V> CheckPerLine(std::span<const V> values, int64_t lines, int64_t matric
   return {values, lines};
 }
 
+/// Element `i` of a tensor of int8 or uint8.
+inline int32_t CodeOf(const Tensor& tensor, int64_t i) {
+  return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i];
+}
+
 inline std::span<const int32_t> ReadZeroPoints(KernelContext& context, const Tensor* tensor) {
   const auto count = tensor == nullptr ? 1 : tensor->num_elements();
   Require(count > 0, "a zero point has no elements");
   const auto values = context.scratch<int32_t>(static_cast<size_t>(count));
   values[0] = 0;
-  for (int64_t i = 0; i < count && tensor != nullptr; ++i) {
-    values[i] = tensor->is(ElementType::kInt8) ? tensor->data<int8_t>()[i] : tensor->data<uint8_t>()[i];
-  }
+  for (int64_t i = 0; i < count && tensor != nullptr; ++i) values[i] = CodeOf(*tensor, i);
   return values;
 }
 
@@ -81,7 +84,7 @@ class PackedInt8Matrix {
     std::vector<int32_t> points(static_cast<size_t>(count), 0);
     std::string key = "int8_b";
     for (int64_t i = 0; i < count && zero != nullptr; ++i) {
-      points[static_cast<size_t>(i)] = zero->is(ElementType::kInt8) ? zero->data<int8_t>()[i] : zero->data<uint8_t>()[i];
+      points[static_cast<size_t>(i)] = CodeOf(*zero, i);
       key += fmt::format(",{}", points[static_cast<size_t>(i)]);
     }
     const Shape size{static_cast<int64_t>(PackedInt8Size(k, n))};

@@ -58,9 +58,9 @@ class PixelRows {
     const int64_t row = this->row();
     int64_t first = begin, last = begin;
     if (w.dilations[1] == 1 && channels_ == all_ && line_bytes() <= kShortLine && w.kernel[0] <= kMostLines) {
-      const int64_t room = w.input[1] - w.kernel[1] + w.begin[1];  // the last pixel's begin, where all taps are inside
-      first = std::clamp(CeilDiv(w.begin[1], w.strides[1]), begin, end);
-      last = std::max(first, std::min(room < 0 ? 0 : room / w.strides[1] + 1, end - 1));  // the last pixel has no words behind it
+      const auto [inner, outer] = w.inner(1);
+      first = std::clamp(inner, begin, end);
+      last = std::max(first, std::min(outer, end - 1));  // the last pixel has no words behind it
       if (first < last) last = CopyShort(image, y, first, last, out + (first - begin) * row);
     }
     for (int64_t x = begin; x < first; ++x) CopyRow(image, y, x, out + (x - begin) * row);

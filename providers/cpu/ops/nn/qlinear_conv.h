@@ -41,7 +41,7 @@ inline bool AreSigned(const Tensor& weights, const Tensor* zero) {
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {
   if (zero == nullptr) return 0;
   Require(zero->num_elements() == 1, "{} has {} values, 1 is expected", name, zero->num_elements());
-  return zero->is(ElementType::kInt8) ? zero->data<int8_t>()[0] : zero->data<uint8_t>()[0];
+  return CodeOf(*zero, 0);
 }
 
 }  // namespace tessera::cpu

@@ -2,7 +2,9 @@
 
 // The sliding window of convolutions and poolings: kernel_shape, strides, dilations, pads, auto_pad, ceil_mode.
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -42,6 +44,12 @@ struct Window {
 
   size_t rank() const { return input.rank(); }
   int64_t extent(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
+  /// Outputs [first, last) along an axis whose taps are all inside the input.
+  std::pair<int64_t, int64_t> inner(size_t axis) const {
+    const int64_t first = std::min(CeilDiv(begin[axis], strides[axis]), output[axis]);
+    const int64_t room = input[axis] - extent(axis) + begin[axis];
+    return {first, std::clamp(room < 0 ? 0 : room / strides[axis] + 1, first, output[axis])};
+  }
 };
 
 /// The attributes as the node states them, parsed once.
