@@ -68,5 +68,7 @@ std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index);
 bool SameDimension(const Dimension& a, const Dimension& b) noexcept;
 bool SameShape(const Graph& graph, ValueIndex a, ValueIndex b) noexcept;
 ElementType ElementOf(const Graph& graph, ValueIndex index) noexcept;
+/// A floating-point type of 16 bits.
+constexpr bool IsHalf(ElementType type) noexcept { return type == ElementType::kFloat16 || type == ElementType::kBFloat16; }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 // fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
-// (Range, ConstantOfShape, Expand, Tile) stays, and so does what is random or made to stay small (DequantizeLinear).
+// (Range, ConstantOfShape, Expand, Tile) stays, and so does what is random or made to stay small (DequantizeLinear). fold_matrices
+// comes last: matrices of 16 bits that products of float32 read become float32 only where fuse_sums has left them.
 
 #include <algorithm>
 #include <set>
@@ -31,11 +32,29 @@ bool IsFoldable(const Graph& graph, const Node& node) {
   return graph.Subgraphs(node.index).empty();
 }
 
+/// Converts a large matrix of 16 bits for products only, which Linear (ai.tessera) reads as it is.
+bool ConvertsMatrix(const Graph& graph, const Node& cast) {
+  constexpr int64_t kLarge = int64_t{1} << 15;  // elements
+  if (!IsOp(cast, "Cast") || ElementOf(graph, cast.outputs[0]) != ElementType::kFloat) return false;
+  const Tensor& matrix = *ConstantInput(graph, cast, 0);
+  if (!IsHalf(matrix.type()) || matrix.shape().rank() != 2 || matrix.num_elements() < kLarge) return false;
+  const GraphValue& result = graph.value(cast.outputs[0]);
+  return !result.is_output && std::all_of(result.consumers.begin(), result.consumers.end(), [&](NodeIndex reader) {
+    const Node& product = graph.node(reader);
+    return (IsOp(product, "MatMul") || IsOp(product, "Gemm")) && product.inputs[0] != cast.outputs[0] &&
+           product.inputs[1] == cast.outputs[0];
+  });
+}
+
 class ConstantFolding final : public NodeRewrite {
+ public:
+  explicit ConstantFolding(bool keeps_matrices) : keeps_matrices_(keeps_matrices) {}
+
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
     if (!IsFoldable(graph, node)) return false;
+    if (keeps_matrices_ && context.precision == Precision::kFloat32 && ConvertsMatrix(graph, node)) return false;
     int64_t given = 0;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (const Tensor* input = ConstantInput(graph, node, i)) given += static_cast<int64_t>(input->byte_size());
@@ -63,11 +82,14 @@ class ConstantFolding final : public NodeRewrite {
     graph.DropConstant(index);
   }
 
+  bool keeps_matrices_;
   std::unordered_set<const void*> made_;
 };
 
 }  // namespace
 
-std::unique_ptr<Rewrite> FoldConstants() { return std::make_unique<ConstantFolding>(); }
+std::unique_ptr<Rewrite> FoldConstants() { return std::make_unique<ConstantFolding>(true); }
+
+std::unique_ptr<Rewrite> FoldMatrices() { return std::make_unique<ConstantFolding>(false); }
 
 }  // namespace tessera

@@ -30,15 +30,23 @@ bool IsBias(const Graph& graph, ValueIndex value, size_t rank, int64_t n) {
   return std::all_of(shape->begin(), shape->end() - 1, [](const Dimension& dim) { return dim.value == 1; });
 }
 
+/// The constant matrix that a product's second operand is, or is converted to float from; kNone for another.
+ValueIndex MatrixOf(const Graph& graph, const Node& product) {
+  ValueIndex w = product.inputs[1];
+  const Node* cast = Producer(graph, product, 1);
+  if (cast != nullptr && IsOp(*cast, "Cast") && IsHalf(ElementOf(graph, cast->inputs[0]))) w = cast->inputs[0];
+  const Tensor* weights = graph.constant(w);
+  return weights != nullptr && weights->shape().rank() == 2 && weights->num_elements() > 0 ? w : kNone;
+}
+
 /// The product alone: Gemm's C is what it adds already.
 std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   const bool is_gemm = IsOp(node, "Gemm");
   if ((!is_gemm && !IsOp(node, "MatMul")) || node.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
-  const Tensor* weights = ConstantInput(graph, node, 1);
-  if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2 || weights->num_elements() == 0) {
-    return std::nullopt;
-  }
-  Sums sums{.x = node.inputs[0], .w = node.inputs[1], .result = node.outputs[0], .nodes = {node.index}};
+  const ValueIndex w = MatrixOf(graph, node);
+  if (w == kNone || ElementOf(graph, node.inputs[1]) != ElementType::kFloat) return std::nullopt;
+  const Shape& weights = graph.constant(w)->shape();
+  Sums sums{.x = node.inputs[0], .w = w, .result = node.outputs[0], .nodes = {node.index}};
   const SymbolicShape *from = ShapeOf(graph, sums.x), *to = ShapeOf(graph, sums.result);
   if (from == nullptr || to == nullptr || from->empty() || from->size() != to->size()) return std::nullopt;
   if (!is_gemm) return sums;
@@ -46,7 +54,7 @@ std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   sums.transposed = IntAttribute(node, "transB", 0) != 0;
   if (!HasInput(node, 2)) return sums;
   if (node.since_version < 7 || FloatAttribute(node, "beta", 1) != 1) return std::nullopt;
-  if (IsBias(graph, node.inputs[2], 2, weights->shape()[sums.transposed ? 0 : 1])) {
+  if (IsBias(graph, node.inputs[2], 2, weights[sums.transposed ? 0 : 1])) {
     sums.bias = node.inputs[2];
   } else if (SameShape(graph, node.inputs[2], sums.result)) {
     sums.residual = node.inputs[2];
@@ -69,7 +77,8 @@ class SumFusion final : public LeftToCpuRewrite {
     while (!sums->activation && Absorb(graph, *sums)) {
     }
     const auto is_left = [&](NodeIndex node) { return IsLeftToCpu(graph, node, context); };
-    if (sums->nodes.size() == 1 || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left)) return false;
+    const ValueIndex wide = graph.node(index).inputs[1];
+    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left)) return false;
     Node linear;
     linear.domain = "ai.tessera";
     linear.op_type = "Linear";
@@ -85,6 +94,7 @@ class SumFusion final : public LeftToCpuRewrite {
     const NodeIndex place = sums->nodes.back();
     for (const NodeIndex gone : sums->nodes) graph.RemoveNode(gone);
     graph.AddNode(std::move(linear), place);
+    if (wide != sums->w && graph.value(wide).consumers.empty()) graph.RemoveNode(graph.value(wide).producer);
     return true;
   }
 

@@ -65,6 +65,7 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
                          .writable = options.writable,
                          .precision = options.precision,
                          .int8_beside_nbits = options.int8_beside_nbits,
+                         .round_halves = options.round_halves,
                          .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();

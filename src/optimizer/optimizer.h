@@ -13,6 +13,7 @@ struct OptimizerOptions {
   bool writable = false;  // the graph is to be written as a model
   Precision precision = Precision::kFloat32;
   bool int8_beside_nbits = false;  // as RewriteContext has it
+  bool round_halves = false;       // as RewriteContext has it
   Logger log;
 };
 

@@ -21,6 +21,8 @@ struct RewriteContext {
   Precision precision = Precision::kFloat32;
   /// What weights of 4 bits meet that the model dequantizes itself may be quantized to 8 bits.
   bool int8_beside_nbits = false;
+  /// Results of float16 and bfloat16 are rounded to these after each operator.
+  bool round_halves = false;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
 };

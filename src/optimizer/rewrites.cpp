@@ -22,6 +22,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
+    RewriteEntry{"widen_halves", kExtended, WidenHalves},  // constants that others recognize are rounded to the halves' type
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},
@@ -39,6 +40,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
     RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},
     RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
+    RewriteEntry{"fold_matrices", kBasic, FoldMatrices, true},
 };
 
 }  // namespace

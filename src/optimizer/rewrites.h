@@ -21,12 +21,14 @@ struct RewriteEntry {
 std::span<const RewriteEntry> Rewrites();
 
 // Each in the file of its name.
+std::unique_ptr<Rewrite> WidenHalves();
 std::unique_ptr<Rewrite> SinkDequantize();
 std::unique_ptr<Rewrite> TabulateQuantized();
 std::unique_ptr<Rewrite> FuseQuantized();
 std::unique_ptr<Rewrite> FuseIntegerProducts();
 std::unique_ptr<Rewrite> FoldShapes();
 std::unique_ptr<Rewrite> FoldConstants();
+std::unique_ptr<Rewrite> FoldMatrices();  // in fold_constants.cpp
 std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> RecognizeGelu();

@@ -1,5 +1,6 @@
 #include "runtime/kernel_info.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -30,16 +31,18 @@ PackedStore* PackedStore::Current() noexcept { return current_store; }
 PackedStore::Scope::Scope(PackedStore* store) noexcept : previous_(std::exchange(current_store, store)) {}
 PackedStore::Scope::~Scope() { current_store = previous_; }
 
-std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
-                                           const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make) {
+std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
+                                           std::span<const ElementType> types, const Shape& shape,
+                                           const std::function<std::shared_ptr<const Tensor>()>& make) {
   const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
   PackedStore* store = of_node == nullptr ? nullptr : of_node->packed_store();
-  if (store != nullptr) {
+  for (const ElementType type : store == nullptr ? std::span<const ElementType>() : types) {
     if (auto held = store->Find(constant, key, type, shape)) return held;
   }
   auto made = std::static_pointer_cast<const Tensor>(
       info.SharedPrepack(constant, key, [&]() -> std::shared_ptr<const void> { return make(); }));
-  if (store != nullptr && made != nullptr && made->is(type) && made->shape() == shape) store->Add(constant, key, made);
+  const bool fits = made != nullptr && made->shape() == shape && std::find(types.begin(), types.end(), made->type()) != types.end();
+  if (store != nullptr && fits) store->Add(constant, key, made);
   return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "tessera/kernel.h"
@@ -31,8 +32,15 @@ class PackedStore {
   };
 };
 
-/// KernelInfo::SharedPrepack for forms that are one tensor of a known type and shape: with a context they come from there.
-std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
-                                           const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make);
+/// KernelInfo::SharedPrepack for forms that are one tensor of one of these types and a known shape: with a context they come from
+/// there.
+std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
+                                           std::span<const ElementType> types, const Shape& shape,
+                                           const std::function<std::shared_ptr<const Tensor>()>& make);
+
+inline std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
+                                                  const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make) {
+  return SharedTensor(info, constant, key, std::span(&type, 1), shape, make);
+}
 
 }  // namespace tessera

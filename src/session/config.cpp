@@ -46,6 +46,9 @@ constexpr std::array kKeys = {
               "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its own types, "
               "4 may quantize to 8 bits what 4-bit weights meet",
               nullptr, 4},
+    ConfigKey{"session.round_halves", &SessionConfig::round_halves, nullptr,
+              "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between those that "
+              "the CPU provider runs"},
     ConfigKey{kPrecision, nullptr, nullptr,
               "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
 };

@@ -25,6 +25,7 @@ struct SessionConfig {
   bool tuning = false;
   Precision precision = Precision::kFloat32;
   int64_t nbits_accuracy_level = 0;
+  bool round_halves = false;
 };
 
 /// Throws Error for unknown keys, listing those that are known, and for bad values.

@@ -195,6 +195,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
        .writable = !options.optimized_model_path.empty(),
        .precision = config.precision,
        .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
+       .round_halves = config.round_halves,
        .log = log});
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }

@@ -2,6 +2,7 @@
 // gemm_f32.cpp and gemm_f64.cpp, which define GEMM_T (the element type) and GEMM_KERNELS (the name of the table).
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/rounding.h"
 #include "simd/gemm_pack-inl.h"
@@ -26,8 +27,10 @@ HWY_INLINE int64_t DepthStep(int64_t k) {
   return steps <= 1 ? std::max<int64_t>(k, 1) : CeilDiv(k, steps);
 }
 
+/// Of T, or of 16 bits.
+template <class B>
 struct Panels {
-  const T* data;
+  const B* data;
   int64_t stride;  // from panel to panel
   int64_t b_k;
   bool from_afar = false;  // what is packed beforehand, of which the next k follow, and is not in the second cache
@@ -38,8 +41,48 @@ HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
          epilogue.activation != GemmActivation::kNone;
 }
 
+/// `meanwhile`: what a panel that stays near leaves time for.
+template <class B>
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
-                   const Panels& panels, int64_t k0, int64_t kc) {
+                   const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile = nullptr);
+
+/// Panels of 16 bits that several tiles read: each becomes floats once. kc is at most kDepth.
+template <class B>
+void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                     const Panels<B>& panels, int64_t k0, int64_t kc) {
+  HWY_ALIGN T buffer[kDepth * kWidth];
+  const B* panel = panels.data;
+  BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows));
+  for (int64_t n = n0; n < n1; n += kWidth, panel += panels.stride) {
+    WidenPanel(panel, kc, buffer);
+    prefetch.Begin(n + kWidth < n1 ? panel + panels.stride : panels.data + kc * kWidth);
+    MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + kWidth), Panels<T>{buffer, 0, kWidth}, k0, kc, &prefetch);
+  }
+}
+
+/// Panels of args.packed_b from column n and row k0 on, as visit() takes them.
+template <class Visit>
+HWY_INLINE void WithPackedPanels(const GemmArgs<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
+  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth, at = n / kWidth * stride + k0 * kWidth;
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.panel_type == PanelType::kBFloat16) {
+      return visit(Panels<BFloat16>{static_cast<const BFloat16*>(args.packed_b) + at, stride, kWidth, from_afar});
+    }
+    if constexpr (kConvertsFloat16) {
+      if (args.panel_type == PanelType::kFloat16) {
+        return visit(Panels<Float16>{static_cast<const Float16*>(args.packed_b) + at, stride, kWidth, from_afar});
+      }
+    }
+  }
+  visit(Panels<T>{static_cast<const T*>(args.packed_b) + at, stride, kWidth, from_afar});
+}
+
+template <class B>
+void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                   const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile) {
+  if constexpr (!std::is_same_v<B, T>) {
+    if (m1 - m0 > kRows) return MultiplyWidened(args, a, m0, m1, n0, n1, panels, k0, kc);
+  }
   const GemmEpilogue<T>& epilogue = args.epilogue;
   TileOut out{};
   out.c_row = args.c_row;
@@ -47,10 +90,10 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   out.add = args.accumulate || k0 > 0;
   out.last = k0 + kc >= args.k && HasWork(epilogue);
   out.epilogue = &epilogue;
-  const MicroKernelFn whole = KernelFor(kRows, kWidth);
+  const MicroKernelFn<B> whole = KernelFor<B>(kRows, kWidth);
   const auto tile = [&](int64_t m, int64_t n) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
-    const T* b = panels.data + (n - n0) / kWidth * panels.stride;
+    const B* b = panels.data + (n - n0) / kWidth * panels.stride;
     const T* from = a.a + (m - m0) * a.tile;
     out.c = args.c + m * args.c_row + n;
     if (out.last) {
@@ -59,25 +102,26 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
       out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
     }
     if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out);
-    const MicroKernelFn kernel = KernelFor(rows, width);
+    const MicroKernelFn<B> kernel = KernelFor<B>(rows, width);
     if (width != kWidth && width != kLanes) {
-      EdgeTile(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out);
+      EdgeTile<B>(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out);
     } else {
       kernel(from, a.row, a.k, b, panels.b_k, kc, out);
     }
   };
   constexpr int64_t kNearBytes = 32 << 10;
-  const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(T));
+  const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(B));
   if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
     // All of B stays near: C, which may come from afar, is written line after line.
     for (int64_t m = m0; m < m1; m += kRows) {
+      if (meanwhile != nullptr) meanwhile->Continue();
       for (int64_t n = n0; n < n1; n += kWidth) tile(m, n);
     }
     return;
   }
   BlockPrefetch prefetch(panel_bytes, CeilDiv(m1 - m0, kRows));
   for (int64_t n = n0; n < n1; n += kWidth) {
-    const T* next = n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth;
+    const B* next = n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth;
     if (panels.from_afar) prefetch.Begin(next);
     for (int64_t m = m0; m < m1; m += kRows) {
       if (panels.from_afar) prefetch.Continue();
@@ -86,7 +130,8 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   }
 }
 
-void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels& panels,
+template <class B>
+void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
                      int64_t k0, int64_t kc) {
   HWY_ALIGN T rows[kCopySize];
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
@@ -100,7 +145,6 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
   HWY_ALIGN T rows[kCopySize];
   HWY_ALIGN T buffer[kCopiedRows * kBufferedColumns];
   const int64_t depth = DepthStep(args.k);
-  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t m_end = std::min(m1, m + kCopiedRows);
     for (int64_t n = n0; n < n1; n += kBufferedColumns) {
@@ -113,8 +157,8 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
       for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, m_end, k0, kc, rows);
-        MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth},
-                      k0, kc);
+        WithPackedPanels(args, n, k0, false,
+                         [&](const auto& panels) { MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, panels, k0, kc); });
       }
       StoreTransposed(buffer, m_end - m, n_end - n, args.c + m + n * args.c_col, args.c_col);
     }
@@ -127,7 +171,6 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
   constexpr int64_t kTogether = 8 * kColumns;  // enough to pay for the copy
   HWY_ALIGN T rows[kCopySize];
   const int64_t depth = DepthStep(args.k);
-  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
   // Blocks of about the same height: the last would pay for all of B with few rows.
   const int64_t blocks = CeilDiv(m1 - m0, kCopiedRows);
   const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
@@ -138,8 +181,10 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
       const int64_t end = std::min(m1, m + height);
       for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
         const int64_t kc = std::min(depth, args.k - k0);
-        MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n, std::min(n1, n + kTogether),
-                      {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth, m == m0 || leaves_cache}, k0, kc);
+        const Rows a = CopyTiles(args, m, end, k0, kc, rows);
+        WithPackedPanels(args, n, k0, m == m0 || leaves_cache, [&](const auto& panels) {
+          MultiplyBlock(args, a, m, end, n, std::min(n1, n + kTogether), panels, k0, kc);
+        });
       }
     }
   }
@@ -153,9 +198,8 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
   const bool packed = args.packed_b != nullptr;
   if (packed && args.a_k == 1 && m1 - m0 <= kRows && args.k > 0) {
     // Every panel is read once: in its whole depth, so that B is one stream from memory.
-    const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
     const Rows a{args.a + m0 * args.a_row, args.a_row, 1, args.a_row};
-    return MultiplyBlock(args, a, m0, m1, n0, n1, {args.packed_b + n0 / kWidth * stride, stride, kWidth}, 0, args.k);
+    return WithPackedPanels(args, n0, 0, false, [&](const auto& panels) { MultiplyBlock(args, a, m0, m1, n0, n1, panels, 0, args.k); });
   }
   HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
@@ -166,7 +210,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
     const int64_t n_direct = in_place ? n + (n_end - n) / kWidth * kWidth : n;
     for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
       const int64_t kc = std::min(depth, args.k - k0);
-      const auto multiply = [&](int64_t from, int64_t to, const Panels& panels) {
+      const auto multiply = [&](int64_t from, int64_t to, const auto& panels) {
         if (from == to) return;
         if (args.a_k != 1) {
           TileTransposedA(args, m0, m1, from, to, panels, k0, kc);
@@ -178,11 +222,10 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
         }
       };
       if (packed) {
-        const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth;
-        multiply(n, n_end, {args.packed_b + n / kWidth * stride + k0 * kWidth, stride, kWidth});
+        WithPackedPanels(args, n, k0, false, [&](const auto& panels) { multiply(n, n_end, panels); });
         continue;
       }
-      if (in_place) multiply(n, n_direct, {args.b + k0 * args.b_k + n, kWidth, args.b_k});
+      if (in_place) multiply(n, n_direct, Panels<T>{args.b + k0 * args.b_k + n, kWidth, args.b_k});
       int64_t j = n_direct;
       constexpr int64_t kPageBytes = 4096;
       if (args.source == nullptr && args.b_col == 1 && args.b_k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
@@ -199,15 +242,25 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
           PackPanel(args.b + k0 * args.b_k + j * args.b_col, args.b_k, args.b_col, kc, width, panel);
         }
       }
-      multiply(n_direct, n_end, {buffer, kc * kWidth, kWidth});
+      multiply(n_direct, n_end, Panels<T>{buffer, kc * kWidth, kWidth});
     }
   }
+}
+
+template <class U>
+constexpr GemmKernels<U> KernelTable() {
+  GemmKernels<U> table{kWidth, kRows, kColumns, kCopiedRows, Tile, PackPanel, nullptr, nullptr, Dots, RowTimesMatrix};
+  if constexpr (std::is_same_v<U, float>) {
+    table.to_bfloat16 = NarrowPanel<BFloat16>;
+    if constexpr (kConvertsFloat16) table.to_float16 = NarrowPanel<Float16>;
+  }
+  return table;
 }
 
 }  // namespace
 
 const GemmKernels<T>& GEMM_KERNELS() {
-  static constexpr GemmKernels<T> kernels = {kWidth, kRows, kColumns, kCopiedRows, Tile, PackPanel, Dots, RowTimesMatrix};
+  static constexpr GemmKernels<T> kernels = KernelTable<T>();
   return kernels;
 }
 

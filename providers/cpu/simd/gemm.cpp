@@ -160,6 +160,12 @@ void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t wi
   Kernels<T>().pack(b, b_k, b_col, k, width, packed);
 }
 
+bool HasGemmPanels(PanelType type) { return type != PanelType::kFloat16 || GemmKernelsF32().to_float16 != nullptr; }
+
+void NarrowGemmPanel(PanelType type, const float* panel, int64_t rows, uint16_t* out) {
+  (type == PanelType::kFloat16 ? GemmKernelsF32().to_float16 : GemmKernelsF32().to_bfloat16)(panel, rows, out);
+}
+
 template <class T>
 void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed) {
   const int64_t width = Kernels<T>().panel_width;

@@ -39,6 +39,9 @@ class GemmPanelSource {
   ~GemmPanelSource() = default;
 };
 
+/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers.
+enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16 };
+
 template <class T>
 struct GemmArgs {
   int64_t m = 0;
@@ -48,7 +51,8 @@ struct GemmArgs {
   int64_t a_row = 0;  // stride between rows; one of the two strides is usually 1
   int64_t a_k = 1;
   // B: the first of these that is set.
-  const T* packed_b = nullptr;
+  const void* packed_b = nullptr;
+  PanelType panel_type = PanelType::kWhole;  // T, or of floats 16 bits
   int64_t packed_k = 0;  // rows of the whole packed matrix, when this product takes some of them; 0: k
   const GemmPanelSource<T>* source = nullptr;
   const T* b = nullptr;
@@ -72,6 +76,11 @@ template <class T>
 void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* packed);
 template <class T>
 void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_k, int64_t b_col, T* packed);
+
+/// Whether panels of the type can be multiplied here.
+bool HasGemmPanels(PanelType type);
+/// `rows` rows of a packed panel of floats, as panels of the type have them: half as many bytes. `type` is one of 16 bits.
+void NarrowGemmPanel(PanelType type, const float* panel, int64_t rows, uint16_t* out);
 
 /// Elements of scratch that Gemm wants for these arguments; with none given it still works, slower where rows are few.
 template <class T>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simd/activate-inl.h"
+#include "simd/half_panel-inl.h"
 #include "simd/pin-inl.h"
 
 #if defined(TESSERA_GEMM_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -86,14 +87,13 @@ HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
 
 /// acc += A * B over k. Where the strides are constants (std::integral_constant) the addresses of four steps are too: a tenth
 /// fewer instructions, which counts where another hardware thread shares the core.
-template <int R, int N, class RowStride, class AStride, class BStride>
-HWY_INLINE void Accumulate(V (&acc)[R][N], const T* a, RowStride a_row, AStride a_k, const T* b, BStride b_k, int64_t k) {
+template <int R, int N, class B, class RowStride, class AStride, class BStride>
+HWY_INLINE void Accumulate(V (&acc)[R][N], const T* a, RowStride a_row, AStride a_k, const B* b, BStride b_k, int64_t k) {
   const D d;
 #pragma GCC unroll 4
   for (int64_t p = 0; p < k; ++p) {
     V bv[N];
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d, b + j * kLanes);
+    LoadColumns(d, b, bv);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const V av = hn::Set(d, a[r * a_row]);
@@ -109,8 +109,8 @@ template <int64_t N>
 using Constant = std::integral_constant<int64_t, N>;
 
 /// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart.
-template <int R, int N>
-void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, int64_t k, const TileOut& out) {
+template <class B, int R, int N>
+void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out) {
   const D d;
   // Few rows leave too few chains of additions to hide their latency: walk several k at once.
   constexpr int kUnroll = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
@@ -145,11 +145,9 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k
 #pragma GCC unroll 4
       for (int u = 0; u < kUnroll; ++u) {
         V bv[N];
+        LoadColumns(d, b + u * b_k, bv);
 #pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) {
-          bv[j] = hn::LoadU(d, b + u * b_k + j * kLanes);
-          Pin(bv[j]);  // else each row loads it again, and loads bound this loop
-        }
+        for (int j = 0; j < N; ++j) Pin(bv[j]);  // else each row loads it again, and loads bound this loop
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
           const V av = hn::Set(d, a[r * a_row + u * a_k]);
@@ -161,11 +159,13 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k
       b += kUnroll * b_k;
     }
     for (; p < k; ++p) {
+      V bv[N];
+      LoadColumns(d, b, bv);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
         const V av = hn::Set(d, a[r * a_row]);
 #pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) part[0][r][j] = hn::MulAdd(av, hn::LoadU(d, b + j * kLanes), part[0][r][j]);
+        for (int j = 0; j < N; ++j) part[0][r][j] = hn::MulAdd(av, bv[j], part[0][r][j]);
       }
       a += a_k;
       b += b_k;
@@ -182,17 +182,20 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k
   StoreTile<R, N>(d, acc, out);
 }
 
-using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const T*, int64_t, int64_t, const TileOut&);
+/// Of panels of B: T, or of floats 16 bits.
+template <class B>
+using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const B*, int64_t, int64_t, const TileOut&);
 
-template <int N, size_t... R>
-constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
-  constexpr MicroKernelFn kernels[] = {MicroKernel<static_cast<int>(R) + 1, N>...};
+template <class B, int N, size_t... R>
+constexpr MicroKernelFn<B> KernelForRows(std::index_sequence<R...>, int64_t rows) {
+  constexpr MicroKernelFn<B> kernels[] = {MicroKernel<B, static_cast<int>(R) + 1, N>...};
   return kernels[rows - 1];
 }
 
-MicroKernelFn KernelFor(int64_t rows, int64_t width) {
+template <class B>
+MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
-  return width <= kLanes ? KernelForRows<1>(kSequence, rows) : KernelForRows<2>(kSequence, rows);
+  return width <= kLanes ? KernelForRows<B, 1>(kSequence, rows) : KernelForRows<B, 2>(kSequence, rows);
 }
 
 /// Where rows of A lie.
@@ -204,7 +207,8 @@ struct Rows {
 };
 
 /// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer.
-void EdgeTile(MicroKernelFn kernel, const Rows& a, const T* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
+template <class B>
+void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
               const TileOut& out) {
   HWY_ALIGN T buffer[kRows * kWidth] = {};
   HWY_ALIGN T residual[kRows * kWidth] = {};

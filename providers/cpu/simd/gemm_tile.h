@@ -16,6 +16,9 @@ struct GemmKernels {
   void (*tile)(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
   /// One panel: rows [0, k) of columns [0, width); columns up to the panel width become zero.
   void (*pack)(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out);
+  /// NarrowGemmPanel, of floats; null where there are no panels of the type.
+  void (*to_float16)(const T* panel, int64_t rows, uint16_t* out);
+  void (*to_bfloat16)(const T* panel, int64_t rows, uint16_t* out);
   /// out[i * out_stride] = epilogue(alpha * dot(x, b + i * b_col)), i in [n0, n1): contiguous k.
   void (*dots)(const GemmArgs<T>& args, int64_t n0, int64_t n1);
   /// One row times row-major B, columns [n0, n1).

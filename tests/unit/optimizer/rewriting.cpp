@@ -48,13 +48,14 @@ std::string Written(const Model& model) {
   return bytes;
 }
 
+/// `relative` is what rounding may change a number by, and of one below `least` as much as of that.
 template <class T>
-std::string DifferenceOf(const Tensor& a, const Tensor& b, bool rounding) {
+std::string DifferenceOf(const Tensor& a, const Tensor& b, bool rounding, double relative = 1e-4, double least = 0.1) {
   for (int64_t i = 0; i < a.num_elements(); ++i) {
     const auto x = static_cast<double>(a.data<T>()[i]), y = static_cast<double>(b.data<T>()[i]);
     const bool same_bits = std::memcmp(a.data<T>() + i, b.data<T>() + i, sizeof(T)) == 0;
     if (same_bits || (std::isnan(x) && std::isnan(y))) continue;
-    if (rounding && std::abs(x - y) <= 1e-5 + 1e-4 * std::abs(x)) continue;
+    if (rounding && std::abs(x - y) <= relative * (least + std::abs(x))) continue;
     return fmt::format("element {} is {} instead of {}", i, y, x);
   }
   return "";
@@ -69,6 +70,8 @@ std::string DifferenceOf(const Value& expected, const Value& given, bool roundin
   }
   if (a.is(ElementType::kFloat)) return DifferenceOf<float>(a, b, rounding);
   if (a.is(ElementType::kDouble)) return DifferenceOf<double>(a, b, rounding);
+  if (a.is(ElementType::kFloat16)) return DifferenceOf<Float16>(a, b, rounding, 8e-3, 1);
+  if (a.is(ElementType::kBFloat16)) return DifferenceOf<BFloat16>(a, b, rounding, 6e-2, 1);
   return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0 ? "" : "other bytes";
 }
 
@@ -109,6 +112,8 @@ std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size) {
       const auto number = static_cast<double>(random() % 4096) / 1024.0 - 2;
       if (tensor.is(ElementType::kFloat)) tensor.mutable_data<float>()[i] = static_cast<float>(number);
       if (tensor.is(ElementType::kDouble)) tensor.mutable_data<double>()[i] = number;
+      if (tensor.is(ElementType::kFloat16)) tensor.mutable_data<Float16>()[i] = Float16(static_cast<float>(number));
+      if (tensor.is(ElementType::kBFloat16)) tensor.mutable_data<BFloat16>()[i] = BFloat16(static_cast<float>(number));
       if (tensor.is(ElementType::kInt64)) tensor.mutable_data<int64_t>()[i] = static_cast<int64_t>(random() % 5);
       if (tensor.is(ElementType::kInt32)) tensor.mutable_data<int32_t>()[i] = static_cast<int32_t>(random() % 5);
       if (tensor.is(ElementType::kBool)) tensor.mutable_data<bool>()[i] = random() % 2 == 0;

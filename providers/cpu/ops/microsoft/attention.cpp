@@ -2,7 +2,7 @@
 
 #include "ops/microsoft/attention_parts.h"
 #include "ops/nn/float_view.h"
-#include "ops/nn/packed_weights.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -27,7 +27,7 @@ class Attention final : public Kernel {
     const Tensor* weights = info.constant_input(1);
     if (weights == nullptr || weights->shape().rank() != 2 || weights->num_elements() == 0) return;
     weights_shape_ = weights->shape();
-    packed_ = PackConstantInput<T>(info, 1, 1, weights_shape_[0], weights_shape_[1], false);
+    packed_ = PackMatrices<float>(info, 1, 1, weights_shape_[0], weights_shape_[1], false);
   }
 
   void Compute(KernelContext& context) override {
@@ -92,7 +92,7 @@ class Attention final : public Kernel {
     args.k = k;
     args.a = ComputeView<T>(context, &x);
     args.a_row = k;
-    if (packed_) args.packed_b = packed_->template data<float>();
+    if (packed_) packed_.SetB(args);
     else args.b = ComputeView<T>(context, context.input(1));
     args.b_k = columns;
     args.c = out;
@@ -133,7 +133,7 @@ class Attention final : public Kernel {
   float filter_;
   int64_t hidden_[3] = {};
   Shape weights_shape_;
-  std::shared_ptr<const Tensor> packed_;
+  PackedMatrices packed_;
 };
 
 }  // namespace

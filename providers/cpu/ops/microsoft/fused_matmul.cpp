@@ -2,7 +2,7 @@
 // transposed as they are read.
 
 #include "ops/nn/matmul_shape.h"
-#include "ops/nn/packed_weights.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -59,7 +59,7 @@ class FusedMatMul final : public Kernel {
     if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0) return;
     b_shape_ = b->shape();
     const int64_t k = b_shape_[transposed_[1] ? 1 : 0], n = b_shape_[transposed_[1] ? 0 : 1];
-    packed_b_ = PackConstantInput<T>(info, 1, 1, k, n, transposed_[1]);
+    packed_b_ = PackMatrices<C>(info, 1, 1, k, n, transposed_[1]);
   }
 
   void Compute(KernelContext& context) override {
@@ -81,7 +81,7 @@ class FusedMatMul final : public Kernel {
     args.a = a_values;
     args.a_row = left.row;
     args.a_k = left.column;
-    if (packed_b_) args.packed_b = packed_b_->template data<C>();
+    if (packed_b_) packed_b_.SetB(args);
     args.b = b_values;
     args.b_k = right.row;
     args.b_col = right.column;
@@ -114,7 +114,7 @@ class FusedMatMul final : public Kernel {
   bool transposed_[2];
   bool batch_first_[2];
   Shape b_shape_;
-  std::shared_ptr<const Tensor> packed_b_;
+  PackedMatrices packed_b_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/nn/packed_weights.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -83,7 +83,7 @@ class FloatGemm final : public Kernel {
     if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0) return;
     b_shape_ = b->shape();
     const bool transposed = attributes_.trans_b;
-    packed_b_ = PackConstantInput<T>(info, 1, 1, b_shape_[transposed ? 1 : 0], b_shape_[transposed ? 0 : 1], transposed);
+    packed_b_ = PackMatrices<C>(info, 1, 1, b_shape_[transposed ? 1 : 0], b_shape_[transposed ? 0 : 1], transposed);
   }
 
   void Compute(KernelContext& context) override {
@@ -96,7 +96,7 @@ class FloatGemm final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
     GemmArgs<C> args = Describe<C>(attributes_, sizes, ComputeView<T>(context, &a), ComputeView<T>(context, b), result.data());
-    if (packed_b_) args.packed_b = packed_b_->data<C>();
+    if (packed_b_) packed_b_.SetB(args);
     args.alpha = static_cast<C>(attributes_.alpha);
     if (c != nullptr && attributes_.beta != 0) AddC(context, ComputeView<T>(context, c), addend, args);
     RunProducts<C>(context, 1, [&](int64_t) { return args; });
@@ -132,7 +132,7 @@ class FloatGemm final : public Kernel {
 
   GemmAttributes attributes_;
   Shape b_shape_;
-  std::shared_ptr<const Tensor> packed_b_;
+  PackedMatrices packed_b_;
 };
 
 /// Integers: the product wraps; factors other than 1 are applied in double and truncated.

@@ -1,8 +1,8 @@
 // Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and optional:
-// B, N numbers; R, as large as the result. The optimizer's fuse_sums makes it.
+// B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. The optimizer's fuse_sums makes it.
 
 #include "ops/nn/fused_activation.h"
-#include "ops/nn/packed_weights.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -14,12 +14,12 @@ class Linear final : public Kernel {
  public:
   explicit Linear(const KernelInfo& info) : epilogue_(FusedActivation<float>(info)) {
     const Tensor* w = info.constant_input(1);
-    Require(w != nullptr && w->is(ElementType::kFloat) && w->shape().rank() == 2 && w->num_elements() > 0,
-            "W must be a constant matrix of floats");
+    const bool real = w != nullptr && (w->is(ElementType::kFloat) || w->is(ElementType::kFloat16) || w->is(ElementType::kBFloat16));
+    Require(real && w->shape().rank() == 2 && w->num_elements() > 0, "W must be a constant matrix of float, float16 or bfloat16");
     const bool transposed = info.attribute<int64_t>("transB", 0) != 0;
     k_ = w->shape()[transposed ? 1 : 0];
     n_ = w->shape()[transposed ? 0 : 1];
-    packed_ = PackConstantInput<float>(info, 1, 1, k_, n_, transposed);
+    packed_ = PackFloatMatrices(info, 1, 1, k_, n_, transposed);
   }
 
   void Compute(KernelContext& context) override {
@@ -40,7 +40,7 @@ class Linear final : public Kernel {
     args.k = k_;
     args.a = x.data<float>();
     args.a_row = k_;
-    args.packed_b = packed_->data<float>();
+    packed_.SetB(args);
     args.c = output->mutable_data<float>();
     args.c_row = n_;
     args.epilogue = epilogue_;
@@ -52,7 +52,7 @@ class Linear final : public Kernel {
  private:
   GemmEpilogue<float> epilogue_;  // only the activation
   int64_t k_, n_;
-  std::shared_ptr<const Tensor> packed_;
+  PackedMatrices packed_;
 };
 
 }  // namespace

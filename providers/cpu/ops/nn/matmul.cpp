@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "ops/nn/matmul_shape.h"
-#include "ops/nn/packed_weights.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -21,7 +21,7 @@ class MatMul final : public Kernel {
     if (b == nullptr || b->shape().rank() < 2 || b->num_elements() == 0) return;
     b_shape_ = b->shape();
     const size_t rank = b_shape_.rank();
-    packed_b_ = PackConstantInput<T>(info, 1, b_shape_.SizeOfRange(0, rank - 2), b_shape_[rank - 2], b_shape_[rank - 1], false);
+    packed_b_ = PackMatrices<C>(info, 1, b_shape_.SizeOfRange(0, rank - 2), b_shape_[rank - 2], b_shape_[rank - 1], false);
   }
 
   void Compute(KernelContext& context) override {
@@ -47,7 +47,7 @@ class MatMul final : public Kernel {
       args.k = shape.k;
       args.a = a_values + a_matrix * shape.m * shape.k;
       args.a_row = shape.k;
-      args.packed_b = packed_b_ ? packed_b_->data<C>() + b_matrix * packed_b_->shape()[1] : nullptr;
+      if (packed_b_) packed_b_.SetB(args, b_matrix);
       args.b = b_values == nullptr ? nullptr : b_values + b_matrix * shape.k * shape.n;
       args.b_k = shape.n;
       args.c = result.data() + i * shape.m * shape.n;
@@ -66,7 +66,7 @@ class MatMul final : public Kernel {
 
  private:
   Shape b_shape_;
-  std::shared_ptr<const Tensor> packed_b_;
+  PackedMatrices packed_b_;
 };
 
 }  // namespace

@@ -16,10 +16,11 @@
 
 namespace tessera::cpu {
 
-/// PackGemmB for one large matrix of a model's file, strip by strip: what has been packed needs no memory any more.
-template <class C>
-void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bool transposed, C* packed) {
-  constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(C));
+/// Visits the panels of one large matrix of a model's file, strip by strip: what has been visited needs no memory any more.
+/// `pack(from, depth, width, to)` packs `depth` rows of `width` columns that begin at `from`, to element `to` of what is packed.
+template <class C, class S, class Pack>
+void VisitPanelsInStrips(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, const Pack& pack) {
+  constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(S));
   const int64_t width = GemmPanelWidth<C>(), panels = CeilDiv(n, width);
   const int64_t row = transposed ? k : n, rows = transposed ? n : k;
   // Of a transposed matrix whole panels.
@@ -30,15 +31,22 @@ void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bo
     const int64_t depth = transposed ? k : count, k0 = transposed ? 0 : first;
     const int64_t first_panel = transposed ? first / width : 0;
     const int64_t last_panel = transposed ? CeilDiv(first + count, width) : panels;
-    const C* from = transposed ? b : b + first * n;
+    const S* from = transposed ? b : b + first * n;
     threads.ParallelFor(last_panel - first_panel, static_cast<double>(depth * width) * 0.5, [&](int64_t begin, int64_t end) {
       for (int64_t i = first_panel + begin; i < first_panel + end; ++i) {
-        PackGemmPanel<C>(from + i * width * (transposed ? k : 1), transposed ? 1 : n, transposed ? k : 1, depth,
-                         std::min(width, n - i * width), packed + i * width * k + k0 * width);
+        pack(from + i * width * (transposed ? k : 1), depth, std::min(width, n - i * width), i * width * k + k0 * width);
       }
     });
-    ForgetPages(b + first * row, static_cast<size_t>(count * row) * sizeof(C));
+    ForgetPages(b + first * row, static_cast<size_t>(count * row) * sizeof(S));
   }
+}
+
+/// PackGemmB of such a matrix.
+template <class C>
+void PackGemmBInStrips(ThreadPool& threads, int64_t k, int64_t n, const C* b, bool transposed, C* packed) {
+  VisitPanelsInStrips<C>(threads, k, n, b, transposed, [&](const C* from, int64_t depth, int64_t width, int64_t to) {
+    PackGemmPanel<C>(from, transposed ? 1 : n, transposed ? k : 1, depth, width, packed + to);
+  });
 }
 
 /// Packs the matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i` one after the other. Null when the

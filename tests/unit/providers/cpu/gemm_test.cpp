@@ -19,7 +19,9 @@ namespace tessera::cpu {
 namespace {
 
 enum class Order { kRows, kColumns, kNeither, kBoth };  // what lies side by side in A; both: rows overlap
-enum class Right { kPacked, kRows, kColumns, kSource };
+enum class Right { kPacked, kRows, kColumns, kSource, kFloat16, kBFloat16 };
+
+bool IsNarrow(Right right) { return right == Right::kFloat16 || right == Right::kBFloat16; }
 
 struct Product {
   int64_t m, n, k;
@@ -67,6 +69,10 @@ class Operands {
   explicit Operands(const Product& p)
       : a_(Numbers<T>(2 * p.m * p.k, 1)), b_(Numbers<T>(p.k * p.n, 2)), c_(Numbers<T>(p.m * p.n, 3)), row_bias_(Numbers<T>(p.m, 4)),
         col_bias_(Numbers<T>(p.n, 5)), residual_(Numbers<T>(p.m * p.n, 6)), source_(b_.data(), p.n) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (p.right == Right::kFloat16) RoundTo<Float16>();
+      if (p.right == Right::kBFloat16) RoundTo<BFloat16>();
+    }
     args.m = p.m;
     args.n = p.n;
     args.k = p.k;
@@ -106,10 +112,15 @@ class Operands {
   }
 
   void Run(ThreadPool& threads, Right right) {
-    std::vector<T> packed(right == Right::kPacked ? PackedGemmBSize<T>(args.k, args.n) + 1 : 0);
-    if (right == Right::kPacked) {
+    const bool packs = right == Right::kPacked || IsNarrow(right);
+    std::vector<T> packed(packs ? PackedGemmBSize<T>(args.k, args.n) + 1 : 0);
+    std::vector<uint16_t> narrow(IsNarrow(right) ? packed.size() : 0);
+    if (packs) {
       PackGemmB<T>(threads, args.k, args.n, b_.data(), args.b_k, args.b_col, packed.data());
       args.packed_b = packed.data();
+      if constexpr (std::is_same_v<T, float>) {
+        if (IsNarrow(right)) Narrow(right == Right::kFloat16 ? PanelType::kFloat16 : PanelType::kBFloat16, packed, narrow);
+      }
     } else if (right == Right::kSource) {
       args.source = &source_;
     } else {
@@ -124,6 +135,17 @@ class Operands {
   GemmArgs<T> args;
 
  private:
+  template <class Half>
+  void RoundTo() {
+    for (float& value : b_) value = static_cast<float>(Half(value));
+  }
+
+  void Narrow(PanelType type, const std::vector<float>& packed, std::vector<uint16_t>& narrow) {
+    NarrowGemmPanel(type, packed.data(), static_cast<int64_t>(packed.size()) / GemmPanelWidth<float>(), narrow.data());
+    args.packed_b = narrow.data();
+    args.panel_type = type;
+  }
+
   static double At(const std::vector<T>& values, int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); }
 
   std::vector<T> a_, b_, c_, row_bias_, col_bias_, residual_;
@@ -156,8 +178,8 @@ void CheckAll(const std::vector<Product>& products) {
     const OnlyTarget only(target);
     for (ThreadPool* threads : {static_cast<ThreadPool*>(serial.get()), static_cast<ThreadPool*>(several.get())}) {
       for (const Product& p : products) {
-        Check<float>(p, *threads);
-        Check<double>(p, *threads);
+        if (p.right != Right::kFloat16 || HasGemmPanels(PanelType::kFloat16)) Check<float>(p, *threads);
+        if (!IsNarrow(p.right)) Check<double>(p, *threads);
       }
     }
   }
@@ -169,7 +191,7 @@ TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {
     for (const int64_t n : {1, 7, 16, 33}) {
       for (const int64_t k : {0, 1, 3, 18}) {
         for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
-          for (const Right right : {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource}) {
+          for (const Right right : {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource, Right::kFloat16, Right::kBFloat16}) {
             for (const bool extras : {false, true}) products.push_back({m, n, k, order, right, false, extras});
           }
         }
@@ -182,7 +204,10 @@ TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {
 TEST(Gemm, BlocksOfRowsAndColumnsAndDepth) {
   std::vector<Product> products;
   for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
-    products.push_back({135, 130, 323, order, Right::kPacked, false, true});
+    for (const Right right : {Right::kPacked, Right::kFloat16, Right::kBFloat16}) {
+      products.push_back({135, 130, 323, order, right, false, true});
+      products.push_back({5, 130, 323, order, right, false, true});
+    }
     products.push_back({194, 131, 161, order, Right::kRows, false, false});
   }
   products.push_back({132, 130, 320, Order::kBoth, Right::kPacked, false, false});
@@ -196,6 +221,7 @@ TEST(Gemm, ColumnMajorResults) {
     for (const bool extras : {false, true}) {
       products.push_back({2, 5, 9, order, Right::kPacked, true, extras});
       products.push_back({135, 263, 33, order, Right::kPacked, true, extras});
+      products.push_back({135, 263, 33, order, Right::kBFloat16, true, extras});
     }
   }
   CheckAll(products);

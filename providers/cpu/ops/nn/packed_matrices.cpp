@@ -1,0 +1,138 @@
+#include "ops/nn/packed_matrices.h"
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kBlock = 4096;  // floats that are looked at together
+
+bool FitsBFloat16(const float* values, int64_t count) {
+  uint32_t low = 0;
+  for (int64_t i = 0; i < count; ++i) low |= std::bit_cast<uint32_t>(values[i]) & 0xffff;
+  return low == 0;
+}
+
+bool FitsFloat16(const float* values, int64_t count) {
+  Float16 narrow[kBlock];
+  float wide[kBlock];
+  ConvertFromFloat(values, narrow, count);
+  ConvertToFloat(narrow, wide, count);
+  return std::memcmp(values, wide, static_cast<size_t>(count) * sizeof(float)) == 0;
+}
+
+/// Whether `fits` holds for all blocks of a constant of floats, which may lie anywhere. The first that does not ends the search.
+template <class Fits>
+bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
+  const auto* values = static_cast<const std::byte*>(constant.unaligned_raw());
+  const int64_t elements = constant.num_elements();
+  std::atomic<bool> all = true;
+  threads.ParallelFor(CeilDiv(elements, kBlock), kBlock * 0.3, [&](int64_t begin, int64_t end) {
+    float block[kBlock];
+    for (int64_t i = begin; i < end && all.load(std::memory_order_relaxed); ++i) {
+      const int64_t count = std::min(kBlock, elements - i * kBlock);
+      std::memcpy(block, values + i * kBlock * static_cast<int64_t>(sizeof(float)), static_cast<size_t>(count) * sizeof(float));
+      if (!fits(block, count)) all = false;
+    }
+  });
+  return all;
+}
+
+/// The narrowest panels that hold the matrices' numbers.
+PanelType PanelTypeFor(ThreadPool& threads, const Tensor& matrices) {
+  const bool float16 = HasGemmPanels(PanelType::kFloat16);
+  if (matrices.is(ElementType::kBFloat16)) return PanelType::kBFloat16;
+  if (matrices.is(ElementType::kFloat16)) return float16 ? PanelType::kFloat16 : PanelType::kWhole;
+  if (AllFit(threads, matrices, FitsBFloat16)) return PanelType::kBFloat16;
+  return float16 && AllFit(threads, matrices, FitsFloat16) ? PanelType::kFloat16 : PanelType::kWhole;
+}
+
+constexpr int64_t kMostWidth = 64;  // columns of a panel
+constexpr int64_t kTogether = 128;  // rows of a panel that are converted together
+
+/// Rows of a panel, as floats first. Elements of S may lie at any address.
+template <class S>
+class PanelConverter {
+ public:
+  PanelConverter(int64_t row, bool transposed, PanelType type) : row_(row), transposed_(transposed), type_(type) {}
+
+  void Pack(const S* from, int64_t depth, int64_t width, void* packed, int64_t to) {
+    const int64_t panel_width = GemmPanelWidth<float>();
+    for (int64_t p = 0; p < depth; p += kTogether) {
+      const int64_t rows = std::min(kTogether, depth - p), at = to + p * panel_width;
+      float* panel = type_ == PanelType::kWhole ? static_cast<float*>(packed) + at : panel_;
+      PackRows(from + p * (transposed_ ? 1 : row_), rows, width, panel);
+      if (type_ != PanelType::kWhole) NarrowGemmPanel(type_, panel, rows, static_cast<uint16_t*>(packed) + at);
+    }
+  }
+
+ private:
+  void PackRows(const S* from, int64_t rows, int64_t width, float* panel) {
+    const int64_t lines = transposed_ ? width : rows, length = transposed_ ? rows : width;
+    if constexpr (std::is_same_v<S, float>) {
+      PackGemmPanel<float>(from, transposed_ ? 1 : row_, transposed_ ? row_ : 1, rows, width, panel);
+    } else {
+      for (int64_t i = 0; i < lines; ++i) {
+        S line[kTogether];
+        std::memcpy(line, from + i * row_, static_cast<size_t>(length) * sizeof(S));
+        ConvertToFloat(line, lines_ + i * length, length);
+      }
+      PackGemmPanel<float>(lines_, transposed_ ? 1 : length, transposed_ ? length : 1, rows, width, panel);
+    }
+  }
+
+  int64_t row_;  // elements from row to row of the matrix
+  bool transposed_;
+  PanelType type_;
+  float lines_[kTogether * kMostWidth];
+  float panel_[kTogether * kMostWidth];
+};
+
+template <class S>
+void PackMatrix(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, PanelType type, void* packed) {
+  VisitPanelsInStrips<float>(threads, k, n, b, transposed, [&](const S* from, int64_t depth, int64_t width, int64_t to) {
+    PanelConverter<S>(transposed ? k : n, transposed, type).Pack(from, depth, width, packed, to);
+  });
+}
+
+Shape PanelShape(int64_t count, int64_t k, int64_t n) { return {count, static_cast<int64_t>(PackedGemmBSize<float>(k, n))}; }
+
+ElementType ElementOf(PanelType type) {
+  return type == PanelType::kFloat16 ? ElementType::kFloat16 : type == PanelType::kBFloat16 ? ElementType::kBFloat16 : ElementType::kFloat;
+}
+
+template <class S>
+Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
+  Tensor packed(ElementOf(type), PanelShape(count, k, n), WeightMemory());
+  auto* to = static_cast<std::byte*>(packed.mutable_raw());
+  const auto* from = static_cast<const S*>(matrices.unaligned_raw());
+  for (int64_t i = 0; i < count; ++i, from += k * n, to += packed.byte_size() / static_cast<size_t>(count)) {
+    PackMatrix<S>(threads, k, n, from, transposed, type, to);
+  }
+  return packed;
+}
+
+}  // namespace
+
+Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
+  const PanelType type = PanelTypeFor(threads, matrices);
+  const auto pack = matrices.is(ElementType::kFloat) ? PackAs<float> : matrices.is(ElementType::kFloat16) ? PackAs<Float16> : PackAs<BFloat16>;
+  return pack(type, threads, matrices, count, k, n, transposed);
+}
+
+PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed) {
+  static constexpr ElementType kTypes[] = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+  const Tensor* constant = info.constant_input(i);
+  if (constant == nullptr || constant->num_elements() == 0) return {};
+  if (std::find(std::begin(kTypes), std::end(kTypes), constant->type()) == std::end(kTypes)) return {};
+  PackedMatrices packed(
+      SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", kTypes, PanelShape(count, k, n),
+                   [&] { return std::make_shared<Tensor>(PackAsPanels(info.threads(), *constant, count, k, n, transposed)); }));
+  info.ReleaseConstant(i);
+  return packed;
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,55 @@
+#pragma once
+
+// Constant right-hand matrices of products, packed once and shared by every session of the process. Floats that need no more
+// than 16 bits, as those do that a model stores so or was trained with, are kept in 16 bits: products of few rows, which wait for
+// the matrix, take half the time.
+
+#include <memory>
+
+#include "ops/nn/packed_weights.h"
+#include "simd/gemm.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Matrices of one size, one after the other.
+class PackedMatrices {
+ public:
+  PackedMatrices() = default;
+  explicit PackedMatrices(std::shared_ptr<const Tensor> panels) : panels_(std::move(panels)) {}
+
+  explicit operator bool() const { return panels_ != nullptr; }
+
+  /// Lets a product read the i-th.
+  template <class C>
+  void SetB(GemmArgs<C>& args, int64_t i = 0) const {
+    const auto element = static_cast<int64_t>(panels_->byte_size()) / panels_->num_elements();
+    args.packed_b = static_cast<const std::byte*>(panels_->raw()) + i * panels_->shape()[1] * element;
+    args.panel_type = panels_->is(ElementType::kFloat16)    ? PanelType::kFloat16
+                      : panels_->is(ElementType::kBFloat16) ? PanelType::kBFloat16
+                                                            : PanelType::kWhole;
+  }
+
+ private:
+  std::shared_ptr<const Tensor> panels_;  // [matrices, elements]
+};
+
+/// Matrices [count, k, n] (`transposed`: [count, n, k]) of float, float16 or bfloat16 as panels of the narrowest type that holds
+/// their numbers. Elements may lie at any address.
+Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed);
+
+/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`. None when the input
+/// is computed at run time or is empty.
+PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed);
+
+/// The same for products computed in C: double matrices, and none of integers.
+template <class C>
+PackedMatrices PackMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed) {
+  if constexpr (std::is_same_v<C, float>) {
+    return PackFloatMatrices(info, i, count, k, n, transposed);
+  } else {
+    return PackedMatrices(PackConstantInput<C>(info, i, count, k, n, transposed));
+  }
+}
+
+}  // namespace tessera::cpu
