@@ -78,18 +78,15 @@ class LastPlanner {
     if (weights == nullptr || !IsByte(weights->type()) || weights->shape().rank() != 4 || weights->num_elements() == 0) return false;
     const int64_t group = IntAttribute(node, "group", 1), channels = weights->shape()[1], outputs = weights->shape()[0];
     if (group <= 0 || outputs % group != 0 || (*ShapeOf(graph_, node.inputs[0]))[1].value != channels * group) return false;
-    if (!HasNoZeroPoints(node, *weights)) return false;
+    if (!HasConstantZeroPoints(node, *weights)) return false;
     if (channels == 1 && outputs == group && group > 1) return group >= kFewestDepthwise;
     return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) && HasFewLargePairs(*weights);
   }
 
-  bool HasNoZeroPoints(const Node& node, const Tensor& weights) const {
-    const int expected = weights.is(ElementType::kInt8) ? 0 : 128;
-    if (!HasInput(node, 5)) return expected == 0;
+  bool HasConstantZeroPoints(const Node& node, const Tensor& weights) const {
+    if (!HasInput(node, 5)) return true;
     const Tensor* zeros = ConstantInput(graph_, node, 5);
-    if (zeros == nullptr || !zeros->is(weights.type())) return false;
-    const auto* codes = static_cast<const uint8_t*>(zeros->raw());
-    return std::all_of(codes, codes + zeros->num_elements(), [&](uint8_t code) { return code == expected; });
+    return zeros != nullptr && zeros->is(weights.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
   }
 
   static bool HasFewLargePairs(const Tensor& weights) {

@@ -32,6 +32,8 @@ struct Part {
   const uint8_t* extras;
   int64_t extra_count;
   const int32_t* add;
+  const int32_t* line_zeros;  // null: none
+  const int32_t* row_sums;
   const float* scales;
   int32_t zero;
   int32_t* sums;     // of each tile
@@ -111,12 +113,10 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[kRows][N], T* out) 
   }
 }
 
-/// kRows rows from `m`.
-template <int D, int N, class T>
-HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
+/// What products are added to.
+template <int N>
+HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 (&acc)[kRows][N]) {
   const D32 d32;
-  const int64_t row = part.row;
-  V32 acc[kRows][N];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -124,6 +124,23 @@ HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
       acc[r][j] = hn::LoadU(d32, part.first ? part.add + j * kLanes : sums + r * kWidth + j * kLanes);
     }
   }
+  if (!part.first || part.line_zeros == nullptr) return;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) {
+      acc[r][j] = hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.line_zeros + j * kLanes)));
+    }
+  }
+}
+
+/// kRows rows from `m`.
+template <int D, int N, class T>
+HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
+  const D32 d32;
+  const int64_t row = part.row;
+  V32 acc[kRows][N];
+  StartTile(part, m, sums, acc);
   const uint8_t* left = part.rows + m * row;
   const uint8_t* right = part.weights;
   for (int64_t s = 0; s < part.segments; ++s) {
@@ -186,6 +203,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
   part.extras = static_cast<const uint8_t*>(lines.extras.raw()) + lines.extra_begin[block] * kRecord;
   part.extra_count = lines.extra_begin[block + 1] - lines.extra_begin[block];
   part.add = store.add + line;
+  part.line_zeros = store.line_zeros == nullptr ? nullptr : store.line_zeros + line;
   part.scales = store.scales + line;
   part.zero = store.zero;
   part.sums = sums;
@@ -196,6 +214,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
     const int64_t first = std::min(m, std::max<int64_t>(rows.count - kRows, 0));  // the last may be too few
     part.count = std::min(together, rows.count - first);
     part.whole_rows = rows.data + first * rows.row;
+    part.row_sums = part.line_zeros == nullptr ? nullptr : store.row_sums + first;
     part.out = static_cast<uint8_t*>(store.data) + first * store.row + line;
     for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
       part.segments = std::min(step, lines.segments - s);
@@ -214,7 +233,10 @@ void MultiplyAll(const PackedLines& lines, const CodeRows& rows, int64_t b0, int
     Int8Store single = store;
     single.row = 0;
     BlockPrefetch none(0, 1);
+    int32_t row_sums[kRows];
     for (int64_t m = 0; m < rows.count; ++m) {
+      if (store.line_zeros != nullptr) std::fill_n(row_sums, kRows, store.row_sums[m]);
+      single.row_sums = row_sums;
       single.data = static_cast<uint8_t*>(store.data) + m * store.row;
       for (int64_t b = b0; b < b1; ++b) MultiplyBlock(lines, {rows.data + m * rows.row, 0, kRows}, b, single, sums, none);
     }
@@ -224,6 +246,21 @@ void MultiplyAll(const PackedLines& lines, const CodeRows& rows, int64_t b0, int
   for (int64_t b = b0; b < b1; ++b) {
     if (b + 1 < b1) prefetch.Begin(static_cast<const uint8_t*>(lines.values.raw()) + (b + 1) * lines.block_bytes);
     MultiplyBlock(lines, rows, b, store, sums, prefetch);
+  }
+}
+
+void SumRows(const CodeRows& rows, int32_t* sums) {
+  const D8 d8;
+  const hn::Repartition<uint64_t, D8> d64;
+  constexpr int64_t kBytes = 4 * kLanes;
+  const uint8_t* row = rows.data;
+  for (int64_t m = 0; m < rows.count; ++m, row += rows.row) {
+    auto total = hn::Zero(d64);
+    int64_t i = 0;
+    for (; i + kBytes <= rows.row; i += kBytes) total = hn::Add(total, hn::SumsOf8(hn::LoadU(d8, row + i)));
+    auto sum = static_cast<int32_t>(hn::GetLane(hn::SumOfLanes(d64, total)));
+    for (; i < rows.row; ++i) sum += row[i];
+    sums[m] = sum;
   }
 }
 
@@ -239,9 +276,12 @@ namespace tessera::cpu {
 
 HWY_EXPORT(WidthOfBlock);
 HWY_EXPORT(MultiplyAll);
+HWY_EXPORT(SumRows);
 
 // Dot products multiply panels faster than this does rows.
 int64_t CodeRowsWidth() { return KernelsU8S8().exact ? 0 : HWY_DYNAMIC_DISPATCH(WidthOfBlock)(); }
+
+void SumCodeRows(const CodeRows& rows, int32_t* sums) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, sums); }
 
 void MultiplyCodeRows(const PackedLines& lines, const CodeRows& rows, int64_t b0, int64_t b1, const Int8Store& store) {
   HWY_DYNAMIC_DISPATCH(MultiplyAll)(lines, rows, b0, b1, store);

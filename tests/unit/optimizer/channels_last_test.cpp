@@ -11,6 +11,9 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
+/// Of weights: types without zero points, or with one for each channel.
+enum class Weights { kInt8, kUInt8, kInt8WithZeros, kUInt8WithZeros };
+
 struct LastConvSpec {
   int64_t outputs, channels, kernel = 1, stride = 1, group = 1, dilation = 1;
   Dims pads = {0, 0, 0, 0};
@@ -20,7 +23,7 @@ struct LastConvSpec {
 /// A network of 8-bit codes; `x` is its input.
 class CodesNetwork {
  public:
-  CodesNetwork(Dims x, ElementType codes, bool unsigned_weights = false) : codes_(codes), unsigned_weights_(unsigned_weights), model_(17) {
+  CodesNetwork(Dims x, ElementType codes, Weights weights = Weights::kInt8) : codes_(codes), weights_(weights), model_(17) {
     model_.Input("x", codes, std::move(x));
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
@@ -43,20 +46,24 @@ class CodesNetwork {
     const std::string name = Name();
     const Dims dims = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
     const int64_t depth = dims[1] * dims[2] * dims[3];
-    std::vector<int> weights, bias;
+    const bool is_unsigned = weights_ == Weights::kUInt8 || weights_ == Weights::kUInt8WithZeros;
+    const int middle = is_unsigned ? 128 : 0;
+    std::vector<int> weights, bias, zeros;
     std::vector<float> scales;
     for (int64_t i = 0; i < spec.outputs * depth; ++i) {
       const uint32_t mixed = static_cast<uint32_t>(i + 1) * 2654435761u;
       const int weight = static_cast<int>((mixed >> 13) % static_cast<uint32_t>(2 * spec.most + 1)) - spec.most;
-      weights.push_back(unsigned_weights_ ? weight + 128 : weight);
+      weights.push_back(weight + middle);
     }
     for (int64_t i = 0; i < spec.outputs; ++i) {
+      zeros.push_back(middle + static_cast<int>(i * 5 % 31) - 15);
       bias.push_back(static_cast<int>(i * 977 % 5001) - 2500);
       scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) / (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
     }
-    const ElementType type = unsigned_weights_ ? ElementType::kUInt8 : ElementType::kInt8;
+    const ElementType type = is_unsigned ? ElementType::kUInt8 : ElementType::kInt8;
     model_.Codes(name + "w", type, dims, weights);
-    model_.Codes(name + "z", type, {}, {unsigned_weights_ ? 128 : 0});
+    const bool shifted = weights_ == Weights::kInt8WithZeros || weights_ == Weights::kUInt8WithZeros;
+    model_.Codes(name + "z", type, shifted ? Dims{spec.outputs} : Dims{}, shifted ? zeros : std::vector<int>{middle});
     model_.Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
     model_.Floats(name + "s", {spec.outputs}, scales);
     auto& node = model_.Node("QLinearConv", {from, scale_, "zero", name + "w", name + "s", name + "z", scale_, "zero", name + "b"}, {name});
@@ -99,7 +106,7 @@ class CodesNetwork {
   std::string Name() { return "v" + std::to_string(count_++); }
 
   ElementType codes_;
-  bool unsigned_weights_;
+  Weights weights_;
   std::string scale_ = "scale";
   ModelBuilder model_;
   int count_ = 0;
@@ -139,7 +146,7 @@ struct LastConvCase {
   LastConvSpec conv;
 };
 
-class ConvolutionsLast : public ::testing::TestWithParam<std::tuple<LastConvCase, std::tuple<ElementType, bool>>> {};
+class ConvolutionsLast : public ::testing::TestWithParam<std::tuple<LastConvCase, std::tuple<ElementType, Weights>>> {};
 
 TEST_P(ConvolutionsLast, GiveTheSameCodes) {
   const auto& [test, types] = GetParam();
@@ -151,9 +158,14 @@ TEST_P(ConvolutionsLast, GiveTheSameCodes) {
   EXPECT_EQ(Compare(network, {after}, Shape(test.input)).count("QLinearConvLast"), Expected(5));
 }
 
+const auto kTypes = ::testing::Values(std::tuple{ElementType::kUInt8, Weights::kInt8}, std::tuple{ElementType::kInt8, Weights::kInt8},
+                                      std::tuple{ElementType::kUInt8, Weights::kUInt8}, std::tuple{ElementType::kInt8, Weights::kInt8WithZeros},
+                                      std::tuple{ElementType::kUInt8, Weights::kUInt8WithZeros});
+
 std::string NameOf(const ::testing::TestParamInfo<ConvolutionsLast::ParamType>& info) {
-  const auto& [codes, unsigned_weights] = std::get<1>(info.param);
-  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") + (unsigned_weights ? "UnsignedWeights" : "");
+  constexpr const char* kWeights[] = {"", "UnsignedWeights", "ZeroPoints", "UnsignedZeroPoints"};
+  const auto& [codes, weights] = std::get<1>(info.param);
+  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") + kWeights[static_cast<int>(weights)];
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -172,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          LastConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
                                          LastConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
                                          LastConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
-                       ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
+                       kTypes),
     NameOf);
 
 class FirstConvolutionsLast : public ConvolutionsLast {};
@@ -195,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          LastConvCase{"ManyWords", {2, 16, 9, 8}, {24, 16, 3, 1, 1, 1, {0, 1, 1, 0}}},
                                          LastConvCase{"ManyLines", {1, 2, 18, 19}, {16, 2, 17, 1, 1, 1, {8, 8, 8, 8}}},
                                          LastConvCase{"WiderThanImage", {2, 3, 3, 2}, {24, 3, 5, 1, 1, 1, {2, 2, 2, 2}}}),
-                       ::testing::Values(std::tuple{ElementType::kUInt8, false}, std::tuple{ElementType::kInt8, false}, std::tuple{ElementType::kUInt8, true})),
+                       kTypes),
     NameOf);
 
 TEST(ChannelsLast, ComputesWhatLiesBetween) {

@@ -1,5 +1,5 @@
 // QLinearConvLast (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as in
-// QLinearConv, constant and without zero points.
+// QLinearConv, constant, as are their zero points.
 
 #include <numeric>
 #include <optional>
@@ -41,10 +41,15 @@ class QLinearConvLast final : public Kernel {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
             "the weights must be constant, of rank 4, in {} groups", group_);
-    Require((!info.has_input(5) || zero != nullptr) && AreSigned(*w, zero), "the weights must have no zero points");
+    const bool known = zero == nullptr ? !info.has_input(5)
+                                       : zero->is(w->type()) && (zero->num_elements() == 1 || zero->num_elements() == w->shape()[0]);
+    Require(known, "the weights' zero points must be constant, one or {}", w->shape()[0]);
     weights_ = w->shape();
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
     const bool is_signed = w->is(ElementType::kInt8);
+    if (!AreSigned(*w, zero)) {
+      for (int64_t i = 0; i < weights_[0]; ++i) zeros_.push_back(WeightZero(*w, zero, i));
+    }
     // Rows of groups are unsigned, codes of int8 with the first bit turned.
     if (Depthwise()) {
       factors_.emplace(info, PackTaps(bytes, is_signed), weights_[0], 0);
@@ -72,7 +77,10 @@ class QLinearConvLast final : public Kernel {
   std::vector<ConvFactors::Line> PackTaps(const uint8_t* bytes, bool is_signed) {
     const int64_t taps = weights_[2] * weights_[3];
     std::vector<int16_t> wide(static_cast<size_t>(group_ * taps));
-    for (size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<int16_t>(is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i] - 128);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      const int weight = is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i] - 128;
+      wide[i] = static_cast<int16_t>(weight - (zeros_.empty() ? 0 : zeros_[i / static_cast<size_t>(taps)]));
+    }
     depthwise_.emplace(wide.data(), group_, taps);
     std::vector<ConvFactors::Line> lines;
     for (int64_t i = 0; i < depthwise_->arranged(); ++i) {
@@ -105,6 +113,12 @@ class QLinearConvLast final : public Kernel {
       lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(*packed);
     }
+    if (zeros_.empty()) return lines;
+    for (ConvFactors::Line& line : lines) {
+      const int32_t zero = line.channel < 0 ? 0 : zeros_[static_cast<size_t>(line.channel)];
+      line.sum -= static_cast<int32_t>(k) * zero;
+      line_zeros_.push_back(-zero);
+    }
     return lines;
   }
 
@@ -121,6 +135,7 @@ class QLinearConvLast final : public Kernel {
       store.add = call.starts.data() + g * padded;
       store.scales = call.scales.data() + g * padded;
       store.zero = call.y_zero;
+      if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * padded;
       RunGroup(context, call, pixels, groups_[static_cast<size_t>(g)], store);
     }
   }
@@ -154,6 +169,7 @@ class QLinearConvLast final : public Kernel {
     const int64_t threads = context.threads().num_threads(), chunk = ChunkOf(rows, threads == 1 ? 1 : 3 * threads);
     const int64_t chunks = CeilDiv(rows.count, chunk), parts = PartsFor(context.threads(), chunks);
     const bool copies = !rows.pixels.in_place();
+    const auto sums = context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
     const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
     ForEachItem(context.threads(), chunks, parts, NsOf(rows, lines.lines) / static_cast<double>(chunks), [&](int64_t part, int64_t item) {
       const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
@@ -165,6 +181,10 @@ class QLinearConvLast final : public Kernel {
       }
       Int8Store here = store;
       here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
+      if (!sums.empty()) {
+        here.row_sums = sums.data() + part * chunk;
+        SumCodeRows({data, rows.bytes, end - begin}, sums.data() + part * chunk);
+      }
       MultiplyCodeRows(lines, {data, rows.bytes, end - begin}, 0, CeilDiv(lines.lines, lines.width), here);
     });
   }
@@ -178,11 +198,18 @@ class QLinearConvLast final : public Kernel {
       });
       data = buffer.data();
     }
+    const auto sums = context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(rows.count));
+    if (!sums.empty()) {
+      context.threads().ParallelFor(rows.count, 2 + static_cast<double>(rows.bytes) * 0.02, [&](int64_t begin, int64_t end) {
+        SumCodeRows({data + begin * rows.bytes, rows.bytes, end - begin}, sums.data() + begin);
+      });
+    }
     const int64_t chunk = ChunkOf(rows, 1);
     context.threads().ParallelFor(CeilDiv(lines.lines, lines.width), NsOf(rows, lines.width), [&](int64_t begin, int64_t end) {
       for (int64_t row = 0; row < rows.count; row += chunk) {
         Int8Store here = store;
         here.data = static_cast<uint8_t*>(store.data) + row * store.row;
+        if (!sums.empty()) here.row_sums = sums.data() + row;
         MultiplyCodeRows(lines, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin, end, here);
       }
     });
@@ -230,6 +257,8 @@ class QLinearConvLast final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
+  std::vector<int32_t> zeros_;       // of the weights as int8, by channel; empty: none
+  std::vector<int32_t> line_zeros_;  // the same with the other sign, in the order of lines
   std::vector<PackedLines> groups_;
   std::optional<DepthwiseLast> depthwise_;
   std::optional<ConvFactors> factors_;

@@ -38,6 +38,12 @@ inline bool AreSigned(const Tensor& weights, const Tensor* zero) {
   return std::all_of(codes, codes + zero->num_elements(), [none](uint8_t code) { return code == none; });
 }
 
+/// The zero point of an output channel's weights as int8, those of uint8 less 128. `zeros`: one, or one for each channel; may be null.
+inline int32_t WeightZero(const Tensor& weights, const Tensor* zeros, int64_t channel) {
+  const int32_t code = zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : channel);
+  return weights.is(ElementType::kInt8) ? code : code - 128;
+}
+
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {
   if (zero == nullptr) return 0;
   Require(zero->num_elements() == 1, "{} has {} values, 1 is expected", name, zero->num_elements());
