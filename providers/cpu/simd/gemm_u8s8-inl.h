@@ -188,6 +188,38 @@ void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, 
   }
 }
 
+/// Of each pixel of a panel the sum of its k numbers, bytes or where `wide` 16 bits. What the last record has beyond them is anything.
+HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* sums) {
+  const D32 d32;
+  const hn::RebindToUnsigned<D32> du32;
+  const hn::ScalableTag<uint16_t> d16;
+  const int64_t each = wide ? 2 : 4, records = CeilDiv(k, each), bits = (k - (records - 1) * each) * (wide ? 16 : 8);
+  const auto last = hn::Set(du32, bits == 32 ? ~0u : (1u << bits) - 1);
+  for (int64_t j = 0; j < kWidth; j += kLanes) {
+    auto total = hn::Zero(du32);
+    for (int64_t g = 0; g < records; ++g) {
+      auto record = hn::BitCast(du32, hn::LoadU(D8(), panel + g * kRecord + 4 * j));
+      if (g + 1 == records) record = hn::And(record, last);
+      auto pairs = hn::BitCast(d16, record);
+      if (!wide) pairs = hn::Add(hn::And(pairs, hn::Set(d16, 0xff)), hn::ShiftRight<8>(pairs));
+      const auto both = hn::BitCast(du32, pairs);
+      total = hn::Add(total, hn::Add(hn::And(both, hn::Set(du32, 0xffff)), hn::ShiftRight<16>(both)));
+    }
+    hn::Store(hn::BitCast(d32, total), d32, sums + j);
+  }
+}
+
+/// What zero points of lines [line, line + rows) make of the pixels' sums.
+HWY_INLINE void AddZeroPoints(const int32_t* line_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* sums) {
+  const D32 d32;
+  for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
+    const V32 zero = hn::Set(d32, line_zeros[r]);
+    for (int64_t j = 0; j < kWidth; j += kLanes) {
+      hn::Store(hn::Add(hn::Load(d32, sums + j), hn::Mul(zero, hn::Load(d32, pixel_sums + j))), d32, sums + j);
+    }
+  }
+}
+
 template <class Tiles>
 void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
                     int64_t b1, const Int8Store& store) {
@@ -195,7 +227,9 @@ void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t p
   const int64_t tile_rows = Tiles::Rows(lines);
   const int64_t last = std::min(lines.lines, b1 * tile_rows);
   BlockPrefetch none(0, 1);
-  const auto multiply = [&](int64_t n, int64_t line) {
+  constexpr int64_t kLineOfCodes = 64;
+  HWY_ALIGN int32_t pixel_sums[kLineOfCodes];
+  const auto multiply = [&](int64_t n, int64_t line, const int32_t* of_pixels) {
     const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line), first_block = line / tile_rows;
     const uint8_t* panel = panels + n / kWidth * panel_bytes;
     const auto operands = [&](int64_t i) {
@@ -205,14 +239,18 @@ void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t p
                       Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
     };
     MultiplyStrip<Tiles, false>(lines, panel_bytes, rows, width, operands, sums, none);
+    if (store.line_zeros != nullptr) AddZeroPoints(store.line_zeros + line, of_pixels, rows, sums);
     StoreLines(store, sums, line, rows, first + n, width);
   };
   // Panels that stay in the first cache fill cache lines of the output together.
-  constexpr int64_t kLineOfCodes = 64;
   const int64_t together = std::clamp<int64_t>(kStayingBytes / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
   for (int64_t n0 = 0; n0 < pixels; n0 += together) {
+    const int64_t end = std::min(pixels, n0 + together);
+    for (int64_t n = n0; store.line_zeros != nullptr && n < end; n += kWidth) {
+      SumPixels(panels + n / kWidth * panel_bytes, lines.k, lines.wide(), pixel_sums + n - n0);
+    }
     for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
-      for (int64_t n = n0; n < std::min(pixels, n0 + together); n += kWidth) multiply(n, line);
+      for (int64_t n = n0; n < end; n += kWidth) multiply(n, line, pixel_sums + n - n0);
     }
   }
 }

@@ -84,8 +84,8 @@ struct Int8Store {
   const float* scales = nullptr;   // by line
   const float* bias = nullptr;     // by line, of floats; may be null
   int32_t zero = 0;                // of codes
-  const int32_t* row_sums = nullptr;   // of the unsigned operand's rows, and
-  const int32_t* line_zeros = nullptr; // what each line takes of them; may be null. Lines along the vectors only.
+  const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
+  const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
 };
 
 /// Columns of a panel.

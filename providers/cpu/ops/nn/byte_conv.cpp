@@ -36,8 +36,9 @@ ByteConv::ByteConv(const KernelInfo& info) : attributes_(info), group_(info.attr
   const Tensor* w = info.constant_input(3);
   const Tensor* zero = info.constant_input(5);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
-  if ((info.has_input(5) && zero == nullptr) || !AreSigned(*w, zero)) return;
+  if (!HasConstantZeros(info, *w)) return;
   weights_ = w->shape();
+  zeros_ = WeightZeros(*w, zero);
   std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w) : PackGroups(info.threads(), *w);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
@@ -48,9 +49,10 @@ ByteConv::ByteConv(const KernelInfo& info) : attributes_(info), group_(info.attr
 std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights) {
   const int64_t outputs = weights_[0], k = weights.num_elements() / outputs;
   const bool is_signed = weights.is(ElementType::kInt8);
-  const int32_t point = is_signed ? 0 : 128;
+  std::vector<int32_t> points(static_cast<size_t>(outputs), is_signed ? 0 : 128);
+  for (size_t i = 0; i < zeros_.size(); ++i) points[i] += zeros_[i];
   taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
-  WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, &point, 0, taps_.mutable_data<int16_t>());
+  WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1, taps_.mutable_data<int16_t>());
   std::vector<ConvFactors::Line> lines;
   for (int64_t i = 0; i < outputs; ++i) {
     const int16_t* taps = taps_.data<int16_t>() + i * taps_.shape()[1];
@@ -70,6 +72,7 @@ std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const T
     groups_.push_back(*packed);
     ConvFactors::Append(*packed, g * outputs, lines);
   }
+  line_zeros_ = ConvFactors::TakeZeros(zeros_, k, lines);
   return lines;
 }
 
@@ -101,6 +104,7 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
     store.add = call.starts.data() + g * outputs;
     store.scales = call.scales.data() + g * outputs;
     store.zero = call.y_zero;
+    if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * outputs;
     RunGroup(context, layout, source, window, groups_[static_cast<size_t>(g)], store);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolution of an 8-bit image with constant 8-bit weights without zero points, packed at load, whose sums become codes while
+// Convolution of an 8-bit image with constant 8-bit weights, packed at load, whose sums become codes while
 // they are stored.
 
 #include <memory>
@@ -18,7 +18,7 @@ class ByteConv {
   /// Of a node with QLinearConv's inputs. Gives the weights' memory back where it took them.
   explicit ByteConv(const KernelInfo& info);
 
-  /// False: the weights are not constant or have zero points, or this is not faster here.
+  /// False: the weights or their zero points are not constant, or this is not faster here.
   explicit operator bool() const { return factors_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, group_, x, weights_, bias); }
@@ -37,6 +37,8 @@ class ByteConv {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
+  std::vector<int32_t> zeros_;       // of the weights as int8, by channel; empty: none
+  std::vector<int32_t> line_zeros_;  // the same with the other sign
   std::vector<PackedLines> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
   std::optional<ConvFactors> factors_;

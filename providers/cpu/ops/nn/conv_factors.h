@@ -35,6 +35,18 @@ class ConvFactors {
     for (size_t i = 0; i < packed.sums.size(); ++i) lines.push_back({first + static_cast<int64_t>(i), packed.sums[i], packed.offsets[i]});
   }
 
+  /// What zero points of the weights, by channel, change about lines of k weights. Gives what of the sum of x's numbers is added
+  /// for each line; nothing where there are none.
+  static std::vector<int32_t> TakeZeros(const std::vector<int32_t>& zeros, int64_t k, std::vector<Line>& lines) {
+    std::vector<int32_t> added;
+    for (size_t i = 0; !zeros.empty() && i < lines.size(); ++i) {
+      const int32_t zero = lines[i].channel < 0 ? 0 : zeros[static_cast<size_t>(lines[i].channel)];
+      lines[i].sum -= static_cast<int32_t>(k) * zero;
+      added.push_back(-zero);
+    }
+    return added;
+  }
+
   /// Of a node with QLinearConv's inputs. `x_shift`: what the kernel adds to x.
   ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift)
       : lines_(std::move(lines)), outputs_(outputs), x_shift_(x_shift) {

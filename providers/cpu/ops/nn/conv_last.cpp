@@ -41,15 +41,11 @@ class QLinearConvLast final : public Kernel {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
             "the weights must be constant, of rank 4, in {} groups", group_);
-    const bool known = zero == nullptr ? !info.has_input(5)
-                                       : zero->is(w->type()) && (zero->num_elements() == 1 || zero->num_elements() == w->shape()[0]);
-    Require(known, "the weights' zero points must be constant, one or {}", w->shape()[0]);
+    Require(HasConstantZeros(info, *w), "the weights' zero points must be constant, one or {}", w->shape()[0]);
     weights_ = w->shape();
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
     const bool is_signed = w->is(ElementType::kInt8);
-    if (!AreSigned(*w, zero)) {
-      for (int64_t i = 0; i < weights_[0]; ++i) zeros_.push_back(WeightZero(*w, zero, i));
-    }
+    zeros_ = WeightZeros(*w, zero);
     // Rows of groups are unsigned, codes of int8 with the first bit turned.
     if (Depthwise()) {
       factors_.emplace(info, PackTaps(bytes, is_signed), weights_[0], 0);
@@ -113,12 +109,7 @@ class QLinearConvLast final : public Kernel {
       lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(*packed);
     }
-    if (zeros_.empty()) return lines;
-    for (ConvFactors::Line& line : lines) {
-      const int32_t zero = line.channel < 0 ? 0 : zeros_[static_cast<size_t>(line.channel)];
-      line.sum -= static_cast<int32_t>(k) * zero;
-      line_zeros_.push_back(-zero);
-    }
+    line_zeros_ = ConvFactors::TakeZeros(zeros_, k, lines);
     return lines;
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "ops/nn/integer_matmul.h"
 
@@ -29,19 +30,22 @@ class ConvScale {
   std::span<const float> w_;
 };
 
-/// The zero points make the weights those of int8: 0, or 128 of uint8.
-inline bool AreSigned(const Tensor& weights, const Tensor* zero) {
-  if (zero == nullptr) return weights.is(ElementType::kInt8);
-  if (!zero->is(weights.type())) return false;
-  const auto* codes = static_cast<const uint8_t*>(zero->raw());
-  const uint8_t none = weights.is(ElementType::kInt8) ? 0 : 128;
-  return std::all_of(codes, codes + zero->num_elements(), [none](uint8_t code) { return code == none; });
+/// Whether the zero points of a QLinearConv's constant weights are constant, too: one, or one for each channel.
+inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights) {
+  const Tensor* zeros = info.constant_input(5);
+  if (zeros == nullptr) return !info.has_input(5);
+  return zeros->is(weights.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
 }
 
-/// The zero point of an output channel's weights as int8, those of uint8 less 128. `zeros`: one, or one for each channel; may be null.
-inline int32_t WeightZero(const Tensor& weights, const Tensor* zeros, int64_t channel) {
-  const int32_t code = zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : channel);
-  return weights.is(ElementType::kInt8) ? code : code - 128;
+/// The zero points of weights seen as int8, those of uint8 less 128, by output channel; none where all are 0. `zeros` may be null.
+inline std::vector<int32_t> WeightZeros(const Tensor& weights, const Tensor* zeros) {
+  std::vector<int32_t> points;
+  const int32_t shift = weights.is(ElementType::kInt8) ? 0 : 128;
+  for (int64_t i = 0; i < weights.shape()[0]; ++i) {
+    points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
+  }
+  const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
+  return none ? std::vector<int32_t>() : points;
 }
 
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {

@@ -85,7 +85,7 @@ void CheckRows(const ByteProductCase& test, const U8S8Kernels& kernels) {
 }
 
 /// Lines of weights times m pixels.
-void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels) {
+void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels, bool with_zeros) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
@@ -105,13 +105,16 @@ void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels) {
   }
   const std::vector<float> scales(static_cast<size_t>(test.n), 1.0f);
   std::vector<float> c(static_cast<size_t>(test.n * test.m));
-  const Int8Store store{Int8Store::kFloat, c.data(), test.m, lines->offsets.data(), scales.data(), nullptr, 0, nullptr, nullptr};
+  std::vector<int32_t> zeros(static_cast<size_t>(test.n));  // each pixel's sum counts so many times, too
+  for (int64_t j = 0; with_zeros && j < test.n; ++j) zeros[j] = static_cast<int32_t>(j * 37 % 256) - 128;
+  const Int8Store store{Int8Store::kFloat, c.data(), test.m, lines->offsets.data(), scales.data(), nullptr, 0, nullptr,
+                        with_zeros ? zeros.data() : nullptr};
   kernels.multiply_panels(*lines, panels.data(), bytes, 0, test.m, 0, (test.n + lines->width - 1) / lines->width, store);
 
   for (int64_t j = 0; j < test.n; ++j) {
     for (int64_t i = 0; i < test.m; ++i) {
       int32_t expected = 0;
-      for (int64_t p = 0; p < test.k; ++p) expected += pixels[p * test.m + i] * static_cast<int8_t>(weights[j * test.k + p]);
+      for (int64_t p = 0; p < test.k; ++p) expected += pixels[p * test.m + i] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
       ASSERT_EQ(c[j * test.m + i], static_cast<float>(expected)) << "line " << j << ", pixel " << i << ", depth " << lines->depth;
     }
   }
@@ -127,7 +130,7 @@ TEST_P(ByteProducts, AreExact) {
 TEST_P(ByteProducts, OfPixelsAreExact) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
-    CheckPanels(GetParam(), kind.kernels);
+    for (const bool with_zeros : {false, true}) CheckPanels(GetParam(), kind.kernels, with_zeros);
   }
 }
 
