@@ -34,7 +34,7 @@ import recipes_sequence  # noqa: F401
 import recipes_training  # noqa: F401
 import recipes_vision  # noqa: F401
 import recipes_window  # noqa: F401
-from recipe import RECIPES, to_model
+from recipe import RECIPES, ort_session, to_model
 
 
 def expected_outputs(model, case):
@@ -42,12 +42,7 @@ def expected_outputs(model, case):
     if callable(case.peer):
         return [case.peer(inputs) for inputs in [case.inputs, *case.variants]]
     if case.peer == "ort":
-        import onnxruntime
-        model.ir_version = 10
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = ort_session(model)
         return [session.run(None, inputs) for inputs in [case.inputs, *case.variants]]
     evaluator = onnx.reference.ReferenceEvaluator(model)
     return [evaluator.run(None, inputs) for inputs in [case.inputs, *case.variants]]

@@ -5,6 +5,7 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
@@ -145,3 +146,12 @@ def to_model(case):
         if output.type.WhichOneof("value") is None:
             inferred.graph.output[i].type.tensor_type.elem_type = TensorProto.UNDEFINED
     return inferred
+
+
+def ort_session(model):
+    """ONNX Runtime's for a model, without its optimizer."""
+    model.ir_version = 10
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -1,11 +1,14 @@
 """Models of several operators: what planners, partitioners and rewrites get wrong, not kernels. Most have symbolic dimensions
 and run on inputs of several shapes in one session."""
 
+import dataclasses
+
 import ml_dtypes
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from recipe import Case, choice, recipe, values
+from recipe import Case, choice, ort_session, recipe, to_model, values
 
 
 class Builder:
@@ -133,6 +136,46 @@ def transformer(rng):
         x = b("Add", b("Add", b("MatMul", hidden, b.weights(2 * width, width)), b.weights(width)), x)
     return b.case([x], peer="ort", opset=21, dynamic=True, atol=1e-3,
                   variants=[{"x": floats(rng, 1, length + 5, width)}, {"x": floats(rng, 3, 1, width)}, {"x": b.inputs["x"]}])
+
+
+def in_half(array, half):
+    """Floats of a type of 16 bits; others as they are."""
+    return array.astype(half) if array.dtype == np.float32 else array
+
+
+def with_tensors(node, convert):
+    """The node with the tensors in its attributes converted."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for attribute in copy.attribute:
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            attribute.t.CopyFrom(numpy_helper.from_array(convert(numpy_helper.to_array(attribute.t)), attribute.t.name))
+    return copy
+
+
+@recipe("ModelHalves")
+def halves(rng):
+    """A network of float16 or bfloat16 beside the same numbers in float32, which is what it rounds."""
+    half = choice(rng, [np.float16, ml_dtypes.bfloat16])
+    whole = (convolutions if rng.random() < 0.5 else transformer)(rng)
+
+    def rounded(array):
+        return in_half(array, half).astype(array.dtype)
+
+    exact = dataclasses.replace(whole, nodes=[with_tensors(node, rounded) for node in whole.nodes],
+                                constants={name: rounded(array) for name, array in whole.constants.items()})
+
+    def expected(inputs):
+        results = ort_session(to_model(exact)).run(None, {name: np.asarray(array).astype(np.float32) for name, array in inputs.items()})
+        return [in_half(result, half) for result in results]
+
+    def narrow(arrays):
+        return {name: in_half(np.asarray(array), half) for name, array in arrays.items()}
+
+    error = 3e-2 if half == np.float16 else 0.25
+    return dataclasses.replace(whole, nodes=[with_tensors(node, lambda array: in_half(array, half)) for node in whole.nodes],
+                               inputs=narrow(whole.inputs), constants=narrow(whole.constants), peer=expected, rtol=error, atol=error,
+                               variants=[narrow(variant) for variant in whole.variants], opset=23)
 
 
 @recipe("ModelShapes")
