@@ -7,10 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <cmath>
-
 #include "simd/causal_conv.h"
-#include "simd/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -44,21 +41,6 @@ void Row(const float* x, const float* weight, int64_t k, float bias, int64_t cou
   }
 }
 
-void Silu(float* row, int64_t count) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto one = hn::Set(d, 1.0f);
-  const auto apply = [&](auto x) HWY_ATTR {
-    // exp(-|x|) does not overflow; for negative x the quotient is turned round.
-    const auto e = ExpBounded(d, hn::Neg(hn::Min(hn::Abs(x), hn::Set(d, 88.0f))));
-    const auto y = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, e), x), hn::Add(one, e));
-    return hn::IfThenElse(hn::IsNaN(x), x, y);
-  };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(apply(hn::LoadU(d, row + i)), d, row + i);
-  for (; i < count; ++i) row[i] = row[i] / (1 + std::exp(-row[i]));
-}
-
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,12 +49,10 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 
 HWY_EXPORT(Row);
-HWY_EXPORT(Silu);
 
 void CausalConvRow(const float* x, const float* weight, int64_t k, float bias, int64_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(Row)(x, weight, k, bias, count, out);
 }
-void SiluRow(float* row, int64_t count) { HWY_DYNAMIC_DISPATCH(Silu)(row, count); }
 
 }  // namespace tessera::cpu
 #endif

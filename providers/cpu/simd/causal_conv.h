@@ -9,7 +9,4 @@ namespace tessera::cpu {
 /// out[t] = bias + the sum over j < k of weight[j] * x[t + j]; x has count + k - 1 elements.
 void CausalConvRow(const float* x, const float* weight, int64_t k, float bias, int64_t count, float* out);
 
-/// row[i] = row[i] / (1 + exp(-row[i]))
-void SiluRow(float* row, int64_t count);
-
 }  // namespace tessera::cpu

@@ -147,6 +147,21 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "MatMulBnb4")
       .RequiredInt("K").RequiredInt("N").RequiredInt("block_size").RequiredInt("quant_type").Int("training_mode", 0).Int("transB", 1)
       .In("A").In("B", "T2").In("absmax").Out("Y").Type("T", floats).Type("T2", {"tensor(uint8)"}).Infer(InferPackedProduct);
+  const auto with_mixture = [](Define& define) -> Define& {
+    return define.String("activation_type", "relu").Int("k", 1).Int("normalize_routing_weights", 0).Int("use_sparse_mixer", 0).Int("swiglu_fusion", 0)
+        .Float("swiglu_limit").Float("activation_alpha", 1).Float("activation_beta", 0);
+  };
+  Define moe(schemas, "MoE");
+  with_mixture(moe).In("input").In("router_probs").In("fc1_experts_weights").OptionalIn("fc1_experts_bias").In("fc2_experts_weights")
+      .OptionalIn("fc2_experts_bias").OptionalIn("fc3_experts_weights").OptionalIn("fc3_experts_bias").Out("output").Type("T", floats).LikeFirstInput();
+  Define qmoe(schemas, "QMoE");
+  with_mixture(qmoe).Int("expert_weight_bits", 4).Int("fc1_expert_weight_bits").Int("fc2_expert_weight_bits").Int("fc3_expert_weight_bits")
+      .Int("block_size").Int("accuracy_level", 0).Int("weights_prepacked", 0).String("quant_type", "int")
+      .In("input").In("router_probs").In("fc1_experts_weights", "T1").OptionalIn("fc1_scales", "T2").OptionalIn("fc1_experts_bias")
+      .In("fc2_experts_weights", "T1").OptionalIn("fc2_scales", "T2").OptionalIn("fc2_experts_bias").OptionalIn("fc3_experts_weights", "T1")
+      .OptionalIn("fc3_scales", "T2").OptionalIn("fc3_experts_bias").OptionalIn("fc1_zero_points", "T1").OptionalIn("fc2_zero_points", "T1")
+      .OptionalIn("fc3_zero_points", "T1").OptionalIn("router_weights").Out("output").Type("T", floats).Type("T1", {"tensor(uint8)"})
+      .Type("T2", floats).LikeFirstInput();
 }
 
 }  // namespace tessera

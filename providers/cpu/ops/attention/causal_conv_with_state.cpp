@@ -6,6 +6,7 @@
 #include "ops/attention/real_tensor.h"
 #include "ops/ops.h"
 #include "simd/causal_conv.h"
+#include "simd/swish.h"
 
 namespace tessera::cpu {
 namespace {
@@ -60,7 +61,7 @@ class CausalConvWithState final : public Kernel {
               StoreReals(out, sizes.length, *y, row * sizes.length);
               LoadReals(*y, row * sizes.length, sizes.length, out);
             }
-            SiluRow(out, sizes.length);
+            SwishRow(out, sizes.length, 1);
           }
           StoreReals(out, sizes.length, *y, row * sizes.length);
         }

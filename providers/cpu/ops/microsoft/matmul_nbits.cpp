@@ -9,47 +9,14 @@
 
 #include "base/checked.h"
 #include "base/precision.h"
-#include "base/weight_memory.h"
+#include "ops/microsoft/nbits_product.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
-#include "runtime/packed_store.h"
-#include "simd/nbits_int8.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
-
-constexpr int64_t kFewRows = 12;
-constexpr int64_t kFewQuantizedRows = 4;
-constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
-
-/// Panels of the weights' transpose.
-class NBitsPanels final : public GemmPanelSource<float> {
- public:
-  /// `groups`: the block whose scale each k has; null for its own.
-  NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
-
-  void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out) const override {
-    if (groups_ == nullptr) return DequantizeNBitsPanel(w_, k0, kc, n0, width, out);
-    const int64_t panel = GemmPanelWidth<float>();
-    for (int64_t i = 0; i < kc; ++i, out += panel) {
-      std::fill(out + width, out + panel, 0.0f);
-      for (int64_t j = 0; j < width; ++j) out[j] = WeightAt(n0 + j, k0 + i);
-    }
-  }
-
- private:
-  float WeightAt(int64_t row, int64_t k) const {
-    const int64_t bit = k % w_.block_size * w_.bits, group = groups_[k];
-    const uint8_t byte = w_.codes[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
-    const auto code = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
-    return (code - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
-  }
-
-  const NBitsWeights& w_;
-  const int32_t* groups_;
-};
 
 template <class T>
 class MatMulNBits final : public Kernel {
@@ -71,16 +38,7 @@ class MatMulNBits final : public Kernel {
     const std::optional<int> zero = CommonZero(info, weights_);
     has_common_zero_ = zero.has_value();
     weights_.common_zero = zero.value_or(1 << (bits - 1));
-    if constexpr (!std::is_same_v<T, float>) {
-      const Tensor* scales = info.constant_input(2);
-      if (scales != nullptr && scales->is(ElementTypeOf<T>)) {
-        scales_ = SharedTensor(info, *scales, "as_float", ElementType::kFloat, scales->shape(), [&] {
-          auto converted = std::make_shared<Tensor>(ElementType::kFloat, scales->shape(), WeightMemory());
-          ConvertToFloat(info.threads(), scales->data<T>(), converted->template mutable_data<float>(), scales->num_elements());
-          return converted;
-        });
-      }
-    }
+    scales_ = ConstantAsFloats(info, 2);
   }
 
   void Compute(KernelContext& context) override {
@@ -100,42 +58,17 @@ class MatMulNBits final : public Kernel {
     const float* values = ComputeView<T>(context, &a);
     const float* bias = ComputeView<T>(context, bias_input);
     ComputeResult<T> result(context, *output);
-    if (quantizes_a_ && groups == nullptr) {
-      MultiplyQuantized(context, weights, rows, values, bias, result.data());
-    } else if (rows <= kFewRows && groups == nullptr) {
-      MultiplyFew(context, weights, rows, values, bias, result.data());
-    } else {
+    if (groups != nullptr) {
       const NBitsPanels panels(weights, groups);
-      GemmArgs<float> args;
-      args.m = rows;
-      args.n = weights.n;
-      args.k = weights.k;
-      args.a = values;
-      args.a_row = weights.k;
-      args.source = &panels;
-      args.c = result.data();
-      args.c_row = weights.n;
-      args.epilogue.col_bias = bias;
+      const GemmArgs<float> args = panels.Product(rows, values, bias, result.data());
       RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    } else {
+      MultiplyByNBits(context, weights, quantizes_a_, rows, values, bias, result.data(), true);
     }
     result.Finish();
   }
 
  private:
-  static void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
-    const int64_t padded = ArrangedNBitsSize(w);
-    const auto arranged = context.scratch<float>(static_cast<size_t>(rows * padded));
-    const auto sums = context.scratch<float>(static_cast<size_t>(rows * w.blocks));
-    for (int64_t r = 0; r < rows; ++r) ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
-    const double cost = static_cast<double>(padded) * (0.08 + 0.04 * static_cast<double>(rows));
-    context.threads().ParallelFor(w.n, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t r = 0; r < rows; r += kNBitsRows) {
-        MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end, bias,
-                      c + r * w.n, w.n);
-      }
-    });
-  }
-
   /// The one zero point that all blocks have, where constants say so.
   static std::optional<int> CommonZero(const KernelInfo& info, const NBitsWeights& w) {
     const Tensor* zeros = info.constant_input(3);
@@ -168,39 +101,6 @@ class MatMulNBits final : public Kernel {
       if (all >= 128) small = false;
     });
     return small;
-  }
-
-  /// A quantized to 8 bits, as accuracy_level allows.
-  static void MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
-    const int64_t groups = NBitsGroups(w);
-    const auto count = static_cast<size_t>(rows);
-    const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w))).data(),
-                                  context.scratch<float>(count * static_cast<size_t>(groups)).data(),
-                                  context.scratch<float>(count * static_cast<size_t>(groups)).data(),
-                                  context.scratch<int32_t>(count * static_cast<size_t>(groups)).data(),
-                                  context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
-    const auto work = static_cast<double>(QuantizedNBitsSize(w));
-    context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r));
-    });
-    if (rows <= kFewQuantizedRows) {
-      context.threads().ParallelFor(w.n, work * (0.03 + 0.015 * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
-        for (int64_t r = 0; r < rows; r += kNBitsRows) {
-          MultiplyNBitsInt8(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
-        }
-      });
-      return;
-    }
-    // Rows are split only where there are few panels: each task makes its own.
-    const int64_t width = NBitsInt8Width(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
-    const int64_t parts = panels >= 2 * threads ? 1 : std::min((rows - 1) / kRowsOfTask + 1, threads);
-    const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(rows / parts));
-    context.threads().ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t n0 = i / parts * width, part = i % parts;
-        MultiplyNBitsInt8Panels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c, w.n);
-      }
-    });
   }
 
   NBitsWeights Weights(KernelContext& context) const {

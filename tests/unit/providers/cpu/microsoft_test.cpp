@@ -198,5 +198,37 @@ TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
   EXPECT_THAT(run(0, 0), HasSubstr("total_sequence_length is 0"));
 }
 
+/// Experts whose weights come with the tokens.
+ModelBuilder Mixture(int64_t k, const std::string& activation) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, -1}).Input("router", ElementType::kFloat, {-1, -1}).Input("fc1", ElementType::kFloat, {-1, -1, -1});
+  model.Input("fc2", ElementType::kFloat, {-1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1});
+  auto& node = Contrib(model, "MoE", {"x", "router", "fc1", "", "fc2"});
+  Int(node, "k", k);
+  testing::Text(node, "activation_type", activation);
+  return model;
+}
+
+std::string MixtureError(const ModelBuilder& model, const Shape& router, const Shape& first, const Shape& second) {
+  const Session session = model.Session();
+  std::vector<Value> inputs;
+  for (const Shape& shape : {Shape{2, 3}, router, first, second}) {
+    inputs.emplace_back(Tensor::Of<float>(shape, std::vector<float>(static_cast<size_t>(shape.num_elements()), 0.5f)));
+  }
+  std::vector<Value> outputs(1);
+  return ErrorOf([&] { session.Run(inputs, outputs); });
+}
+
+TEST(Microsoft, MixturesSayWhatDoesNotFit) {
+  EXPECT_THAT(ErrorOf([] { Mixture(0, "relu").Session(); }), HasSubstr("k is 0"));
+  EXPECT_THAT(ErrorOf([] { Mixture(1, "tanh").Session(); }), HasSubstr("activation_type is 'tanh'"));
+  EXPECT_THAT(MixtureError(Mixture(5, "relu"), {2, 4}, {4, 2, 3}, {4, 3, 2}), HasSubstr("k is 5 of 4 experts"));
+  EXPECT_THAT(MixtureError(Mixture(1, "relu"), {3, 4}, {4, 2, 3}, {4, 3, 2}), HasSubstr("[2,4] is expected"));
+  EXPECT_THAT(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 2, 5}, {4, 3, 2}), HasSubstr("fc1 is [4,2,5]"));
+  EXPECT_THAT(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 2, 3}, {3, 3, 2}), HasSubstr("fc2 [3,3,2]"));
+  EXPECT_THAT(MixtureError(Mixture(1, "swiglu"), {2, 4}, {4, 2, 3}, {4, 3, 2}), HasSubstr("fc3"));
+  EXPECT_EQ(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 2, 3}, {4, 3, 2}), "no error");
+}
+
 }  // namespace
 }  // namespace tessera

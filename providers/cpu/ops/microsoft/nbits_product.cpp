@@ -1,0 +1,91 @@
+#include "ops/microsoft/nbits_product.h"
+
+#include "base/weight_memory.h"
+#include "ops/nn/float_view.h"
+#include "ops/nn/products.h"
+#include "runtime/packed_store.h"
+#include "simd/nbits_int8.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kFewRows = 12;
+constexpr int64_t kFewQuantizedRows = 4;
+constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
+
+void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
+  const int64_t padded = ArrangedNBitsSize(w);
+  const auto arranged = context.scratch<float>(static_cast<size_t>(rows * padded));
+  const auto sums = context.scratch<float>(static_cast<size_t>(rows * w.blocks));
+  for (int64_t r = 0; r < rows; ++r) ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
+  const double cost = static_cast<double>(padded) * (0.08 + 0.04 * static_cast<double>(rows));
+  context.threads().ParallelFor(w.n, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < rows; r += kNBitsRows) {
+      MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end, bias,
+                    c + r * w.n, w.n);
+    }
+  });
+}
+
+/// A quantized to 8 bits, as accuracy_level allows.
+void MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
+  const int64_t groups = NBitsGroups(w);
+  const auto count = static_cast<size_t>(rows);
+  const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w))).data(),
+                                context.scratch<float>(count * static_cast<size_t>(groups)).data(),
+                                context.scratch<float>(count * static_cast<size_t>(groups)).data(),
+                                context.scratch<int32_t>(count * static_cast<size_t>(groups)).data(),
+                                context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
+  const auto work = static_cast<double>(QuantizedNBitsSize(w));
+  context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r));
+  });
+  if (rows <= kFewQuantizedRows) {
+    context.threads().ParallelFor(w.n, work * (0.03 + 0.015 * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
+      for (int64_t r = 0; r < rows; r += kNBitsRows) {
+        MultiplyNBitsInt8(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
+      }
+    });
+    return;
+  }
+  // Rows are split only where there are few panels: each task makes its own.
+  const int64_t width = NBitsInt8Width(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
+  const int64_t parts = panels >= 2 * threads ? 1 : std::min((rows - 1) / kRowsOfTask + 1, threads);
+  const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(rows / parts));
+  context.threads().ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n0 = i / parts * width, part = i % parts;
+      MultiplyNBitsInt8Panels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c, w.n);
+    }
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input) {
+  const Tensor* halves = info.constant_input(input);
+  const bool float16 = halves != nullptr && halves->is(ElementType::kFloat16);
+  if (!float16 && (halves == nullptr || !halves->is(ElementType::kBFloat16))) return nullptr;
+  return SharedTensor(info, *halves, "as_float", ElementType::kFloat, halves->shape(), [&] {
+    auto converted = std::make_shared<Tensor>(ElementType::kFloat, halves->shape(), WeightMemory());
+    float* to = converted->mutable_data<float>();
+    float16 ? ConvertToFloat(info.threads(), halves->data<Float16>(), to, halves->num_elements())
+            : ConvertToFloat(info.threads(), halves->data<BFloat16>(), to, halves->num_elements());
+    return converted;
+  });
+}
+
+void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a, const float* bias,
+                     float* c, bool shares_panels) {
+  if (quantizes) return MultiplyQuantized(context, weights, rows, a, bias, c);
+  if (rows <= kFewRows) return MultiplyFew(context, weights, rows, a, bias, c);
+  const NBitsPanels panels(weights, nullptr);
+  const GemmArgs<float> args = panels.Product(rows, a, bias, c);
+  if (shares_panels) {
+    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+  } else {
+    Gemm(context.threads(), args);
+  }
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,68 @@
+// Activations of a row in place.
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/swish.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "simd/exp-inl.h"
+#include "simd/swish.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// x / (1 + exp(-u))
+HWY_INLINE V Gate(V x, V u) {
+  const D d;
+  // exp(-|u|) does not overflow; for negative u the quotient is turned round.
+  const V e = ExpBounded(d, hn::Neg(hn::Min(hn::Abs(u), hn::Set(d, 88.0f))));
+  const V y = hn::Div(hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Mul(x, e), x), hn::Add(hn::Set(d, 1.0f), e));
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
+template <class F>
+HWY_INLINE void ForRow(float* row, int64_t count, const F& f) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, row + i)), d, row + i);
+  if (i == count) return;
+  HWY_ALIGN float last[HWY_LANES(float)] = {};
+  for (int64_t j = i; j < count; ++j) last[j - i] = row[j];
+  hn::Store(f(hn::Load(d, last)), d, last);
+  for (int64_t j = i; j < count; ++j) row[j] = last[j - i];
+}
+
+void Swish(float* row, int64_t count, float alpha) {
+  const V factor = hn::Set(D(), alpha);
+  ForRow(row, count, [&](V x) HWY_ATTR { return Gate(x, hn::Mul(x, factor)); });
+}
+
+void FastGelu(float* row, int64_t count) {
+  const D d;
+  const V first = hn::Set(d, 1.5957691216057308f), third = hn::Set(d, 1.5957691216057308f * 0.044715f);  // 2 sqrt(2/pi)
+  ForRow(row, count, [&](V x) HWY_ATTR { return Gate(x, hn::Mul(x, hn::MulAdd(hn::Mul(x, x), third, first))); });
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(Swish);
+HWY_EXPORT(FastGelu);
+
+void SwishRow(float* row, int64_t count, float alpha) { HWY_DYNAMIC_DISPATCH(Swish)(row, count, alpha); }
+void FastGeluRow(float* row, int64_t count) { HWY_DYNAMIC_DISPATCH(FastGelu)(row, count); }
+
+}  // namespace tessera::cpu
+#endif
