@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/checked.h"
 #include "simd/swish.h"
@@ -18,22 +19,18 @@ ExpertActivation ParseActivation(const std::string& name) {
   Fail(ErrorCode::kInvalidGraph, "activation_type is '{}'; relu, gelu, silu, swiglu or identity is expected", name);
 }
 
-/// What one token chose: `count` experts, and their weights.
+/// What one token chose: k experts, and their weights.
 struct Choice {
   int32_t* experts;
   float* weights;
 };
 
-/// Indices of the k largest, of equal ones the first. Numbers that compare with none come last.
-void ChooseLargest(const float* logits, int64_t count, int64_t k, int32_t* chosen) {
-  for (int64_t i = 0; i < k; ++i) {
-    int32_t best = -1;
-    for (int32_t e = 0; e < count; ++e) {
-      if (std::find(chosen, chosen + i, e) != chosen + i) continue;
-      if (best < 0 || logits[e] > logits[best]) best = e;
-    }
-    chosen[i] = best;
-  }
+/// Indices of the k largest, of equal ones the first; what is not a number comes last. `order` has room for all.
+void ChooseLargest(const float* logits, std::span<int32_t> order, int64_t k, int32_t* chosen) {
+  const auto key = [&](int32_t e) { return std::isnan(logits[e]) ? -std::numeric_limits<float>::infinity() : logits[e]; };
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+  std::copy_n(order.begin(), k, chosen);
 }
 
 /// Each expert's probability is that among those within 2 % of the largest logit: the first's among all, the second's without it.
@@ -51,8 +48,9 @@ void MixSparsely(const float* logits, int64_t count, const Choice& choice) {
   }
 }
 
-void Route(const MixtureAttributes& a, RouterSoftmax softmax, int64_t experts, const float* logits, const float* weights, const Choice& choice) {
-  ChooseLargest(logits, experts, a.k, choice.experts);
+void Route(const MixtureAttributes& a, RouterSoftmax softmax, std::span<int32_t> order, const float* logits, const float* weights, const Choice& choice) {
+  const auto experts = static_cast<int64_t>(order.size());
+  ChooseLargest(logits, order, a.k, choice.experts);
   if (a.sparse_mixer) return MixSparsely(logits, experts, choice);
   const float most = logits[choice.experts[0]];
   const auto share = [&](int64_t e) { return weights != nullptr ? weights[e] : std::exp(logits[e] - most); };
@@ -147,8 +145,9 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
           "1 or 2, else from fc3: one of them is expected");
   const auto chosen = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(s.rows, k)));
   const auto gates = context.scratch<float>(chosen.size());
+  const auto order_of_experts = context.scratch<int32_t>(static_cast<size_t>(s.experts));
   for (int64_t row = 0; row < s.rows; ++row) {
-    Route(attributes, softmax, s.experts, logits + row * s.experts, weights == nullptr ? nullptr : weights + row * s.experts,
+    Route(attributes, softmax, order_of_experts, logits + row * s.experts, weights == nullptr ? nullptr : weights + row * s.experts,
           {chosen.data() + row * k, gates.data() + row * k});
   }
   const TokensByExpert tokens = SortByExpert(context, chosen, s.experts);
