@@ -47,7 +47,8 @@ Weights FromContext(const Weights& source, const std::string& what, const Desc& 
   const auto constant = Tensor::ShareUnaligned(ElementType::kUInt8, BytesOf(source->get_desc()), source->get_data_handle(), source);
   PackedStore* store = PackedStore::Current();
   if (store != nullptr) {
-    if (auto held = store->Find(constant, what, ElementType::kUInt8, BytesOf(desc))) return Over(desc, std::move(held));
+    constexpr ElementType kBytes[] = {ElementType::kUInt8};
+    if (auto held = store->Find(constant, what, kBytes, BytesOf(desc))) return Over(desc, std::move(held));
   }
   auto bytes = std::make_shared<Tensor>(ElementType::kUInt8, BytesOf(desc), WeightMemory());
   dnnl::memory target(desc, CpuEngine(), bytes->mutable_raw());

@@ -36,8 +36,8 @@ std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor&
                                            const std::function<std::shared_ptr<const Tensor>()>& make) {
   const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
   PackedStore* store = of_node == nullptr ? nullptr : of_node->packed_store();
-  for (const ElementType type : store == nullptr ? std::span<const ElementType>() : types) {
-    if (auto held = store->Find(constant, key, type, shape)) return held;
+  if (store != nullptr) {
+    if (auto held = store->Find(constant, key, types, shape)) return held;
   }
   auto made = std::static_pointer_cast<const Tensor>(
       info.SharedPrepack(constant, key, [&]() -> std::shared_ptr<const void> { return make(); }));

@@ -13,8 +13,9 @@ namespace tessera {
 class PackedStore {
  public:
   virtual ~PackedStore() = default;
-  /// The form of `constant` kept under `key`, of this type and shape; null when there is none.
-  virtual std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, ElementType type, const Shape& shape) = 0;
+  /// The form of `constant` kept under `key`, of one of these types and this shape; null when there is none.
+  virtual std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
+                                             const Shape& shape) = 0;
   virtual void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) = 0;
   /// Says that a kernel reads the constant aligned.
   virtual void NoteAligned(const Tensor& constant) = 0;

@@ -53,7 +53,8 @@ class ContextCache final : public PackedStore {
 
   const ContextReport& report() const noexcept { return report_; }
 
-  std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, ElementType type, const Shape& shape) override;
+  std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
+                                     const Shape& shape) override;
   void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) override;
   void NoteAligned(const Tensor& constant) override;
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -105,6 +106,40 @@ class Context : public ::testing::Test {
 
   const testing::TemporaryFolder folder_;
 };
+
+/// Matrices that are packed in 16 bits, as they came or as their numbers allow.
+TEST_F(Context, KeepsMatricesOfHalves) {
+  std::vector<float> rounded;
+  std::vector<uint8_t> halves;
+  for (const float value : SeededNumbers(64 * 160, 1)) rounded.push_back(static_cast<float>(BFloat16(value)));
+  for (const float value : SeededNumbers(64 * 160, 2)) {
+    const BFloat16 half(value);
+    halves.push_back(static_cast<uint8_t>(half.bits & 0xff));
+    halves.push_back(static_cast<uint8_t>(half.bits >> 8));
+  }
+  ModelBuilder model_of_both;
+  model_of_both.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 160}).Output("z", ElementType::kBFloat16, {8, 160});
+  model_of_both.Floats("w", {64, 160}, rounded).Constant("v", {64, 160}, halves, onnx::TensorProto::BFLOAT16);
+  model_of_both.Node("MatMul", {"x", "w"}, {"y"});
+  auto* to = model_of_both.Node("Cast", {"x"}, {"narrow"}).add_attribute();
+  to->set_name("to");
+  to->set_type(onnx::AttributeProto::INT);
+  to->set_i(onnx::TensorProto::BFLOAT16);
+  model_of_both.Node("MatMul", {"narrow", "v"}, {"z"});
+  Write(model(), model_of_both.bytes());
+  const std::vector<Value> inputs = {Floats({8, 64}, SeededNumbers(512, 6))};
+  std::vector<Value> expected(2), given(2);
+  Session(model(), Options()).Run(inputs, expected);
+  const Session second(model(), Options());
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_EQ(second.context().packed, 2u);
+  EXPECT_EQ(second.context().packed_anew, 0u);
+  second.Run(inputs, given);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Tensor &e = expected[i].tensor(), &g = given[i].tensor();
+    EXPECT_EQ(std::memcmp(e.raw(), g.raw(), e.byte_size()), 0) << i;
+  }
+}
 
 TEST_F(Context, TheSecondSessionStartsFromIt) {
   const std::vector<float> expected = Expected();
