@@ -1,6 +1,6 @@
 // fuse_sums: MatMul by a constant matrix, or Gemm, the sums with a bias and with a value of the result's size, and the activation
-// after them become Linear (ai.tessera), which does all that while its results are in registers. Only where it is left to the CPU
-// provider, which has the operator, and after all other passes, which do not know it.
+// after them become Linear (ai.tessera), which does all that while its results are in registers and reads matrices of 16 bits as they
+// are. Only where it is left to the CPU provider, which has the operator, and after all other passes, which do not know it.
 
 #include <algorithm>
 
