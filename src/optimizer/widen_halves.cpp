@@ -88,6 +88,8 @@ class HalfWidening {
  private:
   bool IsHalfValue(ValueIndex index) const { return index != kNone && IsHalf(ElementOf(graph_, index)); }
 
+  bool IsOfConstants(ValueIndex index) const { return graph_.constant(index) != nullptr || of_constants_.contains(index); }
+
   bool ConcernsHalves(const Node& node) const {
     const auto is_half = [&](ValueIndex value) { return IsHalfValue(value); };
     return std::any_of(node.inputs.begin(), node.inputs.end(), is_half) || std::any_of(node.outputs.begin(), node.outputs.end(), is_half);
@@ -105,7 +107,7 @@ class HalfWidening {
     for (const ValueIndex input : node.inputs) {
       if (!IsHalfValue(input)) continue;
       const bool wide = twins_.contains(input);
-      if (!wide && graph_.constant(input) == nullptr && !of_constants_.contains(input)) return false;
+      if (!wide && !IsOfConstants(input)) return false;
       some |= wide;
     }
     return some;
@@ -115,7 +117,7 @@ class HalfWidening {
   void NoteConstants(const Node& node) {
     if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return;
     for (const ValueIndex input : node.inputs) {
-      if (IsHalfValue(input) && graph_.constant(input) == nullptr && !of_constants_.contains(input)) return;
+      if (IsHalfValue(input) && !IsOfConstants(input)) return;
     }
     for (const ValueIndex output : node.outputs) of_constants_.insert(output);
   }

@@ -54,39 +54,35 @@ void Route(const MixtureAttributes& a, RouterSoftmax softmax, std::span<int32_t>
   if (a.sparse_mixer) return MixSparsely(logits, experts, choice);
   const float most = logits[choice.experts[0]];
   const auto share = [&](int64_t e) { return weights != nullptr ? weights[e] : std::exp(logits[e] - most); };
-  float of_chosen = 0, of_all = 0;
-  for (int64_t i = 0; i < a.k; ++i) of_chosen += choice.weights[i] = share(choice.experts[i]);
-  for (int64_t e = 0; e < experts && weights == nullptr; ++e) of_all += share(e);
-  const bool among_chosen = a.normalizes || (weights == nullptr && softmax == RouterSoftmax::kOfChosen);
-  const float whole = among_chosen ? of_chosen : weights == nullptr ? of_all : 1;
+  for (int64_t i = 0; i < a.k; ++i) choice.weights[i] = share(choice.experts[i]);
+  float whole = 0;
+  if (a.normalizes || (weights == nullptr && softmax == RouterSoftmax::kOfChosen)) {
+    for (int64_t i = 0; i < a.k; ++i) whole += choice.weights[i];
+  } else if (weights == nullptr) {
+    for (int64_t e = 0; e < experts; ++e) whole += share(e);
+  } else {
+    return;
+  }
   for (int64_t i = 0; i < a.k; ++i) choice.weights[i] /= whole;
 }
 
-/// The first product's columns, and the third's where there are any, become `inner` numbers, at the beginning of `first`.
-void Activate(const MixtureAttributes& a, int64_t inner, float* first, const float* third) {
+/// The first product's columns, and the third's where there are any, become `inner` numbers.
+void Activate(const MixtureAttributes& a, int64_t inner, const float* first, const float* third, float* to) {
   if (a.activation == ExpertActivation::kSwiGlu) {
     const bool interleaved = a.gates == GateColumns::kInterleaved;
     const float* values = interleaved ? first + 1 : third != nullptr ? third : first + inner;
     const int64_t step = interleaved ? 2 : 1;
-    // Values are read before gates take their place.
-    constexpr int64_t kTogether = 256;
-    float factors[kTogether], gates[kTogether];
-    for (int64_t begin = 0; begin < inner; begin += kTogether) {
-      const int64_t count = std::min(kTogether, inner - begin);
-      for (int64_t i = 0; i < count; ++i) {
-        factors[i] = std::clamp(values[(begin + i) * step], -a.limit, a.limit) + a.beta;
-        gates[i] = std::min(first[(begin + i) * step], a.limit);
-      }
-      SwishRow(gates, count, a.alpha);
-      for (int64_t i = 0; i < count; ++i) first[begin + i] = gates[i] * factors[i];
-    }
+    for (int64_t i = 0; i < inner; ++i) to[i] = std::min(first[i * step], a.limit);
+    SwishRow(to, inner, a.alpha);
+    for (int64_t i = 0; i < inner; ++i) to[i] *= std::clamp(values[i * step], -a.limit, a.limit) + a.beta;
     return;
   }
-  if (a.activation == ExpertActivation::kGelu) FastGeluRow(first, inner);
-  if (a.activation == ExpertActivation::kSilu) SwishRow(first, inner, 1);
+  std::copy_n(first, inner, to);
+  if (a.activation == ExpertActivation::kGelu) FastGeluRow(to, inner);
+  if (a.activation == ExpertActivation::kSilu) SwishRow(to, inner, 1);
   for (int64_t i = 0; i < inner; ++i) {
-    if (a.activation == ExpertActivation::kRelu) first[i] = std::max(first[i], 0.0f);
-    if (third != nullptr) first[i] *= third[i];
+    if (a.activation == ExpertActivation::kRelu) to[i] = std::max(to[i], 0.0f);
+    if (third != nullptr) to[i] *= third[i];
   }
 }
 
@@ -166,8 +162,7 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
     if (third != nullptr) experts.Multiply(context, Experts::kThird, e, in, count, third);
     context.threads().ParallelFor(count, static_cast<double>(columns) * 1.5, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
-        Activate(attributes, s.inner, first + i * columns, third == nullptr ? nullptr : third + i * s.inner);
-        std::copy_n(first + i * columns, s.inner, inner + i * s.inner);
+        Activate(attributes, s.inner, first + i * columns, third == nullptr ? nullptr : third + i * s.inner, inner + i * s.inner);
       }
     });
     experts.Multiply(context, Experts::kSecond, e, inner, count, out);

@@ -2,7 +2,6 @@
 
 #include "ops/microsoft/mixture_of_experts.h"
 #include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -44,8 +43,7 @@ class FloatExperts final : public Experts {
     args.c = c;
     args.c_row = args.n;
     if (matrices.bias != nullptr) args.epilogue.col_bias = matrices.bias + expert * args.n;
-    if (args.n > 0 && args.k > 0) return Gemm(context.threads(), args);
-    for (int64_t i = 0; i < rows * args.n; ++i) c[i] = matrices.bias == nullptr ? 0 : args.epilogue.col_bias[i % args.n];
+    Gemm(context.threads(), args);
   }
 
  private:

@@ -34,23 +34,22 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 ByteConv::ByteConv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
   const Tensor* w = info.constant_input(3);
-  const Tensor* zero = info.constant_input(5);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
   if (!HasConstantZeros(info, *w)) return;
   weights_ = w->shape();
-  zeros_ = WeightZeros(*w, zero);
-  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w) : PackGroups(info.threads(), *w);
+  const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
+  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info.threads(), *w, zeros);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
   factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0);
   info.ReleaseConstant(3);
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights) {
+std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0], k = weights.num_elements() / outputs;
   const bool is_signed = weights.is(ElementType::kInt8);
   std::vector<int32_t> points(static_cast<size_t>(outputs), is_signed ? 0 : 128);
-  for (size_t i = 0; i < zeros_.size(); ++i) points[i] += zeros_[i];
+  for (size_t i = 0; i < zeros.size(); ++i) points[i] += zeros[i];
   taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
   WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1, taps_.mutable_data<int16_t>());
   std::vector<ConvFactors::Line> lines;
@@ -61,7 +60,7 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights) {
   return lines;
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const Tensor& weights) {
+std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const Tensor& weights, const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
   if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
@@ -72,7 +71,7 @@ std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const T
     groups_.push_back(*packed);
     ConvFactors::Append(*packed, g * outputs, lines);
   }
-  line_zeros_ = ConvFactors::TakeZeros(zeros_, k, lines);
+  line_zeros_ = ConvFactors::TakeZeros(zeros, k, lines);
   return lines;
 }
 

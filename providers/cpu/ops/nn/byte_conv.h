@@ -27,9 +27,10 @@ class ByteConv {
 
  private:
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
-  std::vector<ConvFactors::Line> PackTaps(const Tensor& weights);
+  /// `zeros`: those of the weights as int8, by channel; empty: none.
+  std::vector<ConvFactors::Line> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
   /// Nothing: this is not faster here.
-  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const Tensor& weights);
+  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const Tensor& weights, const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
                 const Int8Store& store) const;
@@ -37,8 +38,7 @@ class ByteConv {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t> zeros_;       // of the weights as int8, by channel; empty: none
-  std::vector<int32_t> line_zeros_;  // the same with the other sign
+  std::vector<int32_t> line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
   std::vector<PackedLines> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
   std::optional<ConvFactors> factors_;

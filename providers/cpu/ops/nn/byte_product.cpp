@@ -30,15 +30,8 @@ ByteProduct::ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_poin
   if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0 || (info.has_input(zero_point) && zero == nullptr)) return;
   if (!b->is(ElementType::kInt8) && !b->is(ElementType::kUInt8)) return;
   const int64_t k = b->shape()[turned ? 1 : 0], n = b->shape()[turned ? 0 : 1];
-  if (zero != nullptr && (!zero->is(b->type()) || (zero->num_elements() != 1 && zero->num_elements() != n))) return;
-  const int32_t shift = b->is(ElementType::kUInt8) ? 128 : 0;
-  bool any = false;
-  for (int64_t i = 0; i < n; ++i) {
-    const int32_t point = (zero == nullptr ? 0 : CodeOf(*zero, zero->num_elements() == 1 ? 0 : i)) - shift;
-    any = any || point != 0;
-    zeros_.push_back(point);
-  }
-  if (!any) zeros_.clear();
+  if (!ZerosFit(*b, zero, n)) return;
+  zeros_ = SignedZeros(*b, zero, n);
   const LineSource source{static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, turned ? k : 1, turned ? 1 : n};
   const auto made = info.SharedPrepack(*b, turned ? "u8s8_turned" : "u8s8", [&]() -> std::shared_ptr<const void> {
     auto packed = PackLines(info.threads(), source, LineSide::kVectors);

@@ -37,7 +37,6 @@ class QLinearConvLast final : public Kernel {
  public:
   explicit QLinearConvLast(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
     const Tensor* w = info.constant_input(3);
-    const Tensor* zero = info.constant_input(5);
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
             "the weights must be constant, of rank 4, in {} groups", group_);
@@ -45,12 +44,12 @@ class QLinearConvLast final : public Kernel {
     weights_ = w->shape();
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
     const bool is_signed = w->is(ElementType::kInt8);
-    zeros_ = WeightZeros(*w, zero);
+    const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
     // Rows of groups are unsigned, codes of int8 with the first bit turned.
     if (Depthwise()) {
-      factors_.emplace(info, PackTaps(bytes, is_signed), weights_[0], 0);
+      factors_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
     } else {
-      factors_.emplace(info, PackGroups(info.threads(), bytes, is_signed), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
+      factors_.emplace(info, PackGroups(info.threads(), bytes, is_signed, zeros), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
     }
     info.ReleaseConstant(3);
   }
@@ -70,12 +69,12 @@ class QLinearConvLast final : public Kernel {
  private:
   bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
 
-  std::vector<ConvFactors::Line> PackTaps(const uint8_t* bytes, bool is_signed) {
+  std::vector<ConvFactors::Line> PackTaps(const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
     const int64_t taps = weights_[2] * weights_[3];
     std::vector<int16_t> wide(static_cast<size_t>(group_ * taps));
     for (size_t i = 0; i < wide.size(); ++i) {
       const int weight = is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i] - 128;
-      wide[i] = static_cast<int16_t>(weight - (zeros_.empty() ? 0 : zeros_[i / static_cast<size_t>(taps)]));
+      wide[i] = static_cast<int16_t>(weight - (zeros.empty() ? 0 : zeros[i / static_cast<size_t>(taps)]));
     }
     depthwise_.emplace(wide.data(), group_, taps);
     std::vector<ConvFactors::Line> lines;
@@ -88,7 +87,7 @@ class QLinearConvLast final : public Kernel {
   }
 
   /// Lines of the weights in the order in which the window's bytes lie.
-  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed) {
+  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
     Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
     const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps), outputs = weights_[0] / group_;
     Require(k <= INT32_MAX, "a line of the weights has {} values", k);
@@ -109,7 +108,7 @@ class QLinearConvLast final : public Kernel {
       lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(*packed);
     }
-    line_zeros_ = ConvFactors::TakeZeros(zeros_, k, lines);
+    line_zeros_ = ConvFactors::TakeZeros(zeros, k, lines);
     return lines;
   }
 
@@ -248,8 +247,7 @@ class QLinearConvLast final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t> zeros_;       // of the weights as int8, by channel; empty: none
-  std::vector<int32_t> line_zeros_;  // the same with the other sign, in the order of lines
+  std::vector<int32_t> line_zeros_;  // what of the rows' sums is added for each line; empty: the weights have no zero points
   std::vector<PackedLines> groups_;
   std::optional<DepthwiseLast> depthwise_;
   std::optional<ConvFactors> factors_;

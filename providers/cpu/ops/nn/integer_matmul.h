@@ -2,7 +2,9 @@
 
 // 8-bit matrix products with zero points and 32-bit sums: what MatMulInteger and QLinearMatMul share.
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/checked.h"
 #include "base/weight_memory.h"
@@ -38,6 +40,20 @@ PerLine<V> CheckPerLine(std::span<const V> values, int64_t lines, int64_t matric
 /// Element `i` of a tensor of int8 or uint8.
 inline int32_t CodeOf(const Tensor& tensor, int64_t i) {
   return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i];
+}
+
+/// Whether zero points (null: none) of lines of codes are of the codes' type: one, or one for each line.
+inline bool ZerosFit(const Tensor& codes, const Tensor* zeros, int64_t lines) {
+  return zeros == nullptr || (zeros->is(codes.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == lines));
+}
+
+/// The zero points of codes seen as int8, those of uint8 less 128, by line; none where all are 0. `zeros` may be null.
+inline std::vector<int32_t> SignedZeros(const Tensor& codes, const Tensor* zeros, int64_t lines) {
+  std::vector<int32_t> points;
+  const int32_t shift = codes.is(ElementType::kInt8) ? 0 : 128;
+  for (int64_t i = 0; i < lines; ++i) points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
+  const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
+  return none ? std::vector<int32_t>() : points;
 }
 
 inline std::span<const int32_t> ReadZeroPoints(KernelContext& context, const Tensor* tensor) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "ops/nn/integer_matmul.h"
 
@@ -30,22 +29,10 @@ class ConvScale {
   std::span<const float> w_;
 };
 
-/// Whether the zero points of a QLinearConv's constant weights are constant, too: one, or one for each channel.
+/// Whether the zero points of a QLinearConv's constant weights are constant, too.
 inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights) {
   const Tensor* zeros = info.constant_input(5);
-  if (zeros == nullptr) return !info.has_input(5);
-  return zeros->is(weights.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
-}
-
-/// The zero points of weights seen as int8, those of uint8 less 128, by output channel; none where all are 0. `zeros` may be null.
-inline std::vector<int32_t> WeightZeros(const Tensor& weights, const Tensor* zeros) {
-  std::vector<int32_t> points;
-  const int32_t shift = weights.is(ElementType::kInt8) ? 0 : 128;
-  for (int64_t i = 0; i < weights.shape()[0]; ++i) {
-    points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
-  }
-  const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
-  return none ? std::vector<int32_t>() : points;
+  return (zeros != nullptr || !info.has_input(5)) && ZerosFit(weights, zeros, weights.shape()[0]);
 }
 
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {

@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "attributes.h"
+#include "error_of.h"
 #include "model_builder.h"
 
 namespace tessera {
 namespace {
 
+using testing::ErrorOf;
 using testing::Int;
 using testing::ModelBuilder;
 using ::testing::HasSubstr;
@@ -18,16 +20,6 @@ onnx::NodeProto& Contrib(ModelBuilder& model, const char* op, std::initializer_l
   auto& node = model.Node(op, inputs, {"y"}, "node");
   node.set_domain("com.microsoft");
   return node;
-}
-
-template <class Act>
-std::string ErrorOf(const Act& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Microsoft, AnUnknownOperatorIsNamed) {
@@ -228,6 +220,7 @@ TEST(Microsoft, MixturesSayWhatDoesNotFit) {
   EXPECT_THAT(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 2, 3}, {3, 3, 2}), HasSubstr("fc2 [3,3,2]"));
   EXPECT_THAT(MixtureError(Mixture(1, "swiglu"), {2, 4}, {4, 2, 3}, {4, 3, 2}), HasSubstr("fc3"));
   EXPECT_EQ(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 2, 3}, {4, 3, 2}), "no error");
+  EXPECT_EQ(MixtureError(Mixture(1, "relu"), {2, 4}, {4, 0, 3}, {4, 3, 0}), "no error");  // biases alone
 }
 
 }  // namespace
