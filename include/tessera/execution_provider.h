@@ -129,6 +129,8 @@ struct ProviderFactory {
   std::unique_ptr<ExecutionProvider> (*create)(const ProviderOptions& options);
   /// Its library runs on the OpenMP team: the session's own loops then run there too, see docs on threads.
   bool uses_openmp = false;
+  /// What it could run on here, a line each, for reports; null: the processor.
+  std::vector<std::string> (*devices)() = nullptr;
 };
 
 /// Every compiled-in provider, highest priority first.

@@ -40,6 +40,15 @@ bool HasExtension(const std::string& extensions, std::string_view name) {
   return fmt::format(" {} ", extensions).find(fmt::format(" {} ", name)) != std::string::npos;
 }
 
+/// NVIDIA's GPUs multiply matrices of halves from compute capability 8.0 on.
+bool HasMatrixUnits(cl_device_id id, const std::string& extensions) {
+  constexpr cl_device_info kComputeCapabilityMajor = 0x4000;  // cl_nv_device_attribute_query
+  constexpr cl_uint kLeast = 8;
+  cl_uint major = 0;
+  return HasExtension(extensions, "cl_nv_device_attribute_query") &&
+         clGetDeviceInfo(id, kComputeCapabilityMajor, sizeof major, &major, nullptr) == CL_SUCCESS && major >= kLeast;
+}
+
 Capabilities Probe(cl_device_id id) {
   Capabilities c;
   c.platform = PlatformString(DeviceValue<cl_platform_id>(id, CL_DEVICE_PLATFORM), CL_PLATFORM_VERSION);
@@ -51,6 +60,7 @@ Capabilities Probe(cl_device_id id) {
   c.is_gpu = (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
   c.fp64 = HasExtension(extensions, "cl_khr_fp64");
   c.fp16 = HasExtension(extensions, "cl_khr_fp16");
+  c.matrix_units = HasMatrixUnits(id, extensions);
   c.shares_host_memory = DeviceValue<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   c.memory_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   c.largest_buffer_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -115,8 +125,9 @@ std::vector<std::string> DescribeDevices() {
   std::vector<std::string> lines;
   for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
     const Capabilities c = Probe(id);
-    lines.push_back(fmt::format("{} on {}: {}, driver {}, {} MiB{}{}", c.name, PlatformString(platform, CL_PLATFORM_NAME), c.version,
-                                c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : ""));
+    lines.push_back(fmt::format("{} on {}: {}, driver {}, {} MiB{}{}{}", c.name, PlatformString(platform, CL_PLATFORM_NAME), c.version,
+                                c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : "",
+                                c.matrix_units ? ", matrix units" : ""));
   }
   return lines;
 }

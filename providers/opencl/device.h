@@ -60,6 +60,7 @@ struct Capabilities {
   bool is_gpu = false;
   bool fp64 = false;
   bool fp16 = false;
+  bool matrix_units = false;  // that ops/matrix_units.cl can use
   bool shares_host_memory = false;
   cl_ulong memory_bytes = 0;
   cl_ulong largest_buffer_bytes = 0;

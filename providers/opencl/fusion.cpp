@@ -73,6 +73,10 @@ std::string Literal(const Tensor& tensor, size_t rank) {
     value = tensor.data<float>()[0];
   } else if (tensor.is(ElementType::kDouble)) {
     value = tensor.data<double>()[0];
+  } else if (tensor.is(ElementType::kFloat16)) {
+    value = static_cast<float>(tensor.data<Float16>()[0]);
+  } else if (tensor.is(ElementType::kBFloat16)) {
+    value = static_cast<float>(tensor.data<BFloat16>()[0]);
   } else {
     return {};
   }
@@ -122,7 +126,7 @@ class Chain {
       passed += fmt::format(", e{0}_, e{0}o", i);
     }
     epilogue.defines = fmt::format(
-        "#define INLINE inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n{}  return v;\n}}\n"
+        "#define INLINE inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n  v = ROUND_A(v);\n{}  return v;\n}}\n"
         "#define EPILOGUE_ARGUMENTS {}\n#define EPILOGUE(value, index) follow((value), (index){})\n",
         Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed, passed);
     return epilogue;
@@ -133,7 +137,7 @@ class Chain {
     functions_ += fmt::format("INLINE TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name, alpha, beta, expression);
   }
   void AddStep(const std::string& function, std::string_view a, std::string_view b) {
-    steps_ += fmt::format("  v = {}({}, {});\n", function, a, b);
+    steps_ += fmt::format("  v = ROUND_A({}({}, {}));\n", function, a, b);
   }
 
   bool AppendUnary(const Node& node, const std::string& function) {
@@ -161,8 +165,9 @@ class Chain {
     return true;
   }
 
-  /// MatMul and a vector with an element for each column.
+  /// MatMul and a vector with an element for each column. Halves are rounded in between, which the product does not do.
   bool AppendBias(const Node& node) {
+    if (BitWidth(graph_.value(value_).type.element) == 16) return false;
     if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" || !node.domain.empty()) return false;
     const ValueIndex other = node.inputs[node.inputs[0] == value_ ? 1 : 0];
     const Tensor* bias = graph_.constant(other);
@@ -335,7 +340,7 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
   }
   const auto computes = [&](const Node& node) {
     const ElementType type = node.outputs.empty() || node.outputs[0] == kNone ? ElementType{} : graph.value(node.outputs[0]).type.element;
-    return type == ElementType::kFloat || type == ElementType::kDouble;
+    return kReals.contains(type);
   };
   const auto extend = [&](Chain& chain, std::string& name) {
     for (const Node* next = chain.Reader(); next != nullptr; next = chain.Reader()) {

@@ -40,6 +40,7 @@ std::string Plain(char name, const char* type, const char* stored_value) {
   return fmt::format(
       "#define T{0} {1}\n#define GET_{0}(p, i) (((__global const {1}*)(p))[i])\n"
       "#define GET4_{0}(p, i) vload4(0, (__global const {1}*)(p) + (i))\n"
+      "#define ALIGNED4_{0}(p, i) (*(__global const {1}4*)((__global const {1}*)(p) + (i)))\n"
       "#define PUT_{0}(p, i, v) (((__global {1}*)(p))[i] = ({1})({2}))\n",
       name, type, stored_value);
 }
@@ -52,16 +53,20 @@ std::string Computed(char name, ElementType type) {
     text = fmt::format(
         "#define T{0} float\n#define GET_{0}(p, i) vload_half((i), (__global const half*)(p))\n"
         "#define GET4_{0}(p, i) vload_half4(0, (__global const half*)(p) + (i))\n"
-        "#define PUT_{0}(p, i, v) vstore_half_rte((float)(v), (i), (__global half*)(p))\n",
+        "#define ALIGNED4_{0}(p, i) vloada_half4(0, (__global const half*)(p) + (i))\n"
+        "#define PUT_{0}(p, i, v) vstore_half_rte((float)(v), (i), (__global half*)(p))\n"
+        "#define ROUND_{0} round_half\n",
         name);
   } else if (type == ElementType::kBFloat16) {
     text = fmt::format(
         "#define T{0} float\n#define GET_{0}(p, i) load_bfloat16((__global const ushort*)(p), (i))\n"
         "#define GET4_{0}(p, i) as_float4(convert_uint4(vload4(0, (__global const ushort*)(p) + (i))) << 16)\n"
-        "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n",
+        "#define ALIGNED4_{0}(p, i) as_float4(convert_uint4(*(__global const ushort4*)((__global const ushort*)(p) + (i))) << 16)\n"
+        "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n"
+        "#define ROUND_{0} round_bfloat16\n",
         name);
   } else {
-    text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v");
+    text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v") + fmt::format("#define ROUND_{}(v) (v)\n", name);
   }
   if (kReals.contains(type)) {
     text += fmt::format("#define REAL_{}\n", name);

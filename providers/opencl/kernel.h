@@ -77,7 +77,8 @@ inline constexpr TypeSet kMovable =
                        ElementType::kFloat6E3M2};
 
 /// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the unsigned
-/// type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), REAL_ for floating point. Of A and X also
+/// type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours, ALIGNED4_ where
+/// they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point. Of A and X also
 /// R(number), a literal of T_.
 std::string Computed(char name, ElementType type);
 /// T_, GET_ and PUT_ for elements that are moved by their width.

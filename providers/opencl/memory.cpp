@@ -19,6 +19,14 @@ void CL_CALLBACK Unmap(cl_mem, void* block) {
   delete bytes;
 }
 
+/// Where the host finds a pinned buffer.
+std::byte* Map(cl_command_queue queue, const Buffer& buffer, cl_map_flags access, size_t bytes) {
+  cl_int status = CL_SUCCESS;
+  void* memory = clEnqueueMapBuffer(queue, buffer.get(), CL_TRUE, access, 0, bytes, 0, nullptr, nullptr, &status);
+  Check(status, "clEnqueueMapBuffer");
+  return static_cast<std::byte*>(memory);
+}
+
 }  // namespace
 
 void Budget::Take(size_t bytes) {
@@ -94,11 +102,8 @@ bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const
 
 Staging::Staging(const Device& device, cl_command_queue queue, size_t chunk_bytes) : queue_(queue), chunk_bytes_(chunk_bytes) {
   for (Chunk& chunk : chunks_) {
-    cl_int status = CL_SUCCESS;
     chunk.buffer = device.NewBuffer(chunk_bytes, true);
-    chunk.memory = static_cast<std::byte*>(
-        clEnqueueMapBuffer(queue, chunk.buffer.get(), CL_TRUE, CL_MAP_WRITE, 0, chunk_bytes, 0, nullptr, nullptr, &status));
-    Check(status, "clEnqueueMapBuffer");
+    chunk.memory = Map(queue, chunk.buffer, CL_MAP_WRITE, chunk_bytes);
   }
 }
 
@@ -122,6 +127,76 @@ void Staging::Upload(const void* from, BufferRange to, size_t bytes) {
     Check(clFlush(queue_), "clFlush");
     done += here;
   }
+}
+
+PinnedChunks::~PinnedChunks() {
+  for (const Chunk& chunk : free_) clEnqueueUnmapMemObject(queue_->get(), chunk.buffer.get(), chunk.memory, 0, nullptr, nullptr);
+  clFinish(queue_->get());
+}
+
+PinnedChunks::Chunk PinnedChunks::Take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Chunk chunk = std::move(free_.back());
+      free_.pop_back();
+      return chunk;
+    }
+  }
+  Chunk chunk{.buffer = device_->NewBuffer(kBytes, true)};
+  chunk.memory = Map(queue_->get(), chunk.buffer, CL_MAP_READ, kBytes);
+  return chunk;
+}
+
+void PinnedChunks::Return(Chunk chunk) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(chunk));
+}
+
+Downloads::~Downloads() { Drop(); }
+
+void Downloads::Drop() noexcept {
+  for (Pending& pending : pending_) chunks_->Return(std::move(pending.chunk));
+  pending_.clear();
+}
+
+void Downloads::Enqueue(cl_command_queue queue, BufferRange from, std::byte* to, size_t bytes) {
+  constexpr size_t kLeastStaged = size_t{1} << 14, kMostPending = 64;
+  if (chunks_ == nullptr || bytes < kLeastStaged) {
+    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    Check(clFlush(queue), "clFlush");
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  for (size_t done = 0; done < bytes; done += PinnedChunks::kBytes) {
+    if (pending_.size() >= kMostPending) FinishOldest();
+    Pending pending{.chunk = chunks_->Take(), .written = {}, .to = to + done, .bytes = std::min(PinnedChunks::kBytes, bytes - done)};
+    cl_event written = nullptr;
+    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset + done, pending.bytes, pending.chunk.memory, 0, nullptr, &written),
+          "clEnqueueReadBuffer");
+    pending.written = Event(written);
+    pending_.push_back(std::move(pending));
+    Check(clFlush(queue), "clFlush");
+  }
+}
+
+void Downloads::Finish() {
+  const std::lock_guard lock(mutex_);
+  try {
+    while (!pending_.empty()) FinishOldest();
+  } catch (...) {  // the run fails, and where its results should go may not be there any more
+    Drop();
+    throw;
+  }
+}
+
+void Downloads::FinishOldest() {
+  Pending& oldest = pending_.front();
+  cl_event written = oldest.written.get();
+  Check(clWaitForEvents(1, &written), "clWaitForEvents");
+  std::memcpy(oldest.to, oldest.chunk.memory, oldest.bytes);
+  chunks_->Return(std::move(oldest.chunk));
+  pending_.pop_front();
 }
 
 void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRange to, bool wait) {
@@ -153,9 +228,12 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     if (wait) Finish(queue);
   } else {
     const BufferRange source = DeviceAllocator::Find(from.raw());
-    Check(clEnqueueReadBuffer(queue, source.buffer, wait ? CL_TRUE : CL_FALSE, source.offset, bytes, to.mutable_raw(), 0, nullptr, nullptr),
-          "clEnqueueReadBuffer");
-    if (!wait) Check(clFlush(queue), "clFlush");
+    auto* target = static_cast<std::byte*>(to.mutable_raw());
+    if (wait) {
+      Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset, bytes, target, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    } else {
+      static_cast<DeviceStream*>(stream)->downloads().Enqueue(queue, source, target, bytes);
+    }
   }
   if (stream != nullptr && static_cast<const DeviceStream*>(stream)->waits()) stream->Synchronize();
 }

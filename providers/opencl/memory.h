@@ -4,8 +4,10 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "device.h"
 #include "regions.h"
@@ -77,6 +79,61 @@ class Staging {
   size_t next_ = 0;
 };
 
+/// Pinned host memory, in chunks of one size, that results pass through where the device has memory of its own. Shared by the runs of a
+/// session.
+class PinnedChunks {
+ public:
+  static constexpr size_t kBytes = size_t{1} << 20;
+  struct Chunk {
+    Buffer buffer;
+    std::byte* memory = nullptr;
+  };
+
+  PinnedChunks(std::shared_ptr<const Device> device, std::shared_ptr<const Queue> queue)
+      : device_(std::move(device)), queue_(std::move(queue)) {}
+  ~PinnedChunks();
+  PinnedChunks(const PinnedChunks&) = delete;
+  PinnedChunks& operator=(const PinnedChunks&) = delete;
+
+  Chunk Take();
+  /// What the queue still writes to it, it writes before the chunk's next use.
+  void Return(Chunk chunk);
+
+ private:
+  std::shared_ptr<const Device> device_;
+  std::shared_ptr<const Queue> queue_;
+  std::mutex mutex_;
+  std::vector<Chunk> free_;
+};
+
+/// Results on their way to the host: the device writes them to pinned memory while the host goes on.
+class Downloads {
+ public:
+  /// `chunks` null: the device shares the host's memory.
+  explicit Downloads(std::shared_ptr<PinnedChunks> chunks) : chunks_(std::move(chunks)) {}
+  ~Downloads();
+  Downloads(const Downloads&) = delete;
+  Downloads& operator=(const Downloads&) = delete;
+
+  /// Enqueues a copy to `to`, which Finish() completes.
+  void Enqueue(cl_command_queue queue, BufferRange from, std::byte* to, size_t bytes);
+  void Finish();
+
+ private:
+  struct Pending {
+    PinnedChunks::Chunk chunk;
+    Event written;
+    std::byte* to;
+    size_t bytes;
+  };
+  void FinishOldest();
+  void Drop() noexcept;
+
+  std::shared_ptr<PinnedChunks> chunks_;
+  std::mutex mutex_;
+  std::deque<Pending> pending_;
+};
+
 class DeviceTransfer : public DataTransfer {
  public:
   /// `staged`: uploads go through pinned memory.
@@ -104,13 +161,19 @@ class DeviceTransfer : public DataTransfer {
 class DeviceStream final : public Stream {
  public:
   /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device.
-  DeviceStream(std::shared_ptr<const Queue> queue, bool waits) : queue_(std::move(queue)), waits_(waits) {}
+  DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits)
+      : queue_(std::move(queue)), downloads_(std::move(chunks)), waits_(waits) {}
   bool waits() const noexcept { return waits_; }
-  void Synchronize() override { Finish(queue_->get()); }
+  Downloads& downloads() noexcept { return downloads_; }
+  void Synchronize() override {
+    downloads_.Finish();
+    Finish(queue_->get());
+  }
   void* native_handle() const noexcept override { return queue_->get(); }
 
  private:
   std::shared_ptr<const Queue> queue_;
+  Downloads downloads_;
   bool waits_;
 };
 

@@ -1,7 +1,10 @@
 #include "tessera/providers/opencl.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/log.h"
+#include "base/precision.h"
 #include "claim.h"
 #include "fusion.h"
 #include "kernel.h"
@@ -19,7 +22,7 @@ const OptionSchema kOptions[] = {
     {"program_cache_path", OptionType::kString, "", "folder for compiled programs; empty: none are kept on disk"},
     {"gpu_mem_limit", OptionType::kBytes, "0", "most bytes of device memory for one session; 0: no limit"},
     {"arena_extend_strategy", OptionType::kEnum, "kNextPowerOfTwo", "how the arena grows", {"kNextPowerOfTwo", "kSameAsRequested"}},
-    {"enable_fp16", OptionType::kBool, "0", "products and convolutions of float32 are computed in half where the device can (cl_khr_fp16)"},
+    {"enable_fp16", OptionType::kBool, "0", "products and convolutions of float32 round their factors to half where the device can (cl_khr_fp16, NVIDIA's matrix units)"},
     {"kernels", OptionType::kEnum, "auto", "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs", {"auto", "tiles", "panels"}},
     {"tuning", OptionType::kBool, "0", "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
     {"winograd", OptionType::kBool, "1", "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
@@ -68,6 +71,7 @@ class OpenclProvider final : public ExecutionProvider {
   explicit OpenclProvider(const ProviderOptions& options)
       : device_(Device::Open(options)),
         queue_(std::make_shared<const Queue>(device_->CreateQueue())),
+        pinned_(device_->capabilities().shares_host_memory ? nullptr : std::make_shared<PinnedChunks>(device_, queue_)),
         budget_(std::make_shared<Budget>(ParseBytes(options.at("gpu_mem_limit")).value_or(0))),
         constants_(device_, budget_),
         profiling_(options.at("profiling") == "1") {
@@ -76,8 +80,9 @@ class OpenclProvider final : public ExecutionProvider {
     settings_.tiles = kernels == "auto" ? device.is_gpu : kernels == "tiles";
     settings_.winograd = options.at("winograd") == "1";
     settings_.tuning = options.at("tuning") == "1";
-    settings_.fp16 = options.at("enable_fp16") == "1" && device.fp16;
-    if (options.at("enable_fp16") == "1" && !device.fp16) {
+    const bool can_round = device.fp16 || device.matrix_units, asked = options.at("enable_fp16") == "1";
+    settings_.fp16 = asked && can_round;
+    if (asked && !can_round) {
       Logger()(LogLevel::kWarning, "enable_fp16: {} does not compute in half (no cl_khr_fp16); float32 it is", device.name);
     }
   }
@@ -90,11 +95,18 @@ class OpenclProvider final : public ExecutionProvider {
     if (device_->capabilities().shares_host_memory) return std::make_unique<SharedTransfer>(device_, queue_);
     return std::make_unique<DeviceTransfer>(device_, queue_, true);
   }
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, profiling_); }
+  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, pinned_, profiling_); }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
     auto claims = ClaimNodes(graph, kernels, device_->capabilities(), refusals);
     return services_.graph_optimization_level > 0 ? FuseElementwise(graph, std::move(claims)) : claims;
+  }
+
+  std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
+    static constexpr std::string_view kRounded[] = {"Conv", "MatMul", "Gemm"};
+    const bool rounds = settings_.fp16 && settings_.tiles && node.domain.empty() && std::ranges::count(kRounded, node.op_type) > 0 &&
+                        graph.value(node.inputs[0]).type.element == ElementType::kFloat;
+    return rounds ? NameOf(Precision::kFloat16) : std::string_view();
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
@@ -112,6 +124,7 @@ class OpenclProvider final : public ExecutionProvider {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Queue> queue_;
+  std::shared_ptr<PinnedChunks> pinned_;
   std::shared_ptr<Budget> budget_;
   mutable DeviceAllocator constants_;
   Settings settings_;
@@ -138,6 +151,7 @@ const ProviderFactory& OpenclProviderFactory() {
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         return std::make_unique<opencl::OpenclProvider>(options);
       },
+      .devices = opencl::DescribeDevices,
   };
   return factory;
 }

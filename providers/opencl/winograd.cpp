@@ -25,12 +25,11 @@ std::string Defines(const KernelInfo& info, int tile) { return PanelDefines(info
 }  // namespace
 
 bool WinogradConv::Suits(const KernelInfo& info, const Shape& weights, int64_t group) {
-  const Settings& settings = SettingsOf(info);
-  // Products of halves would lose too much, and double is asked for by those who want all digits.
+  // Double is asked for by those who want all digits, and matrix units are as fast without the transforms.
   const ElementType type = info.input_type(0);
-  const bool precise = settings.tiles ? type == ElementType::kFloat && !settings.fp16 : kReals.contains(type) && type != ElementType::kDouble;
+  const bool pays = kReals.contains(type) && type != ElementType::kDouble && !(SettingsOf(info).tiles && TileProduct::UsesUnits(info));
   constexpr int64_t kFewest = 16;
-  return settings.winograd && precise && group == 1 && weights.rank() == 4 && weights[2] == 3 && weights[3] == 3 && weights[0] >= kFewest &&
+  return SettingsOf(info).winograd && pays && group == 1 && weights.rank() == 4 && weights[2] == 3 && weights[3] == 3 && weights[0] >= kFewest &&
          weights[1] >= kFewest && info.constant_input(1) != nullptr;
 }
 
@@ -83,7 +82,8 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   if (columns_ > 1) {
     multiply_.Compile();
   } else {
-    tiles_.emplace(info, TileProduct::Layout{.along_k_a = true, .follows = false}, std::nullopt);
+    // Rounded to halves, transformed values would lose too much.
+    tiles_.emplace(info, TileProduct::Layout{.follows = false, .scratch = true}, std::nullopt);
     finish_.Compile();
   }
 }

@@ -38,6 +38,9 @@ void PrintProviders() {
       state = fmt::format("not available: {}", error.what());
     }
     fmt::print("{} (-e {}): {}\n", provider->name, provider->cli_name, state);
+    if (provider->devices != nullptr) {
+      for (const std::string& device : provider->devices()) fmt::print("  device: {}\n", device);
+    }
     for (const OptionSchema& option : provider->options) {
       fmt::print("  {} = {}  {}\n", option.name, option.default_value.empty() ? "\"\"" : option.default_value,
                  option.description);

@@ -1,4 +1,4 @@
-// Scaled dot-product attention: a group of LANES work items a query row. The softmax is carried along from keys to keys (running
+// Scaled dot-product attention; in `attend`, a group of LANES work items has a query row. The softmax is carried along from keys to keys (running
 // maximum and sum), so that scores never leave local memory.
 typedef struct {
   long batch, q_heads, kv_heads, queries, keys, width, value_width;
@@ -10,24 +10,44 @@ typedef struct {
 
 GROUP_FOLD(TX)
 
-// Keys [begin, end) are seen by query i of batch b.
-#define ROW                                                                                                       \
-  const long i = get_group_id(1), b = get_group_id(2) / p.q_heads, h = get_group_id(2) % p.q_heads;               \
+// The keys [x, y) that query i of batch b sees.
+inline long2 seen_by(long i, long b, __global const long* lengths, int masked, Problem p) {
+  long begin = 0, end = p.keys, at = i + p.offset;
+  if (lengths != 0) {
+    end = min(end, lengths[b]);
+    at = i + lengths[b] - p.queries;
+  }
+  if (p.causal) end = min(end, at + 1);
+  if (p.right >= 0 && p.right < p.keys) end = min(end, at + p.right + 1);
+  if (p.left >= 0 && p.left < at) begin = at - p.left;
+  if (masked) end = min(end, p.m_keys);
+  end = max(end, 0L);
+  return (long2)(min(begin, end), end);
+}
+#define SEEN_BY(row) seen_by(row, b, lengths_ == 0 ? 0 : AT(const long, lengths_, lo), mask_ != 0, p)
+
+// Where query `row` of this group's head is, and the keys [begin, end) that it sees.
+#define ROW(row)                                                                                                  \
+  const long i = row, b = get_group_id(2) / p.q_heads, h = get_group_id(2) % p.q_heads;                           \
   const long kv = h / (p.q_heads / p.kv_heads);                                                                   \
-  long begin = 0, end = p.keys, at = i + p.offset;                                                                \
-  if (lengths_ != 0) {                                                                                            \
-    end = min(end, AT(const long, lengths_, lo)[b]);                                                              \
-    at = i + AT(const long, lengths_, lo)[b] - p.queries;                                                         \
-  }                                                                                                               \
-  if (p.causal) end = min(end, at + 1);                                                                           \
-  if (p.right >= 0 && p.right < p.keys) end = min(end, at + p.right + 1);                                         \
-  if (p.left >= 0 && p.left < at) begin = at - p.left;                                                            \
-  if (mask_ != 0) end = min(end, p.m_keys);                                                                       \
-  end = max(end, 0L);                                                                                             \
-  begin = min(begin, end);                                                                                        \
+  const long begin = SEEN_BY(i).x, end = SEEN_BY(i).y;                                                            \
   const long q_at = b * p.q_batch + h * p.q_head + i * p.q_row, m_at = b * p.m_batch + h * p.m_head + i * p.m_row;
 
-// The score of key k after `stage`: 0 the product, 1 the soft cap, 2 the mask.
+// A product of a query and a key after `stage`: 0 the product, 1 the soft cap, 2 the mask.
+inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) {
+  sum *= p.scale;
+  if (stage >= 1 && p.softcap > 0) sum = p.softcap * tanh(sum / p.softcap);
+  if (stage >= 2 && mask != 0) {
+#ifdef MASKS
+    if (!GET_M(mask, m_at)) sum = -INFINITY;
+#else
+    sum += (TX)GET_M(mask, m_at);
+#endif
+  }
+  return sum;
+}
+
+// The score of a key after `stage`.
 inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long k_at, long q_at, long m_at, int stage, Problem p) {
   TX sum = 0;
   long c = 0;
@@ -43,16 +63,7 @@ inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long
   sum = (together.x + together.y) + (together.z + together.w);
 #endif
   for (; c < p.width; ++c) sum += (TX)GET_Q(q, q_at + c) * (TX)GET_K(k, k_at + c);
-  sum *= p.scale;
-  if (stage >= 1 && p.softcap > 0) sum = p.softcap * tanh(sum / p.softcap);
-  if (stage >= 2 && mask != 0) {
-#ifdef MASKS
-    if (!GET_M(mask, m_at)) sum = -INFINITY;
-#else
-    sum += (TX)GET_M(mask, m_at);
-#endif
-  }
-  return sum;
+  return staged(sum, mask, m_at, stage, p);
 }
 
 #define ARGUMENTS                                                                                                 \
@@ -64,7 +75,7 @@ inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long
 #ifdef KERNEL_attend
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENTS) {
   __local TX lanes[LANES], weights[LANES];
-  ROW
+  ROW(get_group_id(1))
   const int lane = get_local_id(0);
   for (long first = 0; first < p.value_width; first += LANES * COLUMNS) {
     TX sums[COLUMNS], top = -INFINITY, total = 0;
@@ -96,11 +107,101 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
 }
 #endif
 
+#ifdef KERNEL_attend_tile
+// For GPUs: a group has QUERIES rows of queries, of PARTS work items each, and KEYS keys and values at a time in local memory. Rows are
+// WIDTH elements long, zeros at the end. A work item scores every PARTS-th key and sums every PARTS-th vector of the results of its row.
+#define STRIDE (WIDTH + 4)  // rows begin in different banks
+#define FILL(tile, rows, inside, ELEMENT, width)                                                                  \
+  for (int e = item; e < rows * WIDTH; e += QUERIES * PARTS) {                                                    \
+    const int line = e / WIDTH, column = e % WIDTH;                                                               \
+    tile[line][column] = (inside) && column < width ? (TX)(ELEMENT) : (TX)0;                                      \
+  }
+__kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void attend_tile(ARGUMENTS) {
+  __local TX queries[QUERIES][STRIDE] __attribute__((aligned(16)));
+  __local TX keys[KEYS][STRIDE] __attribute__((aligned(16)));
+  __local TX values[KEYS][STRIDE] __attribute__((aligned(16)));
+  __local TX weights[QUERIES][KEYS + 4], parts[QUERIES][PARTS];
+  const int item = get_local_id(0), row = item / PARTS, part = item % PARTS;
+  const long first = (long)get_group_id(1) * QUERIES, last = min(first + QUERIES, p.queries) - 1;
+  ROW(min(first + row, last))
+  const long first_key = SEEN_BY(first).x, past_keys = SEEN_BY(last).y;  // of all rows: later ones see no less
+  FILL(queries, QUERIES, first + line <= last, GET_Q(q_ + qo, b * p.q_batch + h * p.q_head + (first + line) * p.q_row + column), p.width)
+  TX4 sums[WIDTH / 4 / PARTS];
+#pragma unroll
+  for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] = 0;
+  TX top = -INFINITY, total = 0;
+  for (long k0 = first_key; k0 < past_keys; k0 += KEYS) {
+    FILL(keys, KEYS, k0 + line < p.keys, GET_K(k_ + ko, b * p.k_batch + kv * p.k_head + (k0 + line) * p.k_row + column), p.width)
+    FILL(values, KEYS, k0 + line < p.keys, GET_V(v_ + vo, b * p.v_batch + kv * p.v_head + (k0 + line) * p.v_row + column), p.value_width)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    TX scores[KEYS / PARTS], most = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < KEYS / PARTS; ++j) scores[j] = 0;
+#pragma unroll 4
+    for (int c = 0; c < WIDTH; c += 4) {
+      const TX4 query = *(__local const TX4*)&queries[row][c];
+#pragma unroll
+      for (int j = 0; j < KEYS / PARTS; ++j) {
+        const TX4 key = *(__local const TX4*)&keys[part + j * PARTS][c];
+        scores[j] += query.x * key.x;
+        scores[j] += query.y * key.y;
+        scores[j] += query.z * key.z;
+        scores[j] += query.w * key.w;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < KEYS / PARTS; ++j) {
+      const long k = k0 + part + j * PARTS;
+      scores[j] = k >= begin && k < end ? staged(scores[j], mask_ == 0 ? 0 : mask_ + mo, m_at + k * p.m_key, 2, p) : -INFINITY;
+      most = fmax(most, scores[j]);
+    }
+    parts[row][part] = most;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    TX next = top;
+    for (int other = 0; other < PARTS; ++other) next = fmax(next, parts[row][other]);
+    const TX factor = next == top ? (TX)1 : exp(top - next);
+    total *= factor;
+#pragma unroll
+    for (int j = 0; j < KEYS / PARTS; ++j) {
+      const TX weight = scores[j] == -INFINITY ? (TX)0 : exp(scores[j] - next);
+      weights[row][part + j * PARTS] = weight;
+      total += weight;
+    }
+    top = next;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] *= factor;
+#pragma unroll 8
+    for (int k = 0; k < KEYS; ++k) {
+      const TX weight = weights[row][k];
+#pragma unroll
+      for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] += weight * *(__local const TX4*)&values[k][(part + j * PARTS) * 4];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  parts[row][part] = total;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  total = 0;
+  for (int other = 0; other < PARTS; ++other) total += parts[row][other];
+  if (first + row > last) return;
+  const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
+  // A row without a key to attend to is 0.
+  const TX scale = total == 0 ? (TX)0 : 1 / total;
+  for (int j = 0; j < WIDTH / 4 / PARTS; ++j) {
+    const TX results[4] = {sums[j].x, sums[j].y, sums[j].z, sums[j].w};
+    for (int c = 0; c < 4; ++c) {
+      const int column = (part + j * PARTS) * 4 + c;
+      if (column < p.value_width) PUT_Y(y_ + yo, to + column, results[c] * scale);
+    }
+  }
+}
+#endif
+
 #ifdef KERNEL_attend_row
 // For processors: a work item a query row, of at most MOST_VALUES results, in loops of constant length that become vectors.
 __kernel void attend_row(ARGUMENTS) {
   TX weights[STEP], sums[MOST_VALUES], top = -INFINITY, total = 0;
-  ROW
+  ROW(get_group_id(1))
   for (int c = 0; c < p.value_width; ++c) sums[c] = 0;
   for (long k0 = begin; k0 < end; k0 += STEP) {
     const int count = (int)min((long)STEP, end - k0);
@@ -136,7 +237,7 @@ __kernel void attend_row(ARGUMENTS) {
 // Scores after a stage; 3: the softmax.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void capture(ARGUMENTS) {
   __local TX lanes[LANES];
-  ROW
+  ROW(get_group_id(1))
   const int lane = get_local_id(0);
   const long row = ((b * p.q_heads + h) * p.queries + i) * p.keys;
   TX top = -INFINITY, total = 0;

@@ -24,11 +24,33 @@ std::string AttentionDefines(const AttentionTypes& types) {
                             ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
 }
 
-ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types)
+std::optional<int64_t> KnownHeadWidth(const KernelInfo& info, int64_t heads) {
+  const auto& dims = info.input_info(0).shape;
+  if (!dims || dims->empty() || !dims->back().known()) return std::nullopt;
+  if (dims->size() == 4) return dims->back().value;
+  return dims->size() == 3 && heads > 0 ? std::optional(dims->back().value / heads) : std::nullopt;
+}
+
+ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, std::optional<int64_t> width)
     : by_rows_(!SettingsOf(info).tiles),
       attend_(DeviceOf(info), "attention", AttentionDefines(types), "attend"),
       attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row") {
-  (by_rows_ ? attend_row_ : attend_).Compile();
+  const bool wide = types.q == ElementType::kDouble || types.v == ElementType::kDouble;
+  const auto fits = [&](int64_t row) {
+    const int64_t elements = (kQueries + 2 * kKeys) * (row + 4) + kQueries * (kKeys + 4 + kParts);
+    return static_cast<cl_ulong>(elements) * sizeof(cl_float) <= DeviceOf(info).capabilities().local_bytes;
+  };
+  for (int64_t row = kWidthStep; !by_rows_ && !wide && row <= kMostWidth && fits(row); row += kWidthStep) {
+    const std::string sizes = fmt::format("#define WIDTH {}\n#define QUERIES {}\n#define KEYS {}\n#define PARTS {}\n", row, kQueries, kKeys, kParts);
+    tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", AttentionDefines(types) + sizes, "attend_tile"));
+  }
+  LazyLaunchable* tile = width ? TileKernel(*width) : nullptr;
+  (by_rows_ ? attend_row_ : tile != nullptr ? *tile : attend_).Compile();
+}
+
+LazyLaunchable* ScaledDotProduct::TileKernel(int64_t width) {
+  const auto at = static_cast<size_t>(CeilDiv(std::max<int64_t>(width, 1), kWidthStep)) - 1;
+  return at < tiles_.size() ? tiles_[at].get() : nullptr;
 }
 
 void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
@@ -36,6 +58,12 @@ void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const B
   const auto queries = static_cast<size_t>(p.queries), heads = static_cast<size_t>(p.batch * p.q_heads);
   if (by_rows_ && p.value_width <= kMostValues) {
     return attend_row_.Compile()(context, {1, queries, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
+  }
+  constexpr int64_t kFewQueries = 3;  // of which a tile would be mostly empty
+  LazyLaunchable* tile = p.queries > kFewQueries ? TileKernel(std::max(p.width, p.value_width)) : nullptr;
+  if (tile != nullptr) {
+    constexpr size_t kItems = kQueries * kParts;
+    return tile->Compile()(context, {kItems, static_cast<size_t>(CeilDiv(p.queries, kQueries)), heads}, {kItems, 1, 1}, q, k, v, mask, lengths, y, p);
   }
   attend_.Compile()(context, {kAttentionLanes, queries, heads}, {kAttentionLanes, 1, 1}, q, k, v, mask, lengths, y, p);
 }
@@ -72,7 +100,7 @@ AttentionTypes TypesOf(const KernelInfo& info) {
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : product_(info, TypesOf(info)),
+      : product_(info, TypesOf(info), KnownHeadWidth(info, info.attribute<int64_t>("q_num_heads", 0))),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "kernel.h"
 
@@ -27,18 +30,30 @@ struct AttentionTypes {
 /// What ops/attention.cl wants defined.
 std::string AttentionDefines(const AttentionTypes& types);
 
+/// The elements of a head of a node's queries, [batch, heads, rows, elements] or [batch, rows, heads * elements], where the graph
+/// states them.
+std::optional<int64_t> KnownHeadWidth(const KernelInfo& info, int64_t heads);
+
 /// Attention of every query, the way that suits the device.
 class ScaledDotProduct {
  public:
   static constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
 
-  ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types);
+  /// `width`: of a head, where it is known.
+  ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, std::optional<int64_t> width);
   void Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
            const BufferRange& lengths, const Tensor& y, const AttentionProblem& problem);
 
  private:
+  /// Rows of queries, and of keys, in local memory at a time, and work items of a query row, in tiles.
+  static constexpr int64_t kQueries = 16, kKeys = 32, kParts = 8, kWidthStep = 32, kMostWidth = 128;
+
+  /// A kernel for tiles of rows so long, longer ones by the next multiple of kWidthStep; null where there is none.
+  LazyLaunchable* TileKernel(int64_t width);
+
   const bool by_rows_;  // a work item each: on processors
   LazyLaunchable attend_, attend_row_;
+  std::vector<std::unique_ptr<LazyLaunchable>> tiles_;
 };
 
 inline float DefaultAttentionScale(int64_t width) {

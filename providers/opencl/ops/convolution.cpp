@@ -33,9 +33,12 @@ class Conv final : public Kernel {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
-      MakeProducts(info, std::nullopt);
+      MakeProducts(info, {}, std::nullopt);
       return;
     }
+    Shape any = *ws;
+    for (size_t i = 2; i < any.rank(); ++i) any[i] = std::max(any[i], kAnySize);
+    pointwise_ = window_.Resolve(any, ws->dims().subspan(2)).IsIdentity();
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
     if (xs && xs->rank() == ws->rank()) geometry = GeometryOf(*xs, *ws, window_.Resolve(*xs, ws->dims().subspan(2)));
@@ -51,7 +54,7 @@ class Conv final : public Kernel {
         MakePanels(info, *ws);
         break;
       case Way::kTiles:
-        MakeProducts(info, geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
+        MakeProducts(info, Shape(ws->dims().subspan(2)), geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
         break;
       case Way::kWinograd:
         break;
@@ -96,12 +99,15 @@ class Conv final : public Kernel {
                         x, ws, window, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
-        return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks, &g);
+        return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks,
+                                now.geometry ? &*now.geometry : nullptr);
       }
     }
   }
 
  private:
+  static constexpr int64_t kAnySize = 1024;  // of an image, no matter which
+
   static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
   static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
 
@@ -132,7 +138,6 @@ class Conv final : public Kernel {
     if (!dims || dims->size() != ws.rank()) return false;
     Shape xs{1, ws[1]};
     for (size_t i = 2; i < dims->size() && (*dims)[i].known(); ++i) xs.Append((*dims)[i].value);
-    constexpr int64_t kAnySize = 1024;  // no matter which
     only_winograd_ = xs.rank() == ws.rank();
     if (!only_winograd_) xs = Shape{1, ws[1], kAnySize, kAnySize};
     const Window window = window_.Resolve(xs, ws.dims().subspan(2));
@@ -144,9 +149,10 @@ class Conv final : public Kernel {
     return only_winograd_;
   }
 
-  void MakeProducts(const KernelInfo& info, const std::optional<TileProduct::Expected>& expected) {
+  /// `taps`: of a window, where they are known.
+  void MakeProducts(const KernelInfo& info, std::optional<Shape> taps, const std::optional<TileProduct::Expected>& expected) {
     if (tiled_) {
-      tiles_.emplace(info, TileProduct::Layout{.along_k_a = true, .windows = true}, expected);
+      tiles_.emplace(info, TileProduct::Layout{.windows = !pointwise_, .taps = std::move(taps)}, expected);
     } else {
       panels_.emplace(info, PanelProduct::Left::kAlongK);
     }
@@ -161,9 +167,9 @@ class Conv final : public Kernel {
     if (ws.SizeOfRange(2, ws.rank()) > 1) pack_image_.Compile();  // others may not need it
   }
 
-  /// The filters of a group times the windows of all images, as one product.
+  /// The filters of a group times the windows of all images, as one product; times each image itself where it is the matrix.
   TileProduct::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g) const {
-    const int64_t k = ws.SizeOfRange(1, ws.rank()), columns = CheckedMul(Positions(g), xs[0]);
+    const int64_t k = ws.SizeOfRange(1, ws.rank()), positions = Positions(g), columns = pointwise_ ? positions : CheckedMul(positions, xs[0]);
     Require(columns <= std::numeric_limits<cl_int>::max() && k <= std::numeric_limits<cl_int>::max(),
             "{} positions and {} taps are more than kernels count", columns, k);
     TileProduct::Expected expected{.shape = {.m = g.group_out,
@@ -171,18 +177,23 @@ class Conv final : public Kernel {
                                              .k = static_cast<cl_int>(k),
                                              .row_a = static_cast<cl_int>(k),
                                              .col_a = 1,
-                                             .row_b = 0,
-                                             .col_b = 0,
+                                             .row_b = pointwise_ ? static_cast<cl_int>(columns) : 0,
+                                             .col_b = pointwise_ ? 1 : 0,
                                              .row_bias = 1,
                                              .col_bias = 0},
                                    .stack = {},
-                                   .stacks = group_,
-                                   .elements_b = xs.num_elements(),
-                                   .geometry = g};
-    expected.stack.rank = 1;
-    expected.stack.dims[0] = group_;
-    expected.stack.a[0] = g.group_out * k;
-    expected.stack.c[0] = g.group_out;
+                                   .stacks = pointwise_ ? CheckedMul(xs[0], group_) : group_,
+                                   .elements_b = xs.num_elements()};
+    Strided& stack = expected.stack;
+    stack.rank = 2;
+    stack.dims = {pointwise_ ? xs[0] : 1, group_};
+    stack.a = {0, g.group_out * k};
+    stack.c = {0, g.group_out};
+    if (pointwise_) {
+      stack.b = {g.channels * positions, g.group_in * positions};
+    } else {
+      expected.geometry = g;
+    }
     return expected;
   }
 
@@ -247,7 +258,7 @@ class Conv final : public Kernel {
   std::optional<PanelProduct> panels_;
   std::unique_ptr<PackedConstant> packed_filters_;
   std::optional<WinogradConv> winograd_;
-  bool only_winograd_ = false;
+  bool only_winograd_ = false, pointwise_ = false;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ class GroupQueryAttention final : public Kernel {
         type_(info.input_type(0)),
         place_(device_, "group_query", Computed('X', type_), "place"),
         keep_(device_, "group_query", Computed('X', type_), "keep"),
-        product_(info, {type_, type_, type_, info.output_type(0)}),
+        product_(info, {type_, type_, type_, info.output_type(0)}, KnownHeadWidth(info, HeadsInQuery(info))),
         heads_(info.attribute<int64_t>("num_heads")),
         kv_heads_(info.attribute<int64_t>("kv_num_heads")),
         window_(info.attribute<int64_t>("local_window_size", -1)),
@@ -60,6 +60,10 @@ class GroupQueryAttention final : public Kernel {
   }
 
  private:
+  /// Heads that the query's rows consist of: keys' and values' too where they are packed.
+  static int64_t HeadsInQuery(const KernelInfo& info) {
+    return info.attribute<int64_t>("num_heads") + (info.has_input(1) ? 0 : 2 * info.attribute<int64_t>("kv_num_heads"));
+  }
   /// One call's sizes. facts: rows of the past by batch, all rows by batch, positions of tokens.
   struct Call {
     int64_t batch, steps, width, held = 0, capacity = 0, longest = 0;

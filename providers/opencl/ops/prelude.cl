@@ -13,9 +13,17 @@ typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
 inline float load_bfloat16(__global const ushort* p, long i) { return as_float((uint)p[i] << 16); }
-inline void store_bfloat16(__global ushort* p, long i, float value) {
+inline ushort to_bfloat16(float value) {
   const uint bits = as_uint(value);
-  p[i] = isnan(value) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  return isnan(value) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+inline void store_bfloat16(__global ushort* p, long i, float value) { p[i] = to_bfloat16(value); }
+// Values between operators of such types.
+inline float round_bfloat16(float value) { return as_float((uint)to_bfloat16(value) << 16); }
+inline float round_half(float value) {
+  ushort stored;
+  vstore_half_rte(value, 0, (half*)&stored);
+  return vload_half(0, (const half*)&stored);
 }
 
 // exp of what is not near the largest float, within two units of the last place, without calls, so that compilers for processors make vectors of it.

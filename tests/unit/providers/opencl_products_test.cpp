@@ -241,6 +241,70 @@ TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
   EXPECT_EQ(files(), first);
 }
 
+// A product with few results for the device shares its steps, a few rows of A leave reading B; steps that end anywhere.
+TEST_P(OpenclProductsTest, FewResultsOfManySteps) {
+  struct Case {
+    int64_t m, n, k;
+  };
+  for (const Case& one : {Case{5, 7, 300}, Case{33, 40, 1000}, Case{1, 70, 513}, Case{3, 100, 64}, Case{1, 3, 5}, Case{20, 16, 129}}) {
+    for (const int64_t transposed : {0, 1}) {
+      SCOPED_TRACE(fmt::format("{} x {} x {}, transB {}", one.m, one.n, one.k, transposed));
+      ModelBuilder model;
+      model.Input("a", ElementType::kFloat, {one.m, one.k}).Output("y", ElementType::kFloat, {one.m, one.n});
+      model.Input("b", ElementType::kFloat, transposed ? std::vector{one.n, one.k} : std::vector{one.k, one.n});
+      model.Constant("c", {one.n}, Random(one.n, 4));
+      Int(model.Node("Gemm", {"a", "b", "c"}, {"p"}), "transB", transposed);
+      model.Node("Relu", {"p"}, {"y"});
+      const std::vector<float> b = Random(one.n * one.k, 6);
+      ExpectSame(model, {Floats({one.m, one.k}, Random(one.m * one.k, 5)),
+                         Floats(transposed ? std::vector{one.n, one.k} : std::vector{one.k, one.n}, b)});
+    }
+  }
+}
+
+// What a fused kernel keeps in registers is rounded where the operators would store it.
+TEST_P(OpenclProductsTest, FusedHalvesAreRoundedBetweenOperators) {
+  for (const int64_t type : {10, 16}) {  // float16, bfloat16
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {9, 24}).Input("r", ElementType::kFloat, {9, 40}).Output("y", ElementType::kFloat, {9, 40});
+    model.Constant("w", {24, 40}, Random(960, 1)).Constant("b", {40}, Random(40, 2));
+    for (const char* name : {"x", "r", "w", "b"}) Int(model.Node("Cast", {name}, {fmt::format("{}16", name)}), "to", type);
+    model.Node("MatMul", {"x16", "w16"}, {"p"});
+    model.Node("Mul", {"p", "r16"}, {"s"});
+    model.Node("Add", {"s", "b16"}, {"t"});
+    model.Node("Relu", {"t"}, {"u"});
+    model.Node("Add", {"u", "r16"}, {"v"});
+    Int(model.Node("Cast", {"v"}, {"y"}), "to", 1);
+    SessionOptions options = On(kOpencl, {{"kernels", GetParam()}});
+    const Session fused = model.Session(options);
+    options.optimization_level = OptimizationLevel::kNone;
+    const Session plain = model.Session(options);
+    EXPECT_THAT(Fused(fused), ::testing::Contains(HasSubstr("Mul+Add+Relu+Add")));
+    const std::vector<Value> inputs = {Floats({9, 24}, Random(216, 3)), Floats({9, 40}, Random(360, 4))};
+    EXPECT_EQ(Run(fused, inputs), Run(plain, inputs));
+  }
+}
+
+// Tiles of queries and keys, whole and cut, heads as long as rows in local memory and others; several queries read the same keys.
+TEST_P(OpenclProductsTest, AttentionByTiles) {
+  struct Case {
+    int64_t heads, kv_heads, queries, keys, width, value_width, causal;
+  };
+  for (const Case& one : {Case{2, 2, 20, 40, 32, 32, 0}, Case{4, 2, 17, 70, 24, 40, 1}, Case{1, 1, 5, 3, 128, 100, 0}, Case{2, 1, 33, 33, 64, 64, 1}}) {
+    SCOPED_TRACE(fmt::format("{} queries, {} keys, width {}", one.queries, one.keys, one.width));
+    ModelBuilder model(24);
+    const std::vector<int64_t> q = {2, one.heads, one.queries, one.width}, k = {2, one.kv_heads, one.keys, one.width};
+    const std::vector<int64_t> v = {2, one.kv_heads, one.keys, one.value_width}, mask = {one.queries, one.keys};
+    model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
+    model.Input("m", ElementType::kFloat, mask).Output("y", ElementType::kFloat, {2, one.heads, one.queries, one.value_width});
+    Int(model.Node("Attention", {"q", "k", "v", "m"}, {"y"}), "is_causal", one.causal);
+    const auto random = [](const std::vector<int64_t>& dims, int seed) {
+      return Floats(dims, Random(Shape{std::span<const int64_t>(dims)}.num_elements(), seed));
+    };
+    ExpectSame(model, {random(q, 1), random(k, 2), random(v, 3), random(mask, 4)});
+  }
+}
+
 TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {9, 24}).Output("y", ElementType::kFloat, {9, 40});
