@@ -30,10 +30,11 @@ using V = hn::Vec<D>;
 constexpr int kLanes = static_cast<int>(HWY_LANES(T));
 constexpr int kWidth = 2 * kLanes;                        // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register tile
-constexpr int64_t kDepth = sizeof(T) == 4 ? 320 : 160;    // rows of B per visit: a panel of it stays in L1
-constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, 160 KiB of L2
+constexpr int64_t kDepth = HWY_TARGET == HWY_AVX3 ? 192 : sizeof(T) == 4 ? 320 : 160;  // rows of B per visit: a panel of it stays in L1
+constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, at most 160 KiB of L2
 constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
-constexpr int64_t kCopiedRows = 132;                      // of A at a time, where it must be copied: 165 KiB
+// Of A at a time, where it must be copied: 165 KiB. More rows, as a lesser depth leaves room for, are fewer passes over B.
+constexpr int64_t kCopiedRows = HWY_TARGET == HWY_AVX3 ? 216 : 132;
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
 
 /// One register tile's way to C.
