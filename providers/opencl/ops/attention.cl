@@ -1,5 +1,5 @@
-// Scaled dot-product attention; in `attend`, a group of LANES work items has a query row. The softmax is carried along from keys to keys (running
-// maximum and sum), so that scores never leave local memory.
+// Scaled dot-product attention; in `attend`, a group of LANES work items has a query row. The softmax is carried along from keys to
+// keys (running maximum and sum), so that scores never leave local memory.
 typedef struct {
   long batch, q_heads, kv_heads, queries, keys, width, value_width;
   long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;

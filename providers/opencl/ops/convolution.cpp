@@ -36,9 +36,11 @@ class Conv final : public Kernel {
       MakeProducts(info, {}, std::nullopt);
       return;
     }
-    Shape any = *ws;
-    for (size_t i = 2; i < any.rank(); ++i) any[i] = std::max(any[i], kAnySize);
-    pointwise_ = window_.Resolve(any, ws->dims().subspan(2)).IsIdentity();
+    if (ws->SizeOfRange(2, ws->rank()) == 1) {
+      Shape any = *ws;
+      for (size_t i = 2; i < any.rank(); ++i) any[i] = kAnySize;
+      pointwise_ = window_.Resolve(any, ws->dims().subspan(2)).IsIdentity();
+    }
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
     if (xs && xs->rank() == ws->rank()) geometry = GeometryOf(*xs, *ws, window_.Resolve(*xs, ws->dims().subspan(2)));
