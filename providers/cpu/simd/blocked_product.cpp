@@ -19,7 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kMostDepth = 320;              // k under way: two blocks' weights fill half of L1
 constexpr int64_t kInputBytes = 160 << 10;       // read for one depth before the next: part of L2
 constexpr int64_t kTilesTogether = 32;           // before they are activated: still in L1
 /// By what holds a vector: nobody asks for blocks where it holds less than one (SuitsChannelBlocks), so that gets one tile.
@@ -27,7 +26,12 @@ constexpr int ByLanes(int less, int one_block, int two_blocks) {
   return HWY_LANES(float) < kChannelBlock ? less : HWY_LANES(float) < 2 * kChannelBlock ? one_block : two_blocks;
 }
 // Of a tile, by its blocks: what 16 or 32 registers hold.
-constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 8)};
+constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 8), ByLanes(0, 0, 12)};
+/// Where a vector holds two blocks, two groups of them are computed together: then each input that is loaded meets two vectors of
+/// weights, and loads do not bound the loop.
+constexpr bool kJoinsGroups = ByLanes(0, 0, 1) != 0;
+constexpr int64_t kJoined = 4;  // blocks
+constexpr int64_t kMostDepth = ByLanes(320, 320, 256);  // k under way: the weights of a tile's blocks leave room in L1
 
 /// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and blocks come in pairs.
 template <int B>
@@ -74,6 +78,7 @@ struct TileRun {
   const BlockedStep* steps;
   int64_t num_steps;
   const float* weights;
+  int64_t group_weights;  // elements from a group's weights to those of the next, where two are joined
   float* out;
   int64_t block;  // elements from block to block
   const float* bias;
@@ -121,12 +126,15 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
     for (int p = 0; p < P; ++p) in[p] = run.input + (kInOrder ? (pixel + p) * kChannelBlock : run.pixel_offsets[pixel + p]);
     for (const BlockedStep *step = run.steps, *last = step + run.num_steps; step != last; ++step) {
       const int64_t offset = step->input;
-      const float* weights = run.weights + step->weights * (B * kChannelBlock);
+      constexpr int kWidth = (B == kJoined ? B / 2 : B) * kChannelBlock;  // of a group's weights
+      const float* weights = run.weights + step->weights * kWidth;
 #pragma GCC unroll 8
       for (int c = 0; c < S; ++c) {
         GroupVector<B> w[kVectors];
 #pragma GCC unroll 6
-        for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + c * B * kChannelBlock + v * kGroupLanes<B>);
+        for (int v = 0; v < kVectors; ++v) {
+          w[v] = hn::LoadU(d, weights + c * kWidth + (B == kJoined ? v * run.group_weights : v * kGroupLanes<B>));
+        }
 #pragma GCC unroll 12
         for (int p = 0; p < P; ++p) {
           const auto x = hn::Set(d, (kInOrder ? in[0] + p * kChannelBlock : in[p])[offset + c]);
@@ -170,15 +178,16 @@ TileKernel KernelForStep(const BlockedProduct& product, int64_t pixels) {
 }
 
 TileKernel KernelFor(const BlockedProduct& product, int64_t blocks, int64_t pixels) {
+  if constexpr (kJoinsGroups) {
+    if (blocks == kJoined) return KernelForStep<static_cast<int>(kJoined)>(product, pixels);
+  }
   if (blocks == 1) return KernelForStep<1>(product, pixels);
   return blocks == 2 ? KernelForStep<2>(product, pixels) : KernelForStep<3>(product, pixels);
 }
 
-/// Some steps of one group of blocks.
-void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPixels& pixels, int64_t step_begin,
+/// Some steps of one group of blocks, or of two that are joined.
+void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t blocks, const BlockedPixels& pixels, int64_t step_begin,
                   int64_t step_end) {
-  const int64_t first_block = FirstBlock(product.output_blocks, group);
-  const int64_t blocks = FirstBlock(product.output_blocks, group + 1) - first_block;
   // Tiles of even sizes: a last one of few pixels would take nearly as long as a whole one.
   const int64_t tiles = (pixels.count + kMostPixels[blocks] - 1) / kMostPixels[blocks];
   const int64_t size = pixels.count / tiles;
@@ -190,6 +199,7 @@ void MultiplyPart(const BlockedProduct& product, int64_t group, const BlockedPix
                     product.steps + step_begin,
                     step_end - step_begin,
                     product.weights + first_block * kChannelBlock * product.depth,
+                    kJoined / 2 * kChannelBlock * product.depth,
                     product.output + at,
                     product.pixels * kChannelBlock,
                     epilogue.bias == nullptr ? nullptr : epilogue.bias + first_block * kChannelBlock,
@@ -228,8 +238,11 @@ void Multiply(const BlockedProduct& product, const BlockedPixels& pixels, int64_
     some.first = pixels.first + pixels.count * round / rounds;
     some.count = pixels.first + pixels.count * (round + 1) / rounds - some.first;
     for (int64_t step = 0; step == 0 || step < product.num_steps; step += part) {
-      for (int64_t group = group_begin; group < group_end; ++group) {
-        MultiplyPart(product, group, some, step, std::min(step + part, product.num_steps));
+      for (int64_t group = group_begin, next; group < group_end; group = next) {
+        const int64_t first_block = FirstBlock(product.output_blocks, group);
+        const auto blocks = [&](int64_t groups) { return FirstBlock(product.output_blocks, group + groups) - first_block; };
+        next = group + (kJoinsGroups && group + 2 <= group_end && blocks(2) == kJoined ? 2 : 1);
+        MultiplyPart(product, first_block, blocks(next - group), some, step, std::min(step + part, product.num_steps));
       }
     }
   }
