@@ -157,6 +157,11 @@ class Launchable {
   void Set(cl_uint& index, const Tensor& tensor) { Set(index, RangeOf(tensor)); }
   void Set(cl_uint& index, const Tensor* tensor);
   void Set(cl_uint& index, const BufferRange& range);
+  /// An argument that only some variants of a kernel have.
+  template <class T>
+  void Set(cl_uint& index, const std::optional<T>& value) {
+    if (value) Set(index, *value);
+  }
   template <class T>
   void Set(cl_uint& index, const std::span<T>& operands) {
     for (const auto& operand : operands) Set(index, operand);

@@ -12,6 +12,9 @@
 namespace tessera::opencl {
 namespace {
 
+/// Fewer bytes go to and from the device faster by themselves than through pinned memory.
+constexpr size_t kLeastStaged = size_t{1} << 14;
+
 /// Host memory under a buffer goes when the device is done with the buffer.
 void CL_CALLBACK Unmap(cl_mem, void* block) {
   auto* bytes = static_cast<std::pair<void*, size_t>*>(block);
@@ -161,7 +164,7 @@ void Downloads::Drop() noexcept {
 }
 
 void Downloads::Enqueue(cl_command_queue queue, BufferRange from, std::byte* to, size_t bytes) {
-  constexpr size_t kLeastStaged = size_t{1} << 14, kMostPending = 64;
+  constexpr size_t kMostPending = 64;
   if (chunks_ == nullptr || bytes < kLeastStaged) {
     Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr), "clEnqueueReadBuffer");
     Check(clFlush(queue), "clFlush");
@@ -200,7 +203,7 @@ void Downloads::FinishOldest() {
 }
 
 void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRange to, bool wait) {
-  constexpr size_t kChunk = size_t{1} << 22, kLeastStaged = size_t{1} << 14;
+  constexpr size_t kChunk = size_t{1} << 22;
   const size_t bytes = from.byte_size();
   if (staged_ && bytes >= kLeastStaged && queue == queue_->get()) {
     std::call_once(staging_once_, [&] { staging_ = std::make_unique<Staging>(*device_, queue_->get(), kChunk); });

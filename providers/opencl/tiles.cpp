@@ -123,7 +123,7 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
 }
 
 void TileProduct::Multiply(KernelContext& context, const Operands& operands, const TileProductShape& shape, const Strided& stack,
-                           int64_t stacks, const Geometry* geometry) {
+                           int64_t stacks, const std::optional<Geometry>& geometry) {
   Launchable* kernel = nullptr;
   std::array<size_t, 3> local{}, groups{};
   {
@@ -140,12 +140,7 @@ void TileProduct::Multiply(KernelContext& context, const Operands& operands, con
       groups = kTiles[variant.tile].groups(shape, stacks);
     }
   }
-  const std::array<size_t, 3> global = Times(groups, local);
-  if (geometry != nullptr) {
-    (*kernel)(context, global, local, operands.a, operands.b, operands.bias, operands.y, shape, stack, *geometry, operands.epilogue);
-  } else {
-    (*kernel)(context, global, local, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue);
-  }
+  (*kernel)(context, Times(groups, local), local, operands.a, operands.b, operands.bias, operands.y, shape, stack, geometry, operands.epilogue);
 }
 
 TileProduct::FewRows TileProduct::FewRowsFor(const TileProductShape& shape, int64_t stacks) {
@@ -190,11 +185,8 @@ std::unique_ptr<Launchable> TileProduct::Compile(std::string_view source, const 
       // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty product shows who means it.
       const BufferRange nothing;
       const std::vector<BufferRange> more(epilogue_.places.size(), nothing);
-      if (layout_.windows) {
-        kernel->On(queue_, local, local, nothing, nothing, nothing, nothing, TileProductShape{}, Strided{}, Geometry{}, std::span<const BufferRange>(more));
-      } else {
-        kernel->On(queue_, local, local, nothing, nothing, nothing, nothing, TileProductShape{}, Strided{}, std::span<const BufferRange>(more));
-      }
+      const auto geometry = layout_.windows ? std::optional(Geometry{}) : std::nullopt;
+      kernel->On(queue_, local, local, nothing, nothing, nothing, nothing, TileProductShape{}, Strided{}, geometry, std::span<const BufferRange>(more));
       Finish(queue_);
     }
     return kernel;
@@ -292,13 +284,8 @@ double TileProduct::Time(const Variant& variant, const Expected& expected, std::
   constexpr int kRuns = 4;  // the first one warms up
   for (int run = 0; run < kRuns; ++run) {
     const auto start = std::chrono::steady_clock::now();
-    if (expected.geometry) {
-      kernels_.at(variant)->On(queue, global, local, buffers[0], buffers[1], none, buffers[2], expected.shape, expected.stack,
-                            *expected.geometry, std::span<const BufferRange>(more));
-    } else {
-      kernels_.at(variant)->On(queue, global, local, buffers[0], buffers[1], none, buffers[2], expected.shape, expected.stack,
-                            std::span<const BufferRange>(more));
-    }
+    kernels_.at(variant)->On(queue, global, local, buffers[0], buffers[1], none, buffers[2], expected.shape, expected.stack, expected.geometry,
+                             std::span<const BufferRange>(more));
     Finish(queue);
     const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (run == 1 || (run > 1 && time < least)) least = time;

@@ -65,7 +65,7 @@ class TileProduct {
   static bool UsesUnits(const KernelInfo& info);
 
   void Multiply(KernelContext& context, const Operands& operands, const TileProductShape& shape, const Strided& stack,
-                int64_t stacks, const Geometry* geometry = nullptr);
+                int64_t stacks, const std::optional<Geometry>& geometry = {});
 
  private:
   using Sizes = std::array<int64_t, 4>;  // m, n, k, stacks

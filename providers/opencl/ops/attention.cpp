@@ -40,9 +40,10 @@ ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes&
     const int64_t elements = (kQueries + 2 * kKeys) * (row + 4) + kQueries * (kKeys + 4 + kParts);
     return static_cast<cl_ulong>(elements) * sizeof(cl_float) <= DeviceOf(info).capabilities().local_bytes;
   };
+  const std::string defines = AttentionDefines(types);
   for (int64_t row = kWidthStep; !by_rows_ && !wide && row <= kMostWidth && fits(row); row += kWidthStep) {
     const std::string sizes = fmt::format("#define WIDTH {}\n#define QUERIES {}\n#define KEYS {}\n#define PARTS {}\n", row, kQueries, kKeys, kParts);
-    tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", AttentionDefines(types) + sizes, "attend_tile"));
+    tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", defines + sizes, "attend_tile"));
   }
   LazyLaunchable* tile = width ? TileKernel(*width) : nullptr;
   (by_rows_ ? attend_row_ : tile != nullptr ? *tile : attend_).Compile();

@@ -102,7 +102,7 @@ class Conv final : public Kernel {
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
         return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks,
-                                now.geometry ? &*now.geometry : nullptr);
+                                now.geometry);
       }
     }
   }

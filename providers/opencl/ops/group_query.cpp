@@ -22,7 +22,8 @@ class GroupQueryAttention final : public Kernel {
         type_(info.input_type(0)),
         place_(device_, "group_query", Computed('X', type_), "place"),
         keep_(device_, "group_query", Computed('X', type_), "keep"),
-        product_(info, {type_, type_, type_, info.output_type(0)}, KnownHeadWidth(info, HeadsInQuery(info))),
+        heads_in_query_(HeadsInQuery(info)),
+        product_(info, {type_, type_, type_, info.output_type(0)}, KnownHeadWidth(info, heads_in_query_)),
         heads_(info.attribute<int64_t>("num_heads")),
         kv_heads_(info.attribute<int64_t>("kv_num_heads")),
         window_(info.attribute<int64_t>("local_window_size", -1)),
@@ -39,9 +40,8 @@ class GroupQueryAttention final : public Kernel {
     const Shape& qs = query.shape();
     Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs);
     const bool packed = context.input(1) == nullptr;
-    const int64_t parts = packed ? heads_ + 2 * kv_heads_ : heads_;
-    Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs, parts);
-    const Call call = MakeCall(context, qs, qs[2] / parts);
+    Require(qs[2] % heads_in_query_ == 0, "the query is {}, which does not divide into {} heads", qs, heads_in_query_);
+    const Call call = MakeCall(context, qs, qs[2] / heads_in_query_);
     const Tensor& key = packed ? query : context.required_input(1);
     const Tensor& value = packed ? query : context.required_input(2);
     const Shape expected{call.batch, call.steps, kv_heads_ * call.width};
@@ -198,6 +198,7 @@ class GroupQueryAttention final : public Kernel {
   Device& device_;
   ElementType type_;
   Launchable place_, keep_;
+  const int64_t heads_in_query_;
   ScaledDotProduct product_;
   int64_t heads_, kv_heads_, window_;
   bool causal_, rotary_, interleaved_;

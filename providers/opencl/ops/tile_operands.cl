@@ -162,6 +162,8 @@ inline V taps_of(__global const uchar* x, const Position* windows, Geometry g, i
   for (int f = 0; f < VECTORS_B; ++f) next_b[f] = fetch_b(b_ + bo, from_b[f] + (long)(k0) * p.row_b, INSIDE_B(f, k0));
 #endif
 
+#define FETCH(k0) FETCH_A(k0) FETCH_B(k0)
+
 #ifdef WINDOWS
 #define GEOMETRY_PARAMETER , Geometry g
 // Filters of all groups and images lie one after the other.

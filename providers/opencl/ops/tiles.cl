@@ -61,14 +61,12 @@ void multiply(MULTIPLY_PARAMETERS) {
 #pragma unroll
     for (int c = 0; c < RN / 4; ++c) sum[r][c] = 0;
   }
-  FETCH_A(slice * TK)
-  FETCH_B(slice * TK)
+  FETCH(slice * TK)
   KEEP(0)
   barrier(CLK_LOCAL_MEM_FENCE);
   int now = 0;
   for (int k0 = 0; k0 < p.k; k0 += SLICES * TK) {
-    FETCH_A(k0 + (SLICES + slice) * TK)
-    FETCH_B(k0 + (SLICES + slice) * TK)
+    FETCH(k0 + (SLICES + slice) * TK)
 #ifdef HALF
     VL part[RM][RN / 4];
     for (int r = 0; r < RM; ++r) {
