@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/vnni.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
@@ -20,7 +21,7 @@ constexpr std::string_view kDomain = "ai.tessera", kConvName = "QLinearConvLast"
 constexpr int64_t kFewestChannels = 4;         // of a group: fewer make no rows to speak of
 constexpr int64_t kFewestDepthwise = 32;       // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
-constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps
+constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps without VNNI
 constexpr double kFewestElementsPerMove = 2;   // that convolutions compute for each that is transposed
 
 enum class Role {
@@ -90,6 +91,7 @@ class LastPlanner {
   }
 
   static bool HasFewLargePairs(const Tensor& weights) {
+    if (HasByteDotProducts()) return true;
     const auto* codes = static_cast<const uint8_t*>(weights.raw());
     const bool is_signed = weights.is(ElementType::kInt8);
     const int64_t pairs = weights.num_elements() / 2;

@@ -8,7 +8,7 @@
 #define TESSERA_DOT_INL_H
 #endif
 
-#include "simd/vnni.h"
+#include "base/vnni.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {

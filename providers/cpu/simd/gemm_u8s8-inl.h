@@ -133,7 +133,7 @@ constexpr TileFn PlainTileOf(std::index_sequence<R...>, int64_t rows, bool wide)
 
 inline const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
 
-constexpr int64_t kStayingBytes = 20 << 10;  // of an operand in the first cache, while the other passes
+constexpr int64_t kStayingInL1 = 20 << 10;   // of an operand in the first cache, while the other passes
 constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
 
 /// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns stay in
@@ -144,7 +144,7 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   const int64_t tile_rows = Tiles::Rows(lines);
   const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
   const int64_t records = lines.records();                          // of the other
-  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, kStayingBytes), 1);
+  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, kStayingInL1), 1);
   const int64_t step = CeilDiv(lines.segments, parts);
   const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
@@ -243,7 +243,7 @@ void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t p
     StoreLines(store, sums, line, rows, first + n, width);
   };
   // Panels that stay in the first cache fill cache lines of the output together.
-  const int64_t together = std::clamp<int64_t>(kStayingBytes / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
+  const int64_t together = std::clamp<int64_t>(kStayingInL1 / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
   for (int64_t n0 = 0; n0 < pixels; n0 += together) {
     const int64_t end = std::min(pixels, n0 + together);
     for (int64_t n = n0; store.line_zeros != nullptr && n < end; n += kWidth) {

@@ -144,7 +144,7 @@ struct PairTiles {
 }  // namespace
 
 U8S8Kernels PairTable() {
-  return {kAvailable, false, kWidth, kRows, kWideRows, MultiplyRowsBy<PairTiles>, MultiplyPanelsBy<PairTiles>};
+  return {kAvailable, false, kWidth, kRows, kWideRows, MultiplyRowsBy<PairTiles>, MultiplyPanelsBy<PairTiles>, nullptr};
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -155,7 +155,11 @@ namespace tessera::cpu {
 
 HWY_EXPORT(PairTable);
 
-U8S8Kernels PairKernelsU8S8() { return HWY_DYNAMIC_DISPATCH(PairTable)(); }
+U8S8Kernels PairKernelsU8S8() {
+  U8S8Kernels kernels = HWY_DYNAMIC_DISPATCH(PairTable)();
+  kernels.multiply_code_rows = PairCodeRows();
+  return kernels;
+}
 
 const U8S8Kernels& KernelsU8S8() {
   static const U8S8Kernels kernels = DotKernelsU8S8(false).available ? DotKernelsU8S8(false) : PairKernelsU8S8();

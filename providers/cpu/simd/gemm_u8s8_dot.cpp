@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "simd/dot-inl.h"
-#include "simd/gemm_u8s8-inl.h"
+#include "simd/rows_u8s8-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -26,9 +26,64 @@ struct DotTiles {
   }
 };
 
+/// R rows from `m` whose sums become codes.
+template <class Product, int R, int N, class T>
+void CodeTile(const Part& part, int64_t m, int32_t* sums) {
+  const D8 d8;
+  const Product product;
+  const int64_t row = part.row;
+  V32 acc[R][N];
+  StartTile(part, m, sums, acc);
+  const uint8_t* left = part.rows + m * row;
+  const uint8_t* right = part.weights;
+  for (int64_t s = 0; s < part.segments; ++s, left += 4, right += kRecord) {
+    V8 b[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const V8 a = Broadcast(left + r * row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = product.Add(acc[r][j], a, b[j]);
+    }
+  }
+  part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : KeepTile(acc, sums);
+}
+
+template <class Product>
+struct DotCodeTiles {
+  static constexpr int64_t kFewestRows = 1;
+  static constexpr int64_t kRowsPassing = 16 * kWideRows;
+  // Loads of weights are few beside the products, so that the second cache gives them in time.
+  static constexpr int64_t kStayingBytes = 256 << 10;
+
+  static PartFn Find(int64_t, bool narrow, bool is_signed) {
+    if (narrow) return is_signed ? Run<1, int8_t> : Run<1, uint8_t>;
+    return is_signed ? Run<2, int8_t> : Run<2, uint8_t>;
+  }
+
+ private:
+  /// Tiles as alike in height as can be.
+  template <int N, class T>
+  static void Run(const Part& part, BlockPrefetch& prefetch) {
+    const int64_t height = CeilDiv(part.count, CeilDiv(part.count, kWideRows));
+    for (int64_t m = 0; m < part.count; m += height) {
+      prefetch.Continue();
+      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth);
+    }
+  }
+
+  template <int N, class T, size_t... R>
+  static auto TileOf(std::index_sequence<R...>, int64_t rows) {
+    constexpr void (*kTiles[])(const Part&, int64_t, int32_t*) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
+    return kTiles[rows - 1];
+  }
+};
+
 template <class Product>
 U8S8Kernels TableOf(bool available) {
-  return {available, true, kWidth, kWideRows, kWideRows, MultiplyRowsBy<DotTiles<Product>>, MultiplyPanelsBy<DotTiles<Product>>};
+  return {available, true, kWidth, kWideRows, kWideRows, MultiplyRowsBy<DotTiles<Product>>, MultiplyPanelsBy<DotTiles<Product>>,
+          MultiplyCodeRowsBy<DotCodeTiles<Product>>};
 }
 
 }  // namespace

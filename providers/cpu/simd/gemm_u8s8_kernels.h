@@ -3,8 +3,11 @@
 // What the kernels of products of unsigned with signed bytes offer, and what pack_u8s8.cpp packs weights for.
 
 #include "simd/gemm_u8s8.h"
+#include "simd/rows_u8s8.h"
 
 namespace tessera::cpu {
+
+using CodeRowsFn = void (*)(const PackedLines& lines, const CodeRows& rows, int64_t b0, int64_t b1, const Int8Store& store);
 
 struct U8S8Kernels {
   bool available = false;
@@ -16,6 +19,7 @@ struct U8S8Kernels {
                         const Int8Store& store) = nullptr;
   void (*multiply_panels)(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
                           int64_t b0, int64_t b1, const Int8Store& store) = nullptr;
+  CodeRowsFn multiply_code_rows = nullptr;
 };
 
 /// Of the best instruction set here.
@@ -24,6 +28,9 @@ const U8S8Kernels& KernelsU8S8();
 /// Those by multiply-adds of pairs, and by dot products. Tests run the latter with dot products that are emulated.
 U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
+
+/// Those of rows that become codes, by multiply-adds of pairs.
+CodeRowsFn PairCodeRows();
 
 /// Packs for the given kernels, which must be available.
 std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source, LineSide side);

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/rounding.h"
 #include "simd/gemm_u8s8_kernels.h"
-#include "simd/rows_u8s8.h"
 
 namespace tessera::cpu {
 namespace {
@@ -377,7 +376,7 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
   auto packed = std::make_shared<PackedLines>();
   packed->lines = source.lines;
   packed->k = source.k;
-  packed->width = side == LineSide::kVectors ? kernels.width : side == LineSide::kBroadcast ? kernels.rows : CodeRowsWidth();
+  packed->width = side == LineSide::kBroadcast ? kernels.rows : kernels.width;
   if (kernels.exact) {
     packed->depth = 1;
     PackPlain(threads, source, *packed);

@@ -17,8 +17,7 @@ struct CodeRows {
   int64_t count;
 };
 
-/// Lines of a block that LineSide::kCodeRows packs; 0: the machine has no such instructions, or better
-/// ones.
+/// Lines of a block that LineSide::kCodeRows packs; 0: the machine has no such instructions.
 int64_t CodeRowsWidth();
 
 /// The sum of each row's bytes.

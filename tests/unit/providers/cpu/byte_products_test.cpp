@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -120,6 +121,46 @@ void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels, bool w
   }
 }
 
+/// m rows of pixels times lines of weights, to codes.
+void CheckCodeRows(const ByteProductCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
+  const std::vector<uint8_t> weights = MakeWeights(test, random);
+  const auto lines = PackLinesFor(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, LineSide::kCodeRows);
+
+  const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + lines->width - 1) / lines->width, padded = blocks * lines->width;
+  std::vector<uint8_t> left(static_cast<size_t>(test.m * row));
+  for (int64_t i = 0; i < test.m * test.k; ++i) left[i / test.k * row + i % test.k] = MakeCode(test, random);
+  std::vector<int32_t> row_sums(static_cast<size_t>(test.m)), add(static_cast<size_t>(padded)), zeros(add.size());
+  SumCodeRows({left.data(), row, test.m}, row_sums.data());
+  std::vector<float> scales(add.size());
+  for (int64_t j = 0; j < test.n; ++j) {
+    add[j] = lines->offsets[j] + static_cast<int32_t>(j * 91 % 401) - 200;
+    zeros[j] = with_zeros ? static_cast<int32_t>(j * 37 % 256) - 128 : 0;
+    scales[j] = 0.5f / static_cast<float>(1 << (j % 14));  // sums that saturate, and that do not
+  }
+  constexpr int32_t kZero = 3;
+  constexpr uint8_t kUntouched = 77;
+  const int64_t out_row = test.n + 3;
+  std::vector<uint8_t> codes(static_cast<size_t>(test.m * out_row), kUntouched);
+  const Int8Store store{is_signed ? Int8Store::kInt8 : Int8Store::kUInt8, codes.data(), out_row, add.data(), scales.data(), nullptr, kZero,
+                        row_sums.data(), with_zeros ? zeros.data() : nullptr};
+  kernels.multiply_code_rows(*lines, {left.data(), row, test.m}, 0, blocks, store);
+
+  for (int64_t i = 0; i < test.m; ++i) {
+    for (int64_t j = 0; j < test.n; ++j) {
+      int32_t sum = static_cast<int32_t>(j * 91 % 401) - 200;
+      for (int64_t p = 0; p < test.k; ++p) sum += left[i * row + p] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
+      const float code = std::nearbyint(static_cast<float>(sum) * scales[j]) + static_cast<float>(kZero);
+      const auto expected = static_cast<int>(is_signed ? std::clamp(code, -128.0f, 127.0f) : std::clamp(code, 0.0f, 255.0f));
+      const uint8_t given = codes[i * out_row + j];
+      ASSERT_EQ(is_signed ? static_cast<int>(static_cast<int8_t>(given)) : given, expected) << "row " << i << ", line " << j;
+    }
+    for (int64_t j = test.n; j < out_row; ++j) ASSERT_EQ(codes[i * out_row + j], kUntouched) << "behind row " << i;
+  }
+}
+
 TEST_P(ByteProducts, AreExact) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
@@ -131,6 +172,15 @@ TEST_P(ByteProducts, OfPixelsAreExact) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) CheckPanels(GetParam(), kind.kernels, with_zeros);
+  }
+}
+
+TEST_P(ByteProducts, OfRowsThatBecomeCodesAreExact) {
+  for (const Kind& kind : Kinds()) {
+    SCOPED_TRACE(kind.name);
+    for (const bool with_zeros : {false, true}) {
+      for (const bool is_signed : {false, true}) CheckCodeRows(GetParam(), kind.kernels, with_zeros, is_signed);
+    }
   }
 }
 
@@ -202,6 +252,7 @@ TEST(ByteProductsPacking, SourcesOfAnyOrderAndSignAgree) {
         SCOPED_TRACE(testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
         CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kVectors);
         CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kBroadcast);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kCodeRows);
       }
     }
   }

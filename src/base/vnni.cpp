@@ -1,10 +1,10 @@
-#include "simd/vnni.h"
+#include "base/vnni.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 
-namespace tessera::cpu {
+namespace tessera {
 
 #if defined(__x86_64__) || defined(__i386__)
 
@@ -26,4 +26,4 @@ bool HasAvxVnni() { return false; }
 
 #endif
 
-}  // namespace tessera::cpu
+}  // namespace tessera
