@@ -36,7 +36,8 @@ class ProgramBuilder {
   }
   /// Input `i` as computed so far, constants included.
   RegionValue input(const Node& node, size_t i);
-  const Desc& desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
+  /// A copy: what is added moves the descriptions.
+  Desc desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
 
   /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode, which
   /// means the same, and ignores it.) Our own steps compute in float32 only.
