@@ -33,6 +33,9 @@ std::span<const Lowering> ElementwiseLowerings();
 std::span<const Lowering> NormalizationLowerings();
 std::span<const Lowering> ShapeLowerings();
 
+/// Of operators that can be lowered whatever their attributes.
+inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }
+
 /// A node's attribute with its default, as in KernelInfo.
 template <class T>
 T AttributeOr(const Node& node, std::string_view name, T fallback) {
@@ -55,7 +58,11 @@ bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 /// Products and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
 inline constexpr int64_t kFewestRounded = 16;
 
-/// What the factors of a product or convolution of `k` inputs for each output (without the window) are rounded to: what the
+/// As many as count for a convolution of `channels` inputs in each group. Those of each channel by itself stand between others,
+/// whose results are rounded already.
+inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) { return group > 1 ? kFewestRounded : channels * window; }
+
+/// What the factors of a product or convolution of `k` inputs for each output are rounded to: what the
 /// builder wants, but float32 below kFewestRounded and where oneDNN has no fast implementation. `describe(type)` gives the
 /// primitive's descriptor.
 template <class Describe>

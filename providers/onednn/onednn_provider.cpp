@@ -144,12 +144,12 @@ DataType RequestedType(const ProviderOptions& options) {
   const auto option = options.find("precision");
   if (option == options.end() || option->second == "f32") return DataType::f32;
 #if DNNL_VERSION_MAJOR >= 3
-  const auto needed = option->second == "bf16" ? dnnl::cpu_isa::avx512_core_amx : dnnl::cpu_isa::avx512_core_amx_fp16;
+  const auto needed = option->second == "bf16" ? dnnl::cpu_isa::avx512_core_bf16 : dnnl::cpu_isa::avx512_core_amx_fp16;
 #else
-  const auto needed = dnnl::cpu_isa::avx512_core_amx;
+  const auto needed = dnnl::cpu_isa::avx512_core_bf16;
 #endif
   const auto wanted = static_cast<unsigned>(needed), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  Require((there & wanted) == wanted, "precision {} needs {}", option->second, option->second == "bf16" ? "AMX-BF16" : "AMX-FP16");
+  Require((there & wanted) == wanted, "precision {} needs {}", option->second, option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
   return option->second == "bf16" ? DataType::bf16 : DataType::f16;
 }
 

@@ -35,6 +35,7 @@ std::optional<Blocking> BlockingOf(const Desc& desc) {
 }  // namespace
 
 std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets) {
+  if (TypeOf(whole) != TypeOf(part)) return std::nullopt;
   const auto outer = BlockingOf(whole), inner = BlockingOf(part);
   if (!outer || !inner || outer->offset != 0 || inner->offset != 0 || outer->dims.size() != inner->dims.size())
     return std::nullopt;
@@ -52,7 +53,7 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
     if (inner->dims[i] > block && inner->strides[i] != outer->strides[i]) return std::nullopt;
     offset += offsets[i] / block * outer->strides[i];
   }
-  return static_cast<size_t>(offset) * sizeof(float);
+  return static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(part));
 }
 
 }  // namespace tessera::onednn

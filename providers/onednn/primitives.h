@@ -27,6 +27,14 @@ using DataType = dnnl::memory::data_type;
 
 inline Desc AnyLayout(const Dims& dims, DataType type = DataType::f32) { return Desc(dims, type, dnnl::memory::format_tag::any); }
 
+inline DataType TypeOf(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get_data_type();
+#else
+  return desc.data_type();
+#endif
+}
+
 /// Row-major strides: the layout of tensors outside a region.
 inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
   Dims strides(dims.size(), 1);
@@ -42,10 +50,17 @@ inline bool HasAvx512() {
 
 /// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.
 inline int ChannelBlock() { return HasAvx512() ? 16 : 8; }
-inline Desc ChannelBlocked(const Dims& dims) {
+inline Desc ChannelBlocked(const Dims& dims, DataType type = DataType::f32) {
   using Tag = dnnl::memory::format_tag;
   static constexpr Tag tags[2][3] = {{Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b}, {Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b}};
-  return Desc(dims, dnnl::memory::data_type::f32, tags[ChannelBlock() / 8 - 1][dims.size() - 3]);
+  return Desc(dims, type, tags[ChannelBlock() / 8 - 1][dims.size() - 3]);
+}
+
+/// The other layout that they like: pixel after pixel, each with all its channels.
+inline Desc ChannelsLast(const Dims& dims, DataType type = DataType::f32) {
+  using Tag = dnnl::memory::format_tag;
+  static constexpr Tag tags[] = {Tag::acb, Tag::acdb, Tag::acdeb};
+  return Desc(dims, type, tags[dims.size() - 3]);
 }
 
 /// Where `part`, as it is laid out, stands in `whole` from element `offsets` on: the first byte; nothing when the elements

@@ -34,9 +34,12 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
 bool RoundsFactors(const GraphViewer& graph, const Node& node) {
   const bool is_convolution = node.op_type == "Conv";
   if (!is_convolution && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
-  const auto& shape = graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;  // weights [outputs, inputs, ...], A [..., k]
-  const Dimension& k = is_convolution ? shape->at(1) : shape->back();
-  return !k.known() || k.value >= kFewestRounded;
+  const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
+  if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
+  if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
+  int64_t window = 1;
+  for (const Dimension& dim : std::span(shape).subspan(2)) window *= dim.value;
+  return RoundedInputs(shape[1].value, window, AttributeOr<int64_t>(node, "group", 1)) >= kFewestRounded;
 }
 
 namespace {

@@ -9,18 +9,22 @@
 namespace tessera {
 namespace {
 
-/// The matrix instructions that oneDNN rounds float32 factors for; the system must save their registers.
-bool HasMatrixTiles(Precision precision) {
+/// The instructions for products of 16-bit factors that oneDNN rounds float32 ones for; the system must save their registers.
+bool HasProducts(Precision precision) {
 #if defined(__x86_64__)
-  constexpr unsigned kXsave = 1u << 27, kTileState = 3u << 17, kTile = 1u << 24, kBFloat16 = 1u << 22, kFloat16 = 1u << 21;
+  constexpr unsigned kXsave = 1u << 27, kVectorState = 7u << 5 | 3u << 1, kTileState = 3u << 17;
+  constexpr unsigned kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21, kVectorBFloat16 = 1u << 5;
   unsigned a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kXsave) == 0) return false;
   unsigned saved, high;
   __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
-  if ((saved & kTileState) != kTileState) return false;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0) return false;
-  if (precision == Precision::kBFloat16) return (d & kBFloat16) != 0;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kFloat16) != 0;
+  unsigned seven_a, seven_b, seven_c, seven_d, one_a, one_b, one_c, one_d;
+  if (!__get_cpuid_count(7, 0, &seven_a, &seven_b, &seven_c, &seven_d)) return false;
+  if (!__get_cpuid_count(7, 1, &one_a, &one_b, &one_c, &one_d)) one_a = 0;
+  const bool tiles = (saved & kTileState) == kTileState && (seven_d & kTile) != 0;
+  if (precision == Precision::kFloat16) return tiles && (one_a & kTileFloat16) != 0;
+  const bool vectors = (saved & kVectorState) == kVectorState && (one_a & kVectorBFloat16) != 0;
+  return vectors || (tiles && (seven_d & kTileBFloat16) != 0);
 #else
   return precision == Precision::kFloat32;
 #endif
@@ -30,9 +34,9 @@ bool HasMatrixTiles(Precision precision) {
 
 Precision UsablePrecision(Precision requested, const Logger& log) {
   if (requested != Precision::kBFloat16 && requested != Precision::kFloat16) return requested;
-  if (HasMatrixTiles(requested)) return requested;
+  if (HasProducts(requested)) return requested;
   log(LogLevel::kWarning, "session.precision is {}, which needs {}; this processor does not have it: all runs at f32", NameOf(requested),
-      requested == Precision::kBFloat16 ? "AMX-BF16" : "AMX-FP16");
+      requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
   return Precision::kFloat32;
 }
 

@@ -1,4 +1,7 @@
-// ConvTranspose (1-22, with given pads) -> deconvolution_forward, with bias and following elementwise operators inside.
+// ConvTranspose (1-22, with given pads) -> deconvolution_forward, with bias and following elementwise operators inside; where
+// windows do not meet, a convolution of single pixels.
+
+#include <algorithm>
 
 #include "base/check.h"
 #include "lowering.h"
@@ -13,6 +16,92 @@ std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   if (!AttributeOr<std::vector<int64_t>>(node, "output_shape", {}).empty()) return "output_shape is left to the CPU provider";
   const auto auto_pad = AttributeOr<std::string>(node, "auto_pad", "NOTSET");
   return auto_pad == "NOTSET" || auto_pad == "VALID" ? std::string() : "auto_pad is left to the CPU provider";
+}
+
+/// Windows that neither meet nor leave gaps, nor are cut: each pixel of the input makes a block of the output by itself.
+bool IsTiled(const Window& window, const Dims& x, const Dims& out) {
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    if (window.kernel[i] != window.strides[i] || window.dilations[i] != 0 || window.pad_begin[i] != 0) return false;
+    if (out[i + 2] != x[i + 2] * window.strides[i]) return false;
+  }
+  return true;
+}
+
+/// A plain [inputs, outputs, window...] as the weights of a convolution whose outputs are the blocks' elements: those of each place
+/// in the window together.
+MemoryIndex BlockWeights(ProgramBuilder& builder, const RegionValue& w, const Dims& point) {
+  const Dims kernel(w.dims.begin() + 2, w.dims.end());
+  Dims dims = kernel, strides;
+  int64_t stride = Elements(kernel);
+  for (int64_t size : kernel) strides.push_back(stride /= size);
+  for (const int64_t each : {w.dims[1], w.dims[0]}) dims.push_back(each);
+  for (const int64_t each : {Elements(kernel), w.dims[1] * Elements(kernel)}) strides.push_back(each);
+  const MemoryIndex turned = builder.Alias(builder.InPlainLayout(w), Desc(dims, DataType::f32, strides));
+  return builder.Alias(builder.InLayout(turned, Plain(dims)), Plain(point));
+}
+
+/// Blocks that lie as channels of single pixels to where they belong in an image whose channels are last.
+void PlaceBlocks(ProgramBuilder& builder, MemoryIndex blocks, MemoryIndex image, const Dims& x, const Dims& kernel, int64_t outputs) {
+  const size_t rank = kernel.size();
+  Dims cells = {x[0]}, from(2 * rank + 2), to(2 * rank + 2);
+  for (size_t i = 0; i < rank; ++i) {
+    cells.push_back(x[i + 2]);
+    cells.push_back(kernel[i]);
+  }
+  cells.push_back(outputs);
+  from.back() = to.back() = 1;
+  int64_t in_block = outputs, in_image = outputs, pixel = outputs * Elements(kernel);
+  for (size_t i = rank; i-- > 0;) {
+    from[2 * i + 2] = in_block;
+    from[2 * i + 1] = pixel;
+    to[2 * i + 2] = in_image;
+    to[2 * i + 1] = in_image * kernel[i];
+    in_block *= kernel[i];
+    pixel *= x[i + 2];
+    in_image *= kernel[i] * x[i + 2];
+  }
+  from[0] = pixel;
+  to[0] = in_image;
+  const DataType type = TypeOf(builder.desc(blocks));
+  builder.Reorder(builder.Alias(blocks, Desc(cells, type, from)), builder.Alias(image, Desc(cells, type, to)));
+}
+
+/// False, and nothing is done, where the bias is not constant.
+bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x, const RegionValue& w, const Window& window, const Dims& out) {
+  const Tensor* b = builder.constant(node, 2);
+  if (builder.has_input(node, 2) && b == nullptr) return false;
+  const int64_t places = Elements(window.kernel), outputs = w.dims[1];
+  const Dims ones(window.kernel.size(), 1), zeros(window.kernel.size(), 0);
+  Dims point = {places * outputs, w.dims[0]}, products = {x.dims[0], places * outputs};
+  point.insert(point.end(), ones.begin(), ones.end());
+  products.insert(products.end(), x.dims.begin() + 2, x.dims.end());
+  const Window single{.kernel = ones, .strides = ones, .dilations = zeros, .pad_begin = zeros, .pad_end = zeros};
+  const Desc bias = Plain({places * outputs});
+  const auto describe = [&](DataType type, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(point, type), b != nullptr ? &bias : nullptr,
+                           ChannelsLast(products, type), single, attr);
+  };
+  const DataType type = FactorType(builder, w.dims[0], [&](DataType factors) { return describe(factors, {}); });
+  auto fusion = builder.FuseFollowers(node.outputs[0], out);
+  // Other operands lie as the result does, not as the blocks.
+  const auto binary = std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
+  builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
+  const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
+  const MemoryIndex blocks = builder.Temporary(pd.dst_desc()), image = builder.Temporary(ChannelsLast(out, type));
+  const MemoryIndex weights = BlockWeights(builder, w, point);
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(weights, pd.weights_desc())},
+                                                        {DNNL_ARG_DST, blocks}};
+  if (b != nullptr) {
+    std::vector<float> repeated;
+    for (int64_t i = 0; i < places; ++i) repeated.insert(repeated.end(), b->values<float>().begin(), b->values<float>().end());
+    arguments.emplace_back(DNNL_ARG_BIAS, builder.Constant(Dims{places * outputs}, repeated));
+  }
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::convolution_forward(pd), std::move(arguments), &scratchpad);
+  PlaceBlocks(builder, blocks, image, x.dims, window.kernel, outputs);
+  builder.SetFused(fusion, {out, image});
+  return true;
 }
 
 void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
@@ -45,6 +134,13 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
     out.push_back((x.dims[i + 2] - 1) * window.strides[i] + extent + padding[i] - pads[i] - pads[rank + i]);
     Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
   }
+  const bool has_bias = builder.has_input(node, 2);
+  if (has_bias) {
+    const Dims dims = builder.input(node, 2).dims;
+    Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
+  }
+  builder.CountOperations(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1]) * static_cast<double>(Elements(window.kernel)));
+  if (group == 1 && IsTiled(window, x.dims, out) && LowerTiled(builder, node, x, w, window, out)) return;
   // ONNX has inputs before outputs: [groups * inputs, outputs, kernel]; oneDNN groups, outputs, inputs, kernel.
   int64_t points = 1;
   for (int64_t size : window.kernel) points *= size;
@@ -59,13 +155,7 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
     strides.erase(strides.begin());
   }
   const MemoryIndex given = builder.Alias(builder.InPlainLayout(w), Desc(weights, dnnl::memory::data_type::f32, strides));
-  const bool has_bias = builder.has_input(node, 2);
   const Desc bias = Plain({out[1]});
-  if (has_bias) {
-    const Dims dims = builder.input(node, 2).dims;
-    Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
-  }
-  builder.CountOperations(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1]) * static_cast<double>(Elements(window.kernel)));
   auto fusion = builder.FuseFollowers(node.outputs[0], out);
   const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst ? *dst : AnyLayout(out),

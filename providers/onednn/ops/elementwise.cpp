@@ -38,18 +38,32 @@ std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
   return AsEltwise(graph, node) ? std::string() : "its parameters are not constants that oneDNN can take";
 }
 
+/// A primitive; its result lies as `x` does.
+MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise) {
+  const Desc layout = builder.desc(x);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, layout, eltwise.alpha, eltwise.beta, attr);
+  const MemoryIndex dst = builder.Temporary(layout);
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  return dst;
+}
+
 void LowerUnary(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const Node* product = builder.SwishOf(node);
   const Eltwise eltwise = product == nullptr ? *AsEltwise(builder.region(), node) : Eltwise{algorithm::eltwise_swish, 1.0f};
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(x.memory), eltwise.alpha, eltwise.beta, attr);
-  const MemoryIndex dst = builder.Temporary(builder.desc(x.memory));
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
-  builder.SetOutput(product == nullptr ? node : *product, {x.dims, dst});
+  builder.SetOutput(product == nullptr ? node : *product, {x.dims, AddEltwise(builder, x.memory, eltwise)});
   if (product != nullptr) builder.MarkDone(*product);
+}
+
+/// max(0, min(1, alpha * x + beta)): oneDNN 2.6 has it in two steps.
+void LowerHardSigmoid(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const float alpha = AttributeOr<float>(node, "alpha", 0.2f), beta = AttributeOr<float>(node, "beta", 0.5f);
+  const MemoryIndex line = AddEltwise(builder, x.memory, {algorithm::eltwise_linear, alpha, beta});
+  builder.SetOutput(node, {x.dims, AddEltwise(builder, line, {algorithm::eltwise_clip, 0.0f, 1.0f})});
 }
 
 algorithm BinaryOf(const Node& node) {
@@ -100,14 +114,19 @@ bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, Memo
   return true;
 }
 
-/// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's blocked layout where
-/// oneDNN has a fast path for it.
+/// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's layout where oneDNN has
+/// a fast path for it.
 bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionValue& image, const RegionValue& numbers) {
   const size_t rank = image.dims.size();
-  if (rank < 3 || rank > 5 || builder.desc(image.memory) != ChannelBlocked(image.dims)) return false;
+  if (rank < 3 || rank > 5) return false;
+  const Desc layout = builder.desc(image.memory);
+  const DataType type = TypeOf(layout);
+  const bool last = layout == ChannelsLast(image.dims, type);
+  if (!last && layout != ChannelBlocked(image.dims, type)) return false;
   if (numbers.dims[0] != image.dims[0] || numbers.dims[1] != image.dims[1]) return false;
   if (Elements(numbers.dims) != image.dims[0] * image.dims[1]) return false;
-  return AddBinary(builder, node, image.dims, image.memory, numbers.memory, ChannelBlocked(numbers.dims), true);
+  const Desc wanted = last ? ChannelsLast(numbers.dims, type) : ChannelBlocked(numbers.dims, type);
+  return AddBinary(builder, node, image.dims, image.memory, numbers.memory, wanted, true);
 }
 
 void LowerBinary(ProgramBuilder& builder, const Node& node) {
@@ -145,6 +164,7 @@ constexpr Lowering kElementwiseLowerings[] = {{"Relu", 1, kLatestVersion, false,
                                    {"Sqrt", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"Clip", 1, kLatestVersion, true, RefuseUnary, LowerUnary},
                                    {"HardSwish", 14, kLatestVersion, false, RefuseUnary, LowerUnary},
+                                   {"HardSigmoid", 1, kLatestVersion, false, RefuseNothing, LowerHardSigmoid},
                                    {"Gelu", 20, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"Add", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
                                    {"Sum", 8, kLatestVersion, false, RefuseBinary, LowerBinary},

@@ -23,7 +23,7 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar.
   const bool reorder = builder.desc(x.memory) == Plain(x.dims) && x.dims[1] % ChannelBlock() == 0;
   const MemoryIndex src = reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
-  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out), window.window, attr);
+  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, TypeOf(builder.desc(src))), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);

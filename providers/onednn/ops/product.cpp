@@ -48,7 +48,7 @@ class ProductStep final : public NativeStep {
 /// own.
 bool SuitsOwnProduct(const ProgramBuilder& builder, const Product& p) {
   constexpr int64_t kFewestRows = 4;  // fewer read the weights once, where they lie
-  return !HasAvx512() && p.b_dims.size() == 2 && p.a_dims[0] >= kFewestRows && builder.constant(p.b) != nullptr;
+  return p.b_dims.size() == 2 && p.a_dims[0] >= kFewestRows && builder.constant(p.b) != nullptr;
 }
 
 void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, const Dims& result) {

@@ -31,9 +31,24 @@ bool PlaceInputs(ProgramBuilder& builder, std::span<const RegionValue> inputs, s
   return true;
 }
 
+/// Rounds inputs to the type that others of them have been rounded to; gives the type of all.
+DataType AlignTypes(ProgramBuilder& builder, std::span<RegionValue> inputs) {
+  const auto type_of = [&](const RegionValue& value) { return TypeOf(builder.desc(value.memory)); };
+  const auto rounded = std::find_if(inputs.begin(), inputs.end(), [&](const RegionValue& input) { return type_of(input) != DataType::f32; });
+  if (rounded == inputs.end()) return DataType::f32;
+  const DataType type = type_of(*rounded);
+  for (RegionValue& input : inputs) {
+    if (type_of(input) == type) continue;
+    const bool blocked = input.dims.size() >= 3 && input.dims.size() <= 5 && builder.desc(input.memory) == ChannelBlocked(input.dims);
+    input.memory = builder.InLayout(input.memory, blocked ? ChannelBlocked(input.dims, type) : Plain(input.dims, type));
+  }
+  return type;
+}
+
 void LowerConcat(ProgramBuilder& builder, const Node& node) {
   std::vector<RegionValue> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(builder.input(node, i));
+  const DataType type = AlignTypes(builder, inputs);
   const auto rank = static_cast<int64_t>(inputs[0].dims.size());
   const auto given = AttributeOr<int64_t>(node, "axis", 1);
   const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
@@ -50,7 +65,7 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
   }
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = ConcatDesc(CpuEngine(), AnyLayout(out), static_cast<int>(axis), descs, attr);
+  const auto pd = ConcatDesc(CpuEngine(), AnyLayout(out, type), static_cast<int>(axis), descs, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   if (!PlaceInputs(builder, inputs, axis, dst)) {
     std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_DST, dst}};
@@ -62,8 +77,6 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
   }
   builder.SetOutput(node, {out, dst});
 }
-
-std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }
 
 /// The same elements, row-major, under other dimensions.
 void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x, Dims out) {

@@ -180,6 +180,76 @@ TEST(OnednnLowerings, TransposedConvolutions) {
   }
 }
 
+/// Windows that neither meet nor leave gaps: sequences, images and volumes, with what follows.
+TEST(OnednnLowerings, TransposedConvolutionsOfTiles) {
+  for (const std::vector<int64_t>& kernel : {std::vector<int64_t>{3}, {2, 2}, {1, 4}, {2, 1, 3}}) {
+    for (const bool with_bias : {true, false}) {
+      SCOPED_TRACE(::testing::Message() << kernel.size() << " dimensions, bias " << with_bias);
+      ModelBuilder model;
+      std::vector<int64_t> in = {2, 24}, out = {2, 20}, weights = {24, 20};
+      for (size_t i = 0; i < kernel.size(); ++i) {
+        in.push_back(3 + static_cast<int64_t>(i));
+        out.push_back(in.back() * kernel[i]);
+        weights.push_back(kernel[i]);
+      }
+      model.Input("x", ElementType::kFloat, in).Input("r", ElementType::kFloat, out).Output("y", ElementType::kFloat, out);
+      const auto values = Random(static_cast<size_t>(Shape(weights).num_elements()), 5, -0.5f, 0.5f);
+      model.Constant("w", weights, std::span<const float>(values));
+      Weights(model, "b", {20});
+      Ints(model.Node("ConvTranspose", {"x", "w", with_bias ? "b" : ""}, {"c"}), "strides", kernel);
+      model.Node("Relu", {"c"}, {"d"});
+      model.Node("Add", {"d", "r"}, {"y"});
+      ExpectSameAsCpu(model, {RandomTensor(Shape(in), 6), RandomTensor(Shape(out), 7)});
+    }
+  }
+}
+
+/// Descriptions of what is computed move while more is added: factors of channels at every number of memories before them.
+TEST(OnednnLowerings, LongChainsOfBroadcasts) {
+  for (int before = 0; before < 4; ++before) {
+    SCOPED_TRACE(before);
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 16, 4, 4}).Input("s", ElementType::kFloat, {1, 16, 1, 1}).Output("y", ElementType::kFloat, {1, 16, 4, 4});
+    Weights(model, "w", {16, 16, 1, 1});
+    std::string last = "x";
+    int count = 0;
+    const auto add = [&](const char* op, std::initializer_list<std::string> inputs) {
+      const std::string next = "v" + std::to_string(count++);
+      model.Node(op, inputs, {next});
+      last = next;
+    };
+    for (int i = 0; i < before; ++i) add("Abs", {last});
+    for (int i = 0; i < 24; ++i) {
+      add("Mul", {"s", last});
+      add("HardSigmoid", {last});
+    }
+    model.Node("Conv", {last, "w"}, {"y"});
+    ExpectSameAsCpu(model, {RandomTensor({1, 16, 4, 4}, 1), RandomTensor({1, 16, 1, 1}, 2)});
+  }
+}
+
+/// Squeeze-and-excitation with the gate of MobileNetV3, whose image stays as the convolutions lay it out.
+TEST(OnednnLowerings, GatesOfHardSigmoid) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 16, 14, 14}).Output("y", ElementType::kFloat, {1, 24, 14, 14});
+  Weights(model, "w1", {72, 16, 1, 1});
+  Weights(model, "w2", {24, 72, 1, 1});
+  Weights(model, "w3", {72, 24, 1, 1});
+  Weights(model, "w4", {24, 72, 1, 1});
+  model.Node("Conv", {"x", "w1"}, {"c"});
+  model.Node("Relu", {"c"}, {"d"});
+  model.Node("GlobalAveragePool", {"d"}, {"g"});
+  model.Node("Conv", {"g", "w2"}, {"e1"});
+  model.Node("Relu", {"e1"}, {"e2"});
+  model.Node("Conv", {"e2", "w3"}, {"e3"});
+  auto& gate = model.Node("HardSigmoid", {"e3"}, {"e4"});
+  Float(gate, "alpha", 1.0f / 6);
+  model.Node("Mul", {"e4", "d"}, {"f"});
+  model.Node("Conv", {"f", "w4"}, {"y"});
+  const Session session = ExpectSameAsCpu(model, {RandomTensor({1, 16, 14, 14}, 3)});
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
+}
+
 TEST(OnednnLowerings, ChannelScalesFoldIntoConvolutions) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 4, 6, 6})

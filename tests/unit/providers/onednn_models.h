@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
 
@@ -45,7 +48,21 @@ inline void ExpectNear(const std::vector<float>& actual, const std::vector<float
     ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
-/// Runs on both providers and compares; returns the session on oneDNN.
+/// What rounds factors and what lies between them: differences beside the largest number.
+inline void ExpectRoughly(const std::vector<float>& actual, const std::vector<float>& expected) {
+  constexpr float kShare = 0.03f;  // some roundings to 8 bits
+  ASSERT_EQ(actual.size(), expected.size());
+  float largest = 0;
+  for (const float value : expected) largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], kShare * largest) << "element " << i << " at bf16";
+}
+
+inline bool HasBfloat16() {
+  const auto there = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (there & wanted) == wanted;
+}
+
+/// Runs on both providers and compares, where the processor can at bf16, too; returns the session on oneDNN.
 inline Session ExpectSameAsCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
   Session session = model.Session(OnProvider("dnnl"));
   const Session reference = model.Session(OnProvider("cpu"));
@@ -55,6 +72,13 @@ inline Session ExpectSameAsCpu(const ModelBuilder& model, const std::vector<Valu
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].tensor().shape(), expected[i].tensor().shape());
     ExpectNear(ToVector(results[i]), ToVector(expected[i]));
+  }
+  if (HasBfloat16()) {
+    SessionOptions options = OnProvider("dnnl");
+    options.providers[0].options["precision"] = "bf16";
+    std::vector<Value> rounded(results.size());
+    model.Session(options).Run(inputs, rounded);
+    for (size_t i = 0; i < results.size(); ++i) ExpectRoughly(ToVector(rounded[i]), ToVector(expected[i]));
   }
   return session;
 }
