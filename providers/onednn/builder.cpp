@@ -282,6 +282,30 @@ void ProgramBuilder::FollowAffine(ChannelAffine& affine, ValueIndex& value, cons
   }
 }
 
+std::optional<MemoryIndex> ProgramBuilder::FollowBias(ValueIndex& value, int64_t columns) {
+  const Node* next = OnlyConsumer(value);
+  if (next == nullptr || !next->domain.empty() || next->op_type != "Add") return std::nullopt;
+  const size_t other = next->inputs[0] == value ? 1 : 0;
+  const Tensor* bias = constant(*next, other);
+  if (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != columns) return std::nullopt;
+  const auto& shape = region_.value(value).type.shape;
+  const size_t rank = bias->shape().rank();
+  if (rank == 0 || rank > (shape ? shape->size() : 1) || bias->shape()[rank - 1] != columns) return std::nullopt;
+  const MemoryIndex memory = Alias(InPlainLayout(input(*next, other)), Plain({1, columns}));
+  done_.insert(next->index);
+  value = next->outputs[0];
+  return memory;
+}
+
+bool ProgramBuilder::FeedsProducts(ValueIndex index) const {
+  const GraphValue& value = region_.value(index);
+  return !value.is_output && std::all_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex consumer) {
+    if (!region_.contains(consumer)) return false;
+    const Node& node = region_.node(consumer);
+    return node.domain.empty() && (node.op_type == "MatMul" || node.op_type == "Gemm") && node.inputs[0] == index && node.inputs[1] != index;
+  });
+}
+
 dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) const {
   dnnl::post_ops post_ops;
   for (const Op& op : ops) {

@@ -106,6 +106,11 @@ class ProgramBuilder {
   /// Takes up the operators after `value` (a node's output of these dimensions) that scale and shift channels by constants,
   /// and moves `value` to the last one's output.
   void FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims);
+  /// Takes up the addition after `value` (rows of `columns` numbers) of a constant for each column, moves `value` to its output, and
+  /// gives the constant; nothing where that is not all that reads the value.
+  std::optional<MemoryIndex> FollowBias(ValueIndex& value, int64_t columns);
+  /// Whether only products read the value, as their first operand: it may lie rounded as they want it.
+  bool FeedsProducts(ValueIndex value) const;
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
                 const Fusion& fusion, RegionValue output);

@@ -51,7 +51,7 @@ bool SuitsOwnProduct(const ProgramBuilder& builder, const Product& p) {
   return p.b_dims.size() == 2 && p.a_dims[0] >= kFewestRows && builder.constant(p.b) != nullptr;
 }
 
-void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, const Dims& result) {
+void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, const Dims& result) {
   const int64_t m = p.a_dims[0], k = p.a_dims[1], n = p.b_dims[1];
   const Desc weights = builder.desc(p.b), packed = Plain({static_cast<int64_t>(cpu::PackedGemmBSize<float>(k, n))});
   const bool transposed = weights != Plain(p.b_dims);
@@ -64,7 +64,7 @@ void AddOwnProduct(ProgramBuilder& builder, const Node& node, const Product& p, 
                              to.data() + column * k);
         }
       });
-  const Epilogue epilogue = TakeEpilogue(builder, node.outputs[0], result, Plain(result), p.a);
+  const Epilogue epilogue = TakeEpilogue(builder, value, result, Plain(result), p.a);
   std::vector<MemoryIndex> memories = {p.a, builder.Constant(packed, panels), epilogue.destination};
   if (p.bias) memories.push_back(*p.bias);
   if (epilogue.residual) memories.push_back(*epilogue.residual);
@@ -92,27 +92,30 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
     }
     return builder.SetOutput(node, {result, dst});
   }
-  if (!builder.rounds() && SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, node, p, result);
+  ValueIndex value = node.outputs[0];
+  if (!p.bias && p.out.size() == 2) p.bias = builder.FollowBias(value, p.out[1]);
+  if (!builder.rounds() && SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, value, p, result);
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
-  const auto fusion = builder.FuseFollowers(node.outputs[0], result);
+  const auto fusion = builder.FuseFollowers(value, result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
-  const Desc out = Plain(p.out);
-  const auto attributes = fusion.Attributes(out);
+  const auto out_type = [&](DataType type) { return builder.FeedsProducts(fusion.result) ? type : DataType::f32; };
   const auto describe = [&](DataType type) {
     const bool constant = builder.constant(p.b) != nullptr;
     const Desc b = type == DataType::f32 ? p.b_desc : constant ? AnyLayout(p.b_dims, type) : Plain(p.b_dims, type);
-    return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, attributes);
+    const Desc out = Plain(p.out, out_type(type));
+    return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
   };
   const DataType type = FactorType(builder, p.a_dims.back(), describe);
   const auto pd = describe(type);
-  const MemoryIndex dst = builder.Temporary(Plain(result));
+  const Desc out = Plain(p.out, out_type(type));
+  const MemoryIndex dst = builder.Temporary(Plain(result, out_type(type)));
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(p.a, Plain(p.a_dims, type))},
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(p.b, pd.weights_desc())},
                                                         {DNNL_ARG_DST, builder.Alias(dst, out)}};
   if (p.bias) arguments.emplace_back(DNNL_ARG_BIAS, *p.bias);
   for (size_t i = 0; i < fusion.ops.size(); ++i) {
     if (fusion.ops[i].eltwise) continue;
-    const MemoryIndex operand = builder.InPlainLayout(fusion.ops[i].operand);
+    const MemoryIndex operand = builder.InLayout(fusion.ops[i].operand.memory, Plain(result, out_type(type)));
     arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
                            builder.Alias(operand, out));
   }
@@ -133,6 +136,12 @@ std::string RefuseMatMul(const GraphViewer& graph, const Node& node) {
     }
   }
   return {};
+}
+
+/// Row-major, rounded where it is already.
+MemoryIndex FirstOperand(ProgramBuilder& builder, const RegionValue& a, const Dims& dims) {
+  const DataType type = TypeOf(builder.desc(a.memory));
+  return builder.Alias(builder.InLayout(a.memory, Plain(a.dims, type)), Plain(dims, type));
 }
 
 void LowerMatMul(ProgramBuilder& builder, const Node& node) {
@@ -159,7 +168,7 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
     p.out = result;
     p.b_desc = Plain(b.dims);
   }
-  p.a = builder.Alias(builder.InPlainLayout(a), Plain(p.a_dims));
+  p.a = FirstOperand(builder, a, p.a_dims);
   p.b = builder.InPlainLayout(b);
   AddProduct(builder, node, std::move(p), result);
 }
@@ -186,7 +195,7 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
   const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
   Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
   Product p;
-  p.a = builder.InPlainLayout(a);
+  p.a = FirstOperand(builder, a, a.dims);
   p.a_dims = a.dims;
   p.b_dims = {k, n};
   p.out = {m, n};
