@@ -28,6 +28,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},
     RewriteEntry{"fuse_transposes", kExtended, FuseTransposes},
     RewriteEntry{"fold_pads", kExtended, FoldPads},
+    RewriteEntry{"name_sizes", kExtended, NameSizes},
     RewriteEntry{"crop_kernels", kExtended, CropKernels},
     RewriteEntry{"fold_scales", kExtended, FoldScales},
     RewriteEntry{"fold_biases", kExtended, FoldBiases},

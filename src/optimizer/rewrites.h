@@ -42,6 +42,7 @@ std::unique_ptr<Rewrite> MergeActivations();
 std::unique_ptr<Rewrite> FuseReshapes();
 std::unique_ptr<Rewrite> FuseTransposes();
 std::unique_ptr<Rewrite> FoldPads();
+std::unique_ptr<Rewrite> NameSizes();
 std::unique_ptr<Rewrite> CropKernels();
 std::unique_ptr<Rewrite> FoldScales();
 std::unique_ptr<Rewrite> FoldBiases();

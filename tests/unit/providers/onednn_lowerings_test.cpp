@@ -250,6 +250,38 @@ TEST(OnednnLowerings, GatesOfHardSigmoid) {
   for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
 }
 
+/// Residuals whose lengths are known at run time only: branches that pad what their convolutions take away, or cut what they pad
+/// too much, are seen to be as long as what they are added to.
+TEST(OnednnLowerings, ResidualsOfUnknownLength) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 16, -1}).Output("y", ElementType::kFloat, {1, 16, -1});
+  model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(2)->set_dim_param("length");
+  Weights(model, "w", {16, 16, 3});
+  Weights(model, "v", {16, 16, 3});
+  Weights(model, "u", {16, 16, 1});
+  const std::vector<int64_t> pads = {0, 0, 4, 0, 0, 0}, start = {0}, end = {-6}, axis = {2};
+  model.Constant("pads", {6}, std::span<const int64_t>(pads));
+  model.Constant("start", {1}, std::span<const int64_t>(start));
+  model.Constant("end", {1}, std::span<const int64_t>(end));
+  model.Constant("axis", {1}, std::span<const int64_t>(axis));
+  model.Node("Pad", {"x", "pads"}, {"p"});
+  Ints(model.Node("Conv", {"p", "w"}, {"a"}), "dilations", {2});
+  model.Node("Relu", {"a"}, {"b"});
+  model.Node("Add", {"b", "x"}, {"c"});
+  auto& wide = model.Node("Conv", {"c", "v"}, {"d"});
+  Ints(wide, "dilations", {3});
+  Ints(wide, "pads", {6, 6});
+  model.Node("Slice", {"d", "start", "end", "axis"}, {"e"});
+  model.Node("Add", {"c", "e"}, {"f"});
+  model.Node("Conv", {"f", "u"}, {"y"});
+  for (const int64_t length : {1, 7, 40}) {
+    const Session session = ExpectSameAsCpu(model, {RandomTensor({1, 16, length}, 3)});
+    for (const auto& node : session.placement().nodes) {
+      EXPECT_EQ(node.provider, node.op_type == "Slice" ? "CPUExecutionProvider" : "DnnlExecutionProvider") << node.op_type;
+    }
+  }
+}
+
 TEST(OnednnLowerings, ChannelScalesFoldIntoConvolutions) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 4, 6, 6})

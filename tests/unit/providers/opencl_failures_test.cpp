@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "model_builder.h"
+#include "providers/opencl_device.h"
 #include "opencl/memory.h"
 #include "tessera/session.h"
 
@@ -17,13 +18,14 @@ namespace tessera {
 namespace {
 
 using testing::Floats;
+using testing::kOpencl;
 using testing::ModelBuilder;
 using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
-constexpr char kOpencl[] = "OpenCLExecutionProvider", kCpu[] = "CPUExecutionProvider";
+constexpr char kCpu[] = "CPUExecutionProvider";
 
 /// y = max(0, x w).
 ModelBuilder Model() {
