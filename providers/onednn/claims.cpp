@@ -12,7 +12,8 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-constexpr std::string_view kProducts[] = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
+constexpr std::string_view kConvolutions[] = {"Conv", "ConvTranspose"};
+constexpr std::string_view kProducts[] = {"MatMul", "Gemm"};
 constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
 
 /// A convolution of volumes that oneDNN has AVX2 kernels for: whole blocks of channels, or the few of a first one.
@@ -24,17 +25,18 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
   return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
 }
 
-bool TakesAll(Claims claims) { return claims == Claims::kAll || HasAvx512(); }
-
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
-  if (TakesAll(claims) || !IsOneOf(node, kProducts) || SuitsAvx2(graph, node)) return {};
+  if (claims != Claims::kFaster) return {};
+  if (IsOneOf(node, kProducts)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
+  if (HasAvx512() || !IsOneOf(node, kConvolutions) || SuitsAvx2(graph, node)) return {};
   return "without AVX-512 the CPU provider is faster; option claims=all claims it";
 }
 
 bool IsAnchor(const Node& node, Claims claims) {
-  return IsOneOf(node, kProducts) || (TakesAll(claims) && IsOneOf(node, kPooling));
+  if (IsOneOf(node, kConvolutions) || (claims != Claims::kFaster && IsOneOf(node, kProducts))) return true;
+  return (claims != Claims::kFaster || HasAvx512()) && IsOneOf(node, kPooling);
 }
 
 }  // namespace tessera::onednn

@@ -2,7 +2,11 @@
 
 // The cost rule: which of the nodes that can be lowered oneDNN computes faster than the CPU provider.
 //
-// With AVX-512 all of them: oneDNN has convolutions for it (and products for AMX) that the CPU provider has not.
+// Of factors that are to be rounded to 16 bits all of them: the CPU provider has no products for those.
+//
+// With AVX-512 convolutions of float32 and what stands between them. Measured on Zen 5 at one and two threads, the CPU provider's
+// time over oneDNN's: MobileNetV2 1.10, ResNet-50 1.04, MobileNetV3 1.03, U-Net 0.99, EfficientNet 0.98, DenseNet 0.89 and 0.77;
+// but transformers, which are products, 0.93 to 0.98.
 //
 // Below, on AVX2, the CPU provider keeps images in blocks of channels, too, from convolution to convolution, with more choices of
 // how to cut each one; it packs weights of products once, and hands its loops out in pieces, where a primitive gives each thread
@@ -20,7 +24,7 @@ namespace tessera::onednn {
 
 enum class Claims {
   kFaster,  // what oneDNN computes faster than the CPU provider on this processor
-  kAll,     // all that can be lowered
+  kAll,     // all that can be lowered, which where factors are rounded is what it computes faster
 };
 
 /// Why the CPU provider is to have a node that can be lowered; empty when oneDNN is.

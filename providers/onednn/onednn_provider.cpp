@@ -209,7 +209,8 @@ class OnednnProvider final : public ExecutionProvider {
 
 Claims ClaimsOf(const ProviderOptions& options) {
   const auto option = options.find("claims");
-  return option != options.end() && option->second == "all" ? Claims::kAll : Claims::kFaster;
+  const bool all = option != options.end() && option->second == "all";
+  return all || RequestedType(options) != DataType::f32 ? Claims::kAll : Claims::kFaster;
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ struct DotTiles {
   }
 };
 
+constexpr int64_t kAhead = 2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
+
 /// R rows from `m` whose sums become codes.
 template <class Product, int R, int N, class T>
 void CodeTile(const Part& part, int64_t m, int32_t* sums) {
@@ -39,7 +41,10 @@ void CodeTile(const Part& part, int64_t m, int32_t* sums) {
   for (int64_t s = 0; s < part.segments; ++s, left += 4, right += kRecord) {
     V8 b[N];
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+    for (int j = 0; j < N; ++j) {
+      b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+      __builtin_prefetch(right + j * 4 * kLanes + kAhead);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const V8 a = Broadcast(left + r * row);

@@ -100,6 +100,25 @@ TEST(Onednn, ClaimsWhatItComputesFaster) {
   ExpectNear(RunOne(model.Session(options), x), expected);
 }
 
+/// Products of float32 are left everywhere, those whose factors are rounded are not.
+TEST(Onednn, ClaimsProductsWhereTheyAreRounded) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 32});
+  Weights(model, "w", {64, 32});
+  model.Node("MatMul", {"x", "w"}, {"a"});
+  model.Node("Relu", {"a"}, {"y"});
+  SessionOptions options = OnProvider("dnnl");
+  options.providers[0].options.clear();
+  const Session left = model.Session(options);
+  for (const auto& node : left.placement().nodes) EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.op_type;
+  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
+  options.providers[0].options = {{"precision", "bf16"}};
+  const Session session = model.Session(options);
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
+  const Tensor x = RandomTensor({8, 64}, 1);
+  ExpectRoughly(RunOne(session, x), RunOne(model.Session(OnProvider("cpu")), x));
+}
+
 /// What it leaves is computed as in a session of the CPU provider alone: in blocks of channels, on threads of its own.
 TEST(Onednn, WhatItLeavesIsOptimizedForTheCpuProvider) {
   if (onednn::HasAvx512()) GTEST_SKIP() << "it leaves nothing";
