@@ -132,10 +132,12 @@ class RegionKernel final : public Kernel {
 const OptionSchema kOptions[] = {
     {"claims", OptionType::kEnum, "faster",
      "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can", {"faster", "all"}},
+    {"precision", OptionType::kEnum, "f32",
+     "what convolutions and products round their factors to, and what they hand to each other",
 #if DNNL_VERSION_MAJOR >= 3
-    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16", "fp16"}},
+     {"f32", "bf16", "fp16"}},
 #else
-    {"precision", OptionType::kEnum, "f32", "what convolutions and products round their factors to", {"f32", "bf16"}},
+     {"f32", "bf16"}},
 #endif
 };
 

@@ -105,7 +105,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
                            dst ? *dst : AnyLayout(out, type), window.window, attr);
   };
-  const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group), [&](DataType factors) { return describe(factors, nullptr, {}); });
+  const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
+                                   [&](DataType factors) { return describe(factors, nullptr, {}); });
   const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return describe(type, dst, attr);
   });

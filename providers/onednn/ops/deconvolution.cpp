@@ -86,7 +86,8 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
   // Other operands lie as the result does, not as the blocks.
   const auto binary = std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
   builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
-  const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
+  const auto pd =
+      DescribeFused(builder, fusion, x.memory, [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
   const MemoryIndex blocks = builder.Temporary(pd.dst_desc()), image = builder.Temporary(ChannelsLast(out, type));
   const MemoryIndex weights = BlockWeights(builder, w, point);
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
