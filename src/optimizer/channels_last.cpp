@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/vnni.h"
+#include "base/cpu_features.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"

@@ -8,7 +8,7 @@
 #define TESSERA_DOT_INL_H
 #endif
 
-#include "base/vnni.h"
+#include "base/cpu_features.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {

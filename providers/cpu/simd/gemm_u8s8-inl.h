@@ -2,7 +2,7 @@
 // target after hwy/highway.h.
 //
 // A `Product` adds to 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows of a tile of
-// packed lines, and finds the functions of tiles.
+// packed lines and how much of an operand is to stay in a cache while the other passes, and finds the functions of tiles.
 
 #if defined(TESSERA_GEMM_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_U8S8_INL_H
@@ -144,7 +144,7 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   const int64_t tile_rows = Tiles::Rows(lines);
   const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
   const int64_t records = lines.records();                          // of the other
-  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, kStayingInL1), 1);
+  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, Tiles::kStayingBytes), 1);
   const int64_t step = CeilDiv(lines.segments, parts);
   const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {

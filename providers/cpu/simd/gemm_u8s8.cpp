@@ -126,6 +126,8 @@ constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) 
 
 /// Of the tiles here, by the depth that lines are packed for.
 struct PairTiles {
+  static constexpr int64_t kStayingBytes = kStayingInL1;
+
   static int64_t Rows(const PackedLines& lines) { return lines.wide() ? kWideRows : kRows; }
 
   template <bool kVectors>

@@ -16,8 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
+// Loads are few beside the products, so that the second cache gives them in time.
+constexpr int64_t kStayingInL2 = 256 << 10;
+
 template <class Product>
 struct DotTiles {
+  static constexpr int64_t kStayingBytes = kStayingInL2;
+
   static int64_t Rows(const PackedLines&) { return kWideRows; }
 
   template <bool kVectors>
@@ -52,15 +57,14 @@ void CodeTile(const Part& part, int64_t m, int32_t* sums) {
       for (int j = 0; j < N; ++j) acc[r][j] = product.Add(acc[r][j], a, b[j]);
     }
   }
-  part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : KeepTile(acc, sums);
+  part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : StoreSums(acc, sums);
 }
 
 template <class Product>
 struct DotCodeTiles {
   static constexpr int64_t kFewestRows = 1;
   static constexpr int64_t kRowsPassing = 16 * kWideRows;
-  // Loads of weights are few beside the products, so that the second cache gives them in time.
-  static constexpr int64_t kStayingBytes = 256 << 10;
+  static constexpr int64_t kStayingBytes = kStayingInL2;
 
   static PartFn Find(int64_t, bool narrow, bool is_signed) {
     if (narrow) return is_signed ? Run<1, int8_t> : Run<1, uint8_t>;

@@ -64,17 +64,6 @@ HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 
   }
 }
 
-/// For the next part of k.
-template <int R, int N>
-HWY_INLINE void KeepTile(const V32 (&acc)[R][N], int32_t* sums) {
-  const D32 d32;
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) hn::StoreU(acc[r][j], d32, sums + r * kWidth + j * kLanes);
-  }
-}
-
 template <int R, int N, class T>
 HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   const DF df;

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "attributes.h"
-#include "base/vnni.h"
+#include "base/cpu_features.h"
 #include "optimizer/rewriting.h"
 #include "simd/rows_u8s8.h"
 

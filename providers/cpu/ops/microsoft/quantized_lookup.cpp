@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "ops/ops.h"
+#include "simd/lookup.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -20,15 +21,8 @@ class QuantizedLookup final : public Kernel {
     const auto* table = held.data<uint8_t>();
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    context.threads().ParallelFor(x.num_elements(), 0.4, [&](int64_t begin, int64_t end) {
-      int64_t i = begin;
-      for (; i + 8 <= end; i += 8) {  // one load and one store for eight
-        uint64_t codes, results = 0;
-        std::memcpy(&codes, from + i, sizeof(codes));
-        for (int byte = 0; byte < 8; ++byte) results |= static_cast<uint64_t>(table[codes >> (8 * byte) & 0xff]) << (8 * byte);
-        std::memcpy(to + i, &results, sizeof(results));
-      }
-      for (; i < end; ++i) to[i] = table[from[i]];
+    context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+      LookUpBytes(table, from + begin, end - begin, to + begin);
     });
   }
 };

@@ -1,4 +1,4 @@
-#include "base/vnni.h"
+#include "base/cpu_features.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -13,6 +13,11 @@ bool HasAvx512Vnni() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & (1u << 11)) != 0;
 }
 
+bool HasAvx512Vbmi() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & (1u << 1)) != 0;
+}
+
 bool HasAvxVnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;  // of how many leaves there are
@@ -23,6 +28,7 @@ bool HasAvxVnni() {
 
 bool HasAvx512Vnni() { return false; }
 bool HasAvxVnni() { return false; }
+bool HasAvx512Vbmi() { return false; }
 
 #endif
 

@@ -1,0 +1,17 @@
+#pragma once
+
+// Instructions that none of the instruction sets includes that kernels are compiled for: who uses them asks at run time.
+
+namespace tessera {
+
+/// Dot products of bytes (VNNI), beside AVX-512, which the caller knows to be there.
+bool HasAvx512Vnni();
+/// The same beside AVX2.
+bool HasAvxVnni();
+/// Permutations of bytes (VBMI), beside AVX-512.
+bool HasAvx512Vbmi();
+
+/// Whether products of bytes sum in 32 bits at once, so that none saturates.
+inline bool HasByteDotProducts() { return HasAvx512Vnni() || HasAvxVnni(); }
+
+}  // namespace tessera
