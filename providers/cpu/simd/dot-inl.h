@@ -1,4 +1,5 @@
-// Sums of four products of unsigned with signed bytes in lanes of 32 bits, by one instruction (VNNI) where the processor has it.
+// Sums of four products of unsigned with signed bytes, or of two products of 16 bits, in lanes of 32 bits, by one instruction
+// (VNNI) where the processor has it.
 // Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -18,12 +19,17 @@ namespace tessera::cpu::HWY_NAMESPACE {
 struct DotProduct {
   using Sums = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
   using Bytes = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<uint8_t>>;
+  using Words = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int16_t>>;
 
 #if HWY_TARGET == HWY_AVX3
   static constexpr bool kPossible = true;
   static bool Available() { return HasAvx512Vnni(); }
   HWY_INLINE Sums Add(Sums sum, Bytes a, Bytes b) const {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+  HWY_INLINE Sums AddPairs(Sums sum, Words a, Words b) const {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
     return sum;
   }
 #elif HWY_TARGET == HWY_AVX2
@@ -33,10 +39,15 @@ struct DotProduct {
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
     return sum;
   }
+  HWY_INLINE Sums AddPairs(Sums sum, Words a, Words b) const {
+    asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+    return sum;
+  }
 #else
   static constexpr bool kPossible = false;
   static bool Available() { return false; }
   HWY_INLINE Sums Add(Sums sum, Bytes, Bytes) const { return sum; }
+  HWY_INLINE Sums AddPairs(Sums sum, Words, Words) const { return sum; }
 #endif
 };
 

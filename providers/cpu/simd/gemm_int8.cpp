@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "simd/dot-inl.h"
 #include "simd/gemm_int8.h"
 #include "simd/pin-inl.h"
 
@@ -49,8 +50,18 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 constexpr int64_t kDepth = 512;     // k per visit
 constexpr int64_t kColumns = 128;   // columns of B packed at a time
 
+/// Products of pairs where there is no instruction that sums them.
+struct WidenedPairs {
+  HWY_INLINE V32 AddPairs(V32 sum, V16 a, V16 b) const {
+    V32 unused = hn::Zero(D32());
+    sum = hn::ReorderWidenMulAccumulate(D32(), a, b, sum, unused);
+    Pin(sum);
+    return sum;
+  }
+};
+
 /// R rows by N vectors of columns, over `pairs` pairs of k.
-template <int R, int N>
+template <class Product, int R, int N>
 void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pairs, int32_t* c, int64_t c_row, bool add) {
   const D32 d32;
   const D16 d16;
@@ -60,7 +71,7 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
   }
-  V32 unused = hn::Zero(d32);
+  const Product product;
   for (int64_t p = 0; p < pairs; ++p) {
     V16 bv[N];
 #pragma GCC unroll 2
@@ -71,10 +82,7 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
       std::memcpy(&pair, a + r * a_row, sizeof(pair));
       const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) {
-        acc[r][j] = hn::ReorderWidenMulAccumulate(d32, av, bv[j], acc[r][j], unused);
-        Pin(acc[r][j]);
-      }
+      for (int j = 0; j < N; ++j) acc[r][j] = product.AddPairs(acc[r][j], av, bv[j]);
     }
     a += 2;
     b += 2 * kWidth;
@@ -91,23 +99,25 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
 
 using MicroKernelFn = void (*)(const int16_t*, int64_t, const int16_t*, int64_t, int32_t*, int64_t, bool);
 
-template <int N, size_t... R>
+template <class Product, int N, size_t... R>
 constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
-  constexpr MicroKernelFn kernels[] = {MicroKernel<static_cast<int>(R) + 1, N>...};
+  constexpr MicroKernelFn kernels[] = {MicroKernel<Product, static_cast<int>(R) + 1, N>...};
   return kernels[rows - 1];
 }
 
+template <class Product>
 MicroKernelFn KernelFor(int64_t rows, int64_t width) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
-  return width <= kLanes ? KernelForRows<1>(kSequence, rows) : KernelForRows<2>(kSequence, rows);
+  return width <= kLanes ? KernelForRows<Product, 1>(kSequence, rows) : KernelForRows<Product, 2>(kSequence, rows);
 }
 
+template <class Product>
 void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const int16_t* b,
                    int64_t pair0, int64_t pairs) {
   const int64_t a_row = 2 * Pairs(args.k);
   for (int64_t m = m0; m < m1; m += kRows) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m);
-    const MicroKernelFn kernel = KernelFor(rows, width);
+    const MicroKernelFn kernel = KernelFor<Product>(rows, width);
     const int16_t* a = args.a + m * a_row + 2 * pair0;
     int32_t* c = args.c + m * args.c_row + n;
     if (width == kWidth || width == kLanes) {
@@ -124,6 +134,7 @@ void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, 
   }
 }
 
+template <class Product>
 void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   HWY_ALIGN int16_t buffer[kDepth * kColumns];
   for (int64_t n = n0; n < n1; n += kColumns) {
@@ -140,7 +151,7 @@ void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t 
           args.source->Pack(k, kc, j, width, packed);
           panel = packed;
         }
-        MultiplyPanel(args, m0, m1, j, width, panel, k / 2, Pairs(kc));
+        MultiplyPanel<Product>(args, m0, m1, j, width, panel, k / 2, Pairs(kc));
       }
     }
   }
@@ -216,7 +227,13 @@ void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t s
 
 }  // namespace
 
-Int8Kernels Int8Table() { return {kWidth, kRows, Tile, Interleave, Requantize}; }
+Int8Kernels Int8Table() {
+  auto* tile = Tile<WidenedPairs>;
+  if constexpr (DotProduct::kPossible) {
+    if (DotProduct::Available()) tile = Tile<DotProduct>;
+  }
+  return {kWidth, kRows, tile, Interleave, Requantize};
+}
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
