@@ -249,7 +249,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
 
 template <class U>
 constexpr GemmKernels<U> KernelTable() {
-  GemmKernels<U> table{kWidth, kRows, kColumns, kCopiedRows, Tile, PackPanel, nullptr, nullptr, Dots, RowTimesMatrix};
+  GemmKernels<U> table{kWidth, kRows, kColumns, kCopiedRows, kCopyCost, kReadCost, Tile, PackPanel, nullptr, nullptr, Dots, RowTimesMatrix};
   if constexpr (std::is_same_v<U, float>) {
     table.to_bfloat16 = NarrowPanel<BFloat16>;
     if constexpr (kConvertsFloat16) table.to_float16 = NarrowPanel<Float16>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -34,12 +35,11 @@ struct Grid {
   int64_t tasks() const { return row_tasks * column_tasks; }
 };
 
-/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: the grid of about
-/// `want` tasks in which that and uneven shares take the least time.
+/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: of grids of about
+/// `want` tasks the one in which that and uneven shares take the least time, and what it takes.
 template <class T>
-Grid SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
-  // Time of a copied element of A, or of one read of B, beside that of a multiply-add.
-  constexpr double kCopy = 11, kRead = 5;
+std::pair<Grid, double> SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
+  constexpr double kWait = 0.1;  // of a task, for a thread that others hold up
   const GemmKernels<T>& kernels = Kernels<T>();
   Grid best{};
   double least = 0;
@@ -52,14 +52,15 @@ Grid SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want
     const double task = static_cast<double>(task_blocks * task_panels);
     const double share = std::max(static_cast<double>(blocks * panels) / static_cast<double>(parts), task);
     const double uneven = grid.tasks() % parts == 0 ? 0 : task / 2;
-    const double time = (share + uneven) * (1 + kCopy / static_cast<double>(grid.columns) +
-                                            kRead / static_cast<double>(std::min(grid.rows, kernels.copied_rows)));
+    const double time = (share + uneven + kWait * task) *
+                        (1 + kernels.copy_cost / static_cast<double>(grid.columns) +
+                         kernels.read_cost / static_cast<double>(std::min(grid.rows, kernels.copied_rows)));
     if (row_tasks == 1 || time < least) {
       best = grid;
       least = time;
     }
   }
-  return best;
+  return {best, least};
 }
 
 /// `whole_b`: B is or will be packed as a whole, so that tasks of different rows share it.
@@ -73,7 +74,13 @@ Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
   const int64_t blocks = CeilDiv(grid.rows, block);
   const bool copies_rows = args.packed_b != nullptr && args.a_k == 1 && args.c_col == 1 && blocks > 1;
   const int64_t want = 3 * parts;
-  if (copies_rows) return SplitCopiedRows<T>(blocks, panels, parts, want);
+  if (copies_rows) {
+    std::pair<Grid, double> best = SplitCopiedRows<T>(blocks, panels, parts, want);
+    for (const int64_t fewer : {2 * parts, parts}) {
+      if (const auto other = SplitCopiedRows<T>(blocks, panels, parts, fewer); other.second < best.second) best = other;
+    }
+    return best.first;
+  }
   const int64_t most = std::max<int64_t>(Kernels<T>().packed_columns / width, 1);  // panels that a tile's buffer holds
   int64_t per_task = std::clamp<int64_t>(panels / want, 1, most);
   if (panels < 4 * parts && whole_b && args.m >= args.n) per_task = std::min(panels, most);

@@ -35,6 +35,8 @@ constexpr int64_t kColumns = 128;                         // columns of B packed
 constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
 // Of A at a time, where it must be copied: 165 KiB. More rows, as a lesser depth leaves room for, are fewer passes over B.
 constexpr int64_t kCopiedRows = HWY_TARGET == HWY_AVX3 ? 216 : 132;
+// Beside a multiply-add. Where twice as many are done at once, what they wait for costs twice as much.
+constexpr double kCopyCost = HWY_TARGET == HWY_AVX3 ? 22 : 11, kReadCost = HWY_TARGET == HWY_AVX3 ? 10 : 5;
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, 240 KiB of L2
 
 /// One register tile's way to C.
