@@ -37,9 +37,10 @@ bool RoundsFactors(const GraphViewer& graph, const Node& node) {
   const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
   if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
   if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
+  const auto enough = [](const Dimension& dim) { return std::min(dim.value, kFewestRounded); };  // sizes are only what a model says
   int64_t window = 1;
-  for (const Dimension& dim : std::span(shape).subspan(2)) window *= dim.value;
-  return RoundedInputs(shape[1].value, window, AttributeOr<int64_t>(node, "group", 1)) >= kFewestRounded;
+  for (const Dimension& dim : std::span(shape).subspan(2)) window *= enough(dim);
+  return RoundedInputs(enough(shape[1]), window, AttributeOr<int64_t>(node, "group", 1)) >= kFewestRounded;
 }
 
 namespace {
