@@ -184,6 +184,17 @@ TEST_P(ByteProducts, OfRowsThatBecomeCodesAreExact) {
   }
 }
 
+/// Of more weights than stay in a cache: sums of parts are kept and added to.
+TEST(ByteProductsDeep, AreExact) {
+  const ByteProductCase test{29, 40, 9001, 25, -1};
+  for (const Kind& kind : Kinds()) {
+    SCOPED_TRACE(kind.name);
+    CheckRows(test, kind.kernels);
+    CheckPanels(test, kind.kernels, true);
+    CheckCodeRows(test, kind.kernels, true, false);
+  }
+}
+
 std::vector<ByteProductCase> Cases() {
   std::vector<ByteProductCase> cases;
   for (const int spread : {5, 25, 39, 60, 90, 0}) {
