@@ -7,8 +7,13 @@
 #define TESSERA_CODES_INL_H
 #endif
 
+#include <cstdint>
+#include <type_traits>
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
+
+using CodeVector = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
 
 /// To the nearest whole numbers, right after saturation to 16 bits: what is far too small, and NaN, may become the least number.
 HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> scaled) {
@@ -23,6 +28,19 @@ HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableT
   return hn::NearestInt(hn::Min(hn::Max(scaled, hn::Set(df, -1e6f)), hn::Set(df, 1e6f)));
 #endif
 }
+
+#if HWY_TARGET == HWY_AVX3
+/// The codes of four vectors of rounded numbers, one vector after the other.
+template <class T>
+HWY_INLINE __m512i PackCodes(CodeVector v0, CodeVector v1, CodeVector v2, CodeVector v3, int32_t zero) {
+  const __m512i offset = _mm512_set1_epi16(static_cast<int16_t>(zero));
+  const __m512i pairs0 = _mm512_adds_epi16(_mm512_packs_epi32(v0.raw, v1.raw), offset);
+  const __m512i pairs1 = _mm512_adds_epi16(_mm512_packs_epi32(v2.raw, v3.raw), offset);
+  const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(pairs0, pairs1) : _mm512_packus_epi16(pairs0, pairs1);
+  // Each quarter holds four codes of each vector.
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+}
+#endif
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

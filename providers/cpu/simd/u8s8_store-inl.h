@@ -27,21 +27,10 @@ constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
 constexpr int kWidth = 2 * kLanes;
 
 #if HWY_TARGET == HWY_AVX3
-/// kWidth codes of each of two rows, one row in each half.
-template <class T>
-HWY_INLINE __m512i TwoRowsOfCodes(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero) {
-  const __m512i offset = _mm512_set1_epi16(static_cast<int16_t>(zero));
-  const __m512i pairs0 = _mm512_adds_epi16(_mm512_packs_epi32(low0.raw, high0.raw), offset);
-  const __m512i pairs1 = _mm512_adds_epi16(_mm512_packs_epi32(low1.raw, high1.raw), offset);
-  const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(pairs0, pairs1) : _mm512_packus_epi16(pairs0, pairs1);
-  // Each quarter holds four codes of low0, high0, low1 and high1.
-  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
-}
-
 /// The first `width` of the kWidth codes of two rows.
 template <class T>
 HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero, int64_t width, T* to0, T* to1) {
-  const __m512i codes = TwoRowsOfCodes<T>(low0, high0, low1, high1, zero);
+  const __m512i codes = PackCodes<T>(low0, high0, low1, high1, zero);
   const __m256i row0 = _mm512_castsi512_si256(codes), row1 = _mm512_extracti64x4_epi64(codes, 1);
   if (width == kWidth) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to0), row0);
@@ -64,7 +53,7 @@ HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
   const __m128i halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi32(halves, 0xd8));
 #elif HWY_TARGET == HWY_AVX3
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(TwoRowsOfCodes<T>(low, high, low, high, zero)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(PackCodes<T>(low, high, low, high, zero)));
 #else
   const D32 d32;
   const hn::Rebind<T, D32> codes;
