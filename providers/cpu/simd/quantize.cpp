@@ -195,19 +195,28 @@ void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out,
 void MinMax(const float* x, int64_t count, float& smallest, float& largest) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto low0 = hn::Set(d, smallest), low1 = low0, high0 = hn::Set(d, largest), high1 = high0;
-  int64_t i = 0;
-  const auto join = [&](int64_t at, auto& low, auto& high) HWY_ATTR {
-    const auto v = hn::LoadU(d, x + at);
-    low = hn::IfThenElse(hn::Lt(v, low), v, low);
-    high = hn::IfThenElse(hn::Gt(v, high), v, high);
-  };
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    join(i, low0, high0);
-    join(i + lanes, low1, high1);
+  constexpr int kChains = 4;  // hide what each comparison takes
+  hn::Vec<decltype(d)> low[kChains], high[kChains];
+  for (int c = 0; c < kChains; ++c) {
+    low[c] = hn::Set(d, smallest);
+    high[c] = hn::Set(d, largest);
   }
-  smallest = hn::GetLane(hn::MinOfLanes(d, hn::Min(low0, low1)));
-  largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(high0, high1)));
+  int64_t i = 0;
+  for (; i + kChains * lanes <= count; i += kChains * lanes) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) {
+      const auto v = hn::LoadU(d, x + i + c * lanes);
+#if HWY_ARCH_X86  // NaN is left out: these give the second operand then
+      low[c] = hn::Min(v, low[c]);
+      high[c] = hn::Max(v, high[c]);
+#else
+      low[c] = hn::IfThenElse(hn::Lt(v, low[c]), v, low[c]);
+      high[c] = hn::IfThenElse(hn::Gt(v, high[c]), v, high[c]);
+#endif
+    }
+  }
+  smallest = hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]))));
+  largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]))));
   for (; i < count; ++i) {
     smallest = x[i] < smallest ? x[i] : smallest;
     largest = x[i] > largest ? x[i] : largest;
