@@ -48,12 +48,12 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
     const auto rounded = [&](int64_t at) HWY_ATTR { return CodeVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
     const auto codes = PackCodes<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes), static_cast<int32_t>(zero));
     _mm512_storeu_si512(y + i, codes);
-    continue;
-#endif
+#else
     store(i);
     store(i + lanes);
     store(i + 2 * lanes);
     store(i + 3 * lanes);
+#endif
   }
   for (; i + lanes <= count; i += lanes) store(i);
   return i;
