@@ -28,15 +28,16 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
-  if (claims != Claims::kFaster) return {};
+  if (claims == Claims::kAll) return {};
   if (IsOneOf(node, kProducts)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
   if (HasAvx512() || !IsOneOf(node, kConvolutions) || SuitsAvx2(graph, node)) return {};
   return "without AVX-512 the CPU provider is faster; option claims=all claims it";
 }
 
 bool IsAnchor(const Node& node, Claims claims) {
-  if (IsOneOf(node, kConvolutions) || (claims != Claims::kFaster && IsOneOf(node, kProducts))) return true;
-  return (claims != Claims::kFaster || HasAvx512()) && IsOneOf(node, kPooling);
+  if (IsOneOf(node, kConvolutions)) return true;
+  if (IsOneOf(node, kProducts)) return claims == Claims::kAll;
+  return IsOneOf(node, kPooling) && (claims == Claims::kAll || HasAvx512());
 }
 
 }  // namespace tessera::onednn

@@ -150,8 +150,7 @@ DataType RequestedType(const ProviderOptions& options) {
 #else
   const auto needed = dnnl::cpu_isa::avx512_core_bf16;
 #endif
-  const auto wanted = static_cast<unsigned>(needed), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  Require((there & wanted) == wanted, "precision {} needs {}", option->second, option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+  Require(HasIsa(needed), "precision {} needs {}", option->second, option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
   return option->second == "bf16" ? DataType::bf16 : DataType::f16;
 }
 
@@ -209,10 +208,10 @@ class OnednnProvider final : public ExecutionProvider {
   const Claims claims_;
 };
 
-Claims ClaimsOf(const ProviderOptions& options) {
+Claims ClaimsOf(const ProviderOptions& options, DataType factor_type) {
   const auto option = options.find("claims");
   const bool all = option != options.end() && option->second == "all";
-  return all || RequestedType(options) != DataType::f32 ? Claims::kAll : Claims::kFaster;
+  return all || factor_type != DataType::f32 ? Claims::kAll : Claims::kFaster;
 }
 
 }  // namespace
@@ -225,7 +224,8 @@ const ProviderFactory& OnednnProviderFactory() {
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         onednn::CpuEngine();
-        return std::make_unique<onednn::OnednnProvider>(onednn::RequestedType(options), onednn::ClaimsOf(options));
+        const onednn::DataType factor_type = onednn::RequestedType(options);
+        return std::make_unique<onednn::OnednnProvider>(factor_type, onednn::ClaimsOf(options, factor_type));
       },
       .uses_openmp = true,
   };

@@ -42,6 +42,12 @@ inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
   return Desc(dims, type, strides);
 }
 
+/// Whether the processor has the instruction set, and oneDNN uses it.
+inline bool HasIsa(dnnl::cpu_isa isa) {
+  const auto wanted = static_cast<unsigned>(isa), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (there & wanted) == wanted;
+}
+
 inline bool HasAvx512() {
   static const bool has =
       static_cast<unsigned>(dnnl::get_effective_cpu_isa()) >= static_cast<unsigned>(dnnl::cpu_isa::avx512_core);

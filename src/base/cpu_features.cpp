@@ -8,21 +8,22 @@ namespace tessera {
 
 #if defined(__x86_64__) || defined(__i386__)
 
-bool HasAvx512Vnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & (1u << 11)) != 0;
-}
+namespace {
 
-bool HasAvx512Vbmi() {
+/// Of the leaf of extended features: the registers that it fills.
+struct Features {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & (1u << 1)) != 0;
-}
 
-bool HasAvxVnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;  // of how many leaves there are
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
-}
+  explicit Features(unsigned subleaf) {
+    if (__get_cpuid_count(7, subleaf, &a, &b, &c, &d) == 0) a = b = c = d = 0;
+  }
+};
+
+}  // namespace
+
+bool HasAvx512Vnni() { return (Features(0).c & (1u << 11)) != 0; }
+bool HasAvx512Vbmi() { return (Features(0).c & (1u << 1)) != 0; }
+bool HasAvxVnni() { return Features(0).a >= 1 && (Features(1).a & (1u << 4)) != 0; }  // `a` of the first: how many more there are
 
 #else
 

@@ -81,7 +81,7 @@ class LastPlanner {
     if (group <= 0 || outputs % group != 0 || (*ShapeOf(graph_, node.inputs[0]))[1].value != channels * group) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;
     if (channels == 1 && outputs == group && group > 1) return group >= kFewestDepthwise;
-    return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) && HasFewLargePairs(*weights);
+    return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) && (HasByteDotProducts() || HasFewLargePairs(*weights));
   }
 
   bool HasConstantZeroPoints(const Node& node, const Tensor& weights) const {
@@ -91,7 +91,6 @@ class LastPlanner {
   }
 
   static bool HasFewLargePairs(const Tensor& weights) {
-    if (HasByteDotProducts()) return true;
     const auto* codes = static_cast<const uint8_t*>(weights.raw());
     const bool is_signed = weights.is(ElementType::kInt8);
     const int64_t pairs = weights.num_elements() / 2;

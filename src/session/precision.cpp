@@ -18,13 +18,12 @@ bool HasProducts(Precision precision) {
   if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kXsave) == 0) return false;
   unsigned saved, high;
   __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
-  unsigned seven_a, seven_b, seven_c, seven_d, one_a, one_b, one_c, one_d;
-  if (!__get_cpuid_count(7, 0, &seven_a, &seven_b, &seven_c, &seven_d)) return false;
-  if (!__get_cpuid_count(7, 1, &one_a, &one_b, &one_c, &one_d)) one_a = 0;
-  const bool tiles = (saved & kTileState) == kTileState && (seven_d & kTile) != 0;
-  if (precision == Precision::kFloat16) return tiles && (one_a & kTileFloat16) != 0;
-  const bool vectors = (saved & kVectorState) == kVectorState && (one_a & kVectorBFloat16) != 0;
-  return vectors || (tiles && (seven_d & kTileBFloat16) != 0);
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  const bool tiles = (saved & kTileState) == kTileState && (d & kTile) != 0;
+  if (precision == Precision::kBFloat16 && tiles && (d & kTileBFloat16) != 0) return true;
+  if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
+  if (precision == Precision::kFloat16) return tiles && (a & kTileFloat16) != 0;
+  return (saved & kVectorState) == kVectorState && (a & kVectorBFloat16) != 0;
 #else
   return precision == Precision::kFloat32;
 #endif

@@ -3,6 +3,7 @@
 #include "simd/gemm.h"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -75,11 +76,14 @@ Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
   const bool copies_rows = args.packed_b != nullptr && args.a_k == 1 && args.c_col == 1 && blocks > 1;
   const int64_t want = 3 * parts;
   if (copies_rows) {
-    std::pair<Grid, double> best = SplitCopiedRows<T>(blocks, panels, parts, want);
-    for (const int64_t fewer : {2 * parts, parts}) {
-      if (const auto other = SplitCopiedRows<T>(blocks, panels, parts, fewer); other.second < best.second) best = other;
+    double least = std::numeric_limits<double>::infinity();
+    for (const int64_t tasks : {want, 2 * parts, parts}) {
+      const auto [other, time] = SplitCopiedRows<T>(blocks, panels, parts, tasks);
+      if (time >= least) continue;
+      grid = other;
+      least = time;
     }
-    return best.first;
+    return grid;
   }
   const int64_t most = std::max<int64_t>(Kernels<T>().packed_columns / width, 1);  // panels that a tile's buffer holds
   int64_t per_task = std::clamp<int64_t>(panels / want, 1, most);

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "onednn/primitives.h"
 #include "random_numbers.h"
 #include "tessera/session.h"
 
@@ -57,10 +57,7 @@ inline void ExpectRoughly(const std::vector<float>& actual, const std::vector<fl
   for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], kShare * largest) << "element " << i << " at bf16";
 }
 
-inline bool HasBfloat16() {
-  const auto there = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (there & wanted) == wanted;
-}
+inline bool HasBfloat16() { return onednn::HasIsa(dnnl::cpu_isa::avx512_core_bf16); }
 
 /// Runs on both providers and compares, where the processor can at bf16, too; returns the session on oneDNN.
 inline Session ExpectSameAsCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
