@@ -13,7 +13,7 @@
 #include "simd/gemm.h"
 #include "simd/gemm_u8s8.h"
 #include "simd/nbits.h"
-#include "simd/nbits_int8.h"
+#include "simd/nbits_quantized.h"
 #include "simd/pair_corrections.h"
 
 namespace tessera {
@@ -133,15 +133,21 @@ struct NBitsCase {
   const char* name;
   int64_t n, k, block_size;
   int bits;
-  bool int8;           // A is quantized
+  int limbs;           // bytes of a number of A; 0 for floats
   bool zeros = false;  // each block has a zero point of its own
 };
 
 constexpr NBitsCase kNBits[] = {
-    {"int4 decode 2048x2048 cold", 2048, 2048, 32, 4, false}, {"int4 decode 768x3072 cold", 768, 3072, 32, 4, false},
-    {"int4 decode 3072x768 block 128 cold", 3072, 768, 128, 4, false}, {"int4 by int8 decode 2048x2048 cold", 2048, 2048, 32, 4, true},
-    {"int8 decode 2048x2048 cold", 2048, 2048, 32, 8, false}, {"int4 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, false, true},
-    {"int4 by int8 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, true, true},
+    {"int4 decode 2048x2048 cold", 2048, 2048, 32, 4, 0},
+    {"int4 decode 768x3072 cold", 768, 3072, 32, 4, 0},
+    {"int4 decode 3072x768 block 128 cold", 3072, 768, 128, 4, 0},
+    {"int4 by int8 decode 2048x2048 cold", 2048, 2048, 32, 4, cpu::kByteLimbs},
+    {"int4 by limbs decode 2048x2048 cold", 2048, 2048, 32, 4, cpu::kFloatLimbs},
+    {"int8 decode 2048x2048 cold", 2048, 2048, 32, 8, 0},
+    {"int8 by limbs decode 2048x2048 cold", 2048, 2048, 32, 8, cpu::kFloatLimbs},
+    {"int4 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, 0, true},
+    {"int4 by int8 decode zero points 2048x2048 cold", 2048, 2048, 32, 4, cpu::kByteLimbs, true},
+    {"int4 by limbs decode zero points 2048x2048 cold", 2048, 2048, 32, 4, cpu::kFloatLimbs, true},
 };
 
 void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
@@ -160,10 +166,10 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   const std::vector<float> a(static_cast<size_t>(w.k), 0.5f);
   std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)), c(static_cast<size_t>(w.n));
   const int64_t groups = cpu::NBitsGroups(w);
-  std::vector<int8_t> quantized(static_cast<size_t>(cpu::QuantizedNBitsSize(w)));
+  std::vector<int8_t> quantized(static_cast<size_t>(cpu::QuantizedNBitsSize(w, cpu::kFloatLimbs)));
   std::vector<float> row_scales(static_cast<size_t>(groups)), unit_sums(static_cast<size_t>(groups));
   std::vector<int32_t> starts(static_cast<size_t>(groups));
-  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), starts.data(), sums.data()};
+  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), starts.data(), sums.data(), product.limbs};
   const std::vector<uint8_t> zeros(static_cast<size_t>(w.n * w.zero_row_bytes()), 0x78);
   if (product.zeros) w.zeros = zeros.data();
   size_t turn = 0;
@@ -171,10 +177,10 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
     const size_t copy = ++turn % copies;
     w.codes = codes.data() + copy * bytes;
     w.scales = scales.data() + copy * static_cast<size_t>(w.n * w.blocks);
-    if (product.int8) cpu::QuantizeForNBits(w, a.data(), rows);
+    if (product.limbs > 0) cpu::QuantizeForNBits(w, a.data(), rows);
     else cpu::ArrangeForNBits(w, a.data(), arranged.data(), sums.data());
     pool->ParallelFor(w.n, 1e3, [&](int64_t begin, int64_t end) {
-      if (product.int8) cpu::MultiplyNBitsInt8(w, 1, rows, begin, end, nullptr, c.data(), w.n);
+      if (product.limbs > 0) cpu::MultiplyQuantizedNBits(w, 1, rows, begin, end, nullptr, c.data(), w.n);
       else cpu::MultiplyNBits(w, 1, arranged.data(), sums.data(), begin, end, nullptr, c.data(), w.n);
     });
   }

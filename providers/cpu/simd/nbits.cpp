@@ -10,10 +10,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "simd/nbits_zeros-inl.h"
+#include "simd/nbits_blocks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -99,24 +98,6 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY
   }
 }
 
-/// The scales of a row of weights, which lanes of a vector may share.
-struct RowScales {
-  const float* scales;
-  int64_t readable;  // without leaving the tensor
-  int64_t blocks;
-  int shift;  // from bytes to blocks
-
-  template <class Spread>
-  HWY_INLINE V Of(int64_t byte, Spread spread) const {
-    const D d;
-    const int64_t block = byte >> shift;
-    if (HWY_LIKELY(block + kLanes <= readable)) return hn::TableLookupLanes(hn::LoadU(d, scales + block), spread);
-    HWY_ALIGN float last[kLanes] = {};
-    for (int64_t i = 0; i < blocks - block && i < kLanes; ++i) last[i] = scales[block + i];
-    return hn::TableLookupLanes(hn::Load(d, last), spread);
-  }
-};
-
 /// Products of one row of weights with kRows rows of A, to be summed over the lanes; zero points of the weights are left to the
 /// caller. `kShared`: several blocks lie in a vector of codes.
 template <int kBits, int kRows, bool kShared>
@@ -130,11 +111,8 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   constexpr int64_t kAhead = 4096;
   const int64_t a_row = ArrangedSize(w), row_bytes = w.blocks * w.block_bytes();
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
-  const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes()));
-  const RowScales scales{w.scales + row * w.blocks, (w.n - row) * w.blocks, w.blocks, shift};
-  HWY_ALIGN int32_t block_of_lane[kLanes];
-  for (int64_t lane = 0; lane < kLanes; ++lane) block_of_lane[lane] = static_cast<int32_t>(kShared ? (4 * lane) >> shift : 0);
-  const auto spread = hn::SetTableIndices(d, block_of_lane);
+  const RowScales scales(w, row);
+  const auto blocks = BlocksOfLanes(w);
   V sums[kRows][kSums];
   const auto begin = [&] {
     for (int r = 0; r < kRows; ++r) {
@@ -156,16 +134,16 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
     hwy::Prefetch(codes + byte + kAhead);
     AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
     if constexpr (kShared) {
-      finish(scales.Of(byte, spread));
+      finish(scales.OfLanes(byte, blocks));
     } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
-      finish(hn::Set(d, scales.scales[byte >> shift]));
+      finish(hn::Set(d, scales.At(byte)));
     }
   }
   if (byte < row_bytes) {
     HWY_ALIGN uint8_t last[kVectorBytes] = {};
     std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
     AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
-    finish(scales.Of(byte, spread));
+    finish(scales.OfLanes(byte, blocks));
   }
 }
 

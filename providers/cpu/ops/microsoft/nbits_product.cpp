@@ -1,10 +1,12 @@
 #include "ops/microsoft/nbits_product.h"
 
+#include <atomic>
+
 #include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "runtime/packed_store.h"
-#include "simd/nbits_int8.h"
+#include "simd/nbits_quantized.h"
 
 namespace tessera::cpu {
 namespace {
@@ -27,37 +29,45 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
   });
 }
 
-/// A quantized to 8 bits, as accuracy_level allows.
-void MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
+/// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
+bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias,
+                       float* c) {
   const int64_t groups = NBitsGroups(w);
   const auto count = static_cast<size_t>(rows);
-  const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w))).data(),
+  const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w, limbs))).data(),
                                 context.scratch<float>(count * static_cast<size_t>(groups)).data(),
                                 context.scratch<float>(count * static_cast<size_t>(groups)).data(),
                                 context.scratch<int32_t>(count * static_cast<size_t>(groups)).data(),
-                                context.scratch<float>(count * static_cast<size_t>(w.blocks)).data()};
-  const auto work = static_cast<double>(QuantizedNBitsSize(w));
-  context.threads().ParallelFor(rows, work * 0.7, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r));
+                                context.scratch<float>(count * static_cast<size_t>(w.blocks)).data(), limbs};
+  const auto work = static_cast<double>(groups) * (32 / w.bits);
+  std::atomic<bool> exact = true;
+  context.threads().ParallelFor(rows, work * 0.1 * limbs, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      if (!QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r))) exact = false;
+    }
   });
-  if (rows <= kFewQuantizedRows) {
-    context.threads().ParallelFor(w.n, work * (0.03 + 0.015 * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
+  if (!exact) return false;
+  if (rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows)) {
+    const double row_cost = 0.01 + 0.005 * limbs;
+    context.threads().ParallelFor(w.n, work * (0.03 + row_cost * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
       for (int64_t r = 0; r < rows; r += kNBitsRows) {
-        MultiplyNBitsInt8(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
+        MultiplyQuantizedNBits(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
       }
     });
-    return;
+    return true;
   }
   // Rows are split only where there are few panels: each task makes its own.
-  const int64_t width = NBitsInt8Width(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
+  const int64_t width = QuantizedNBitsWidth(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
   const int64_t parts = panels >= 2 * threads ? 1 : std::min((rows - 1) / kRowsOfTask + 1, threads);
-  const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(rows / parts));
+  const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(limbs * rows / parts));
   context.threads().ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n0 = i / parts * width, part = i % parts;
-      MultiplyNBitsInt8Panels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c, w.n);
+      MultiplyQuantizedNBitsPanels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c,
+                                   w.n);
     }
   });
+  return true;
 }
 
 }  // namespace
@@ -77,7 +87,12 @@ std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t in
 
 void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a, const float* bias,
                      float* c, bool shares_panels) {
-  if (quantizes) return MultiplyQuantized(context, weights, rows, a, bias, c);
+  if (quantizes) {
+    MultiplyQuantized(context, weights, kByteLimbs, rows, a, bias, c);
+    return;
+  }
+  const bool by_limbs = MultipliesNBitsByLimbs(weights) && (rows <= kFewRows || weights.bits == 4);
+  if (by_limbs && MultiplyQuantized(context, weights, kFloatLimbs, rows, a, bias, c)) return;
   if (rows <= kFewRows) return MultiplyFew(context, weights, rows, a, bias, c);
   const NBitsPanels panels(weights, nullptr);
   const GemmArgs<float> args = panels.Product(rows, a, bias, c);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
 
 #include "attributes.h"
 #include "error_of.h"
@@ -76,6 +79,104 @@ TEST(Microsoft, MatMulNBitsChecksItsWeights) {
                                      testing::Floats({1}, {1})};
   const Session session = NBits(32, 32, 4).Session();
   EXPECT_THAT(ErrorOf([&] { session.Run(names, inputs); }), HasSubstr("B is [8]"));
+}
+
+/// Weights, and products with them in doubles.
+struct NBitsProduct {
+  int64_t bits, block, k, rows;
+  bool zero_points;
+  static constexpr int64_t kColumns = 37;
+  std::vector<float> a, scales;
+  std::vector<uint8_t> codes, zeros;
+
+  NBitsProduct(int64_t bits, int64_t block, int64_t k, int64_t rows, bool zero_points)
+      : bits(bits), block(block), k(k), rows(rows), zero_points(zero_points) {
+    const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
+    // Neighbouring blocks are of other magnitudes.
+    for (int64_t i = 0; i < rows * k; ++i) a.push_back(std::ldexp(pseudo(i) - 0.5f, static_cast<int>(i / 16 % 9)));
+    for (int64_t i = 0; i < kColumns * blocks(); ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
+    for (int64_t i = 0; i < kColumns * blocks() * bytes(); ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
+    for (int64_t i = 0; zero_points && i < kColumns * zero_bytes(); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
+  }
+  int64_t blocks() const { return (k + block - 1) / block; }
+  int64_t bytes() const { return block * bits / 8; }
+  int64_t zero_bytes() const { return (blocks() * bits + 7) / 8; }
+
+  static int CodeAt(const std::vector<uint8_t>& packed, int64_t bit, int64_t bits) {
+    return (packed[static_cast<size_t>(bit / 8)] >> (bit % 8)) & ((1 << bits) - 1);
+  }
+  double Weight(int64_t n, int64_t i) const {
+    const int64_t b = i / block;
+    const int zero = zero_points ? CodeAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
+    const int code = CodeAt(codes, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
+    return (code - zero) * static_cast<double>(scales[static_cast<size_t>(n * blocks() + b)]);
+  }
+  std::vector<float> Run() const {
+    ModelBuilder model;
+    model.Input("a", ElementType::kFloat, {rows, k}).Output("y", ElementType::kFloat, {-1, -1});
+    model.Constant("b", {kColumns, blocks(), bytes()}, codes).Floats("s", {kColumns, blocks()}, scales);
+    if (zero_points) model.Constant("z", {kColumns, zero_bytes()}, zeros);
+    auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", zero_points ? "z" : ""});
+    for (const auto& [name, value] : {std::pair{"K", k}, {"N", kColumns}, {"block_size", block}, {"bits", bits}}) Int(node, name, value);
+    return testing::ToVector(model.Session().Run(std::vector<std::string>{"a"}, std::vector<Value>{testing::Floats({rows, k}, a)})[0]);
+  }
+  /// Errors against doubles are those of sums of floats, of codes that still have their zero points.
+  void Check() const {
+    const std::vector<float> y = Run();
+    std::vector<double> weights;
+    for (int64_t n = 0; n < kColumns; ++n) {
+      for (int64_t i = 0; i < k; ++i) weights.push_back(Weight(n, i));
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto row = std::span(a).subspan(static_cast<size_t>(r * k), static_cast<size_t>(k));
+      double magnitude = 0;  // of as many of the largest of each 16
+      for (size_t i = 0; i < row.size(); i += 16) {
+        const size_t count = std::min<size_t>(16, row.size() - i);
+        double largest = 0;
+        for (const float value : row.subspan(i, count)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+        magnitude += static_cast<double>(count) * std::ldexp(largest * 0.02, static_cast<int>(bits));
+      }
+      for (size_t n = 0; n < kColumns; ++n) {
+        const double sum = std::inner_product(row.begin(), row.end(), weights.begin() + static_cast<int64_t>(n) * k, 0.0);
+        ASSERT_NEAR(y[static_cast<size_t>(r) * kColumns + n], sum, 3e-7 * magnitude) << bits << " " << block << " " << k << " " << rows;
+      }
+    }
+  }
+};
+
+TEST(Microsoft, MatMulNBitsIsAsExactAsFloats) {
+  for (const int64_t bits : {2, 4, 8}) {
+    for (const int64_t block : {16, 32, 128}) {
+      for (const int64_t k : {5, 300, 1100}) {
+        for (const int64_t rows : {1, 2, 3, 4, 7, 30}) {
+          NBitsProduct(bits, block, k, rows, false).Check();
+          NBitsProduct(bits, block, k, rows, true).Check();
+        }
+      }
+    }
+  }
+}
+
+/// What is not finite stays in its row, and numbers near the least of floats keep their digits.
+TEST(Microsoft, MatMulNBitsOfExtremes) {
+  for (const int64_t rows : {2, 20}) {
+    NBitsProduct tiny(4, 32, 100, rows, false);
+    for (float& value : tiny.a) value *= 0x1p-100f;
+    tiny.Check();
+    NBitsProduct huge(4, 32, 100, rows, false);
+    for (float& value : huge.a) value *= 0x1p110f;
+    huge.Check();
+    for (const float special : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      NBitsProduct product(4, 32, 100, rows, false);
+      const std::vector<float> finite = product.Run();
+      product.a[3] = special;
+      const std::vector<float> y = product.Run();
+      for (size_t i = 0; i < y.size(); ++i) {
+        if (i < static_cast<size_t>(NBitsProduct::kColumns)) EXPECT_FALSE(std::isfinite(y[i]));
+        else EXPECT_NEAR(y[i], finite[i], 1e-4f);
+      }
+    }
+  }
 }
 
 /// accuracy_level 4 rounds A to 8 bits, one scale for each 16 or 32 numbers, and nothing else.

@@ -1,23 +1,65 @@
-// The zero points of weights of few bits, where each block has its own. Included once per target by nbits.cpp and
-// nbits_int8.cpp.
+// The scales and zero points of weights of few bits. Included once per target by nbits.cpp and nbits_quantized.cpp.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include <hwy/highway.h>
 
 #include "simd/nbits.h"
 
-#if defined(TESSERA_NBITS_ZEROS_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef TESSERA_NBITS_ZEROS_INL_H
-#undef TESSERA_NBITS_ZEROS_INL_H
+#if defined(TESSERA_NBITS_BLOCKS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NBITS_BLOCKS_INL_H
+#undef TESSERA_NBITS_BLOCKS_INL_H
 #else
-#define TESSERA_NBITS_ZEROS_INL_H
+#define TESSERA_NBITS_BLOCKS_INL_H
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
+
+/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one.
+inline auto BlocksOfLanes(const NBitsWeights& w) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  HWY_ALIGN int32_t blocks[kLanes];
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    blocks[lane] = w.block_bytes() < 4 * kLanes ? static_cast<int32_t>(4 * lane / w.block_bytes()) : 0;
+  }
+  return hn::SetTableIndices(hn::ScalableTag<float>(), blocks);
+}
+
+/// The scales of a row of weights.
+class RowScales {
+ public:
+  RowScales(const NBitsWeights& w, int64_t row)
+      : scales_(w.scales + row * w.blocks),
+        readable_((w.n - row) * w.blocks),
+        blocks_(w.blocks),
+        shift_(std::countr_zero(static_cast<uint64_t>(w.block_bytes()))) {}
+
+  HWY_INLINE float At(int64_t byte) const { return scales_[byte >> shift_]; }
+
+  /// Of the lanes of the vector of codes at `byte`, where several blocks may lie; `blocks` is BlocksOfLanes().
+  template <class Indices>
+  HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> OfLanes(int64_t byte, Indices blocks) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<float> d;
+    constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+    const int64_t block = byte >> shift_;
+    if (HWY_LIKELY(block + kLanes <= readable_)) return hn::TableLookupLanes(hn::LoadU(d, scales_ + block), blocks);
+    HWY_ALIGN float last[kLanes] = {};
+    for (int64_t i = 0; i < blocks_ - block && i < kLanes; ++i) last[i] = scales_[block + i];
+    return hn::TableLookupLanes(hn::Load(d, last), blocks);
+  }
+
+ private:
+  const float* scales_;
+  int64_t readable_;  // without leaving the tensor
+  int64_t blocks_;
+  int shift_;  // from bytes to blocks
+};
 
 /// Up to a vector of packed zero points, the first of which begins a byte.
 template <int kBits, class D>
