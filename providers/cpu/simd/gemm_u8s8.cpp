@@ -169,15 +169,7 @@ const U8S8Kernels& KernelsU8S8() {
 }
 
 void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
-  const U8S8Kernels& kernels = KernelsU8S8();
-  if (!kernels.exact || store.kind == Int8Store::kFloat || store.bias != nullptr) {
-    return kernels.multiply_rows(lines, left, m0, m1, b0, b1, store);
-  }
-  // Lines that are packed as they are, are so for either; sums that become codes need not leave the registers before.
-  Int8Store codes = store;
-  codes.data = static_cast<uint8_t*>(store.data) + m0 * store.row;
-  if (store.row_sums != nullptr) codes.row_sums += m0;
-  kernels.multiply_code_rows(lines, {left.data + m0 * left.row, left.row, m1 - m0}, b0, b1, codes);
+  KernelsU8S8().multiply_rows(lines, left, m0, m1, b0, b1, store);
 }
 
 void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,

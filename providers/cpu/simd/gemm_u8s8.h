@@ -86,6 +86,9 @@ struct Int8Store {
   int32_t zero = 0;                // of codes
   const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
   const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
+
+  /// Bytes of an element of the output.
+  int64_t size() const { return kind == kFloat ? 4 : 1; }
 };
 
 /// Columns of a panel.

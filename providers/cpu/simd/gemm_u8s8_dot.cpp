@@ -33,7 +33,7 @@ struct DotTiles {
 
 constexpr int64_t kAhead = 2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
 
-/// R rows from `m` whose sums become codes.
+/// R rows from `m` whose sums become codes or floats.
 template <class Product, int R, int N, class T>
 void CodeTile(const Part& part, int64_t m, int32_t* sums) {
   const D8 d8;
@@ -66,9 +66,12 @@ struct DotCodeTiles {
   static constexpr int64_t kRowsPassing = 16 * kWideRows;
   static constexpr int64_t kStayingBytes = kStayingInL2;
 
-  static PartFn Find(int64_t, bool narrow, bool is_signed) {
-    if (narrow) return is_signed ? Run<1, int8_t> : Run<1, uint8_t>;
-    return is_signed ? Run<2, int8_t> : Run<2, uint8_t>;
+  static PartFn Find(int64_t, bool narrow, Int8Store::Kind kind) {
+    switch (kind) {
+      case Int8Store::kUInt8: return narrow ? Run<1, uint8_t> : Run<2, uint8_t>;
+      case Int8Store::kInt8: return narrow ? Run<1, int8_t> : Run<2, int8_t>;
+      default: return narrow ? Run<1, float> : Run<2, float>;
+    }
   }
 
  private:
@@ -89,9 +92,18 @@ struct DotCodeTiles {
   }
 };
 
+/// Lines that are packed as they are, are so for rows of codes, too.
+template <class Product>
+void MultiplySomeRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+  Int8Store some = store;
+  some.data = static_cast<uint8_t*>(store.data) + m0 * store.row * store.size();
+  if (store.row_sums != nullptr) some.row_sums += m0;
+  MultiplyCodeRowsBy<DotCodeTiles<Product>>(lines, {left.data + m0 * left.row, left.row, m1 - m0}, b0, b1, some);
+}
+
 template <class Product>
 U8S8Kernels TableOf(bool available) {
-  return {available, true, kWidth, kWideRows, kWideRows, MultiplyRowsBy<DotTiles<Product>>, MultiplyPanelsBy<DotTiles<Product>>,
+  return {available, true, kWidth, kWideRows, kWideRows, MultiplySomeRows<Product>, MultiplyPanelsBy<DotTiles<Product>>,
           MultiplyCodeRowsBy<DotCodeTiles<Product>>};
 }
 

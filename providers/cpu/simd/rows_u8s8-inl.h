@@ -1,4 +1,5 @@
-// Loops of products of rows of unsigned bytes with packed signed bytes whose sums become codes in registers, whatever multiplies.
+// Loops of products of rows of unsigned bytes with packed signed bytes whose sums become codes, or floats, in registers, whatever
+// multiplies.
 // Included once per target after hwy/highway.h.
 //
 // `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass, and finds
@@ -34,6 +35,7 @@ struct Part {
   const int32_t* line_zeros;  // null: none
   const int32_t* row_sums;
   const float* scales;
+  const float* bias;  // of floats; null: none
   int32_t zero;
   int32_t* sums;     // of each tile
   bool first, last;  // parts of k
@@ -60,6 +62,28 @@ HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) {
       acc[r][j] = hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.line_zeros + j * kLanes)));
+    }
+  }
+}
+
+template <int R, int N>
+HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], float* out) {
+  const DF df;
+#pragma GCC unroll 2
+  for (int64_t j = 0; j < N; ++j) {
+    const auto scale = hn::LoadU(df, part.scales + j * kLanes), bias = part.bias == nullptr ? hn::Zero(df) : hn::LoadU(df, part.bias + j * kLanes);
+    const int64_t count = std::min<int64_t>(part.width - j * kLanes, kLanes);
+    float* to = out + j * kLanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r, to += part.out_row) {
+      const auto value = hn::Add(hn::Mul(hn::ConvertTo(df, acc[r][j]), scale), bias);
+      if (HWY_LIKELY(count == kLanes)) {
+        hn::StoreU(value, df, to);
+      } else {
+        HWY_ALIGN float buffer[kLanes];
+        hn::Store(value, df, buffer);
+        std::copy_n(buffer, count, to);
+      }
     }
   }
 }
@@ -100,7 +124,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
   const int64_t line = b * kWidth, width = std::min<int64_t>(kWidth, lines.lines - line), records = lines.records();
   const int64_t parts = std::max<int64_t>(CeilDiv(lines.block_bytes, Tiles::kStayingBytes), 1);
   const int64_t step = std::max<int64_t>(CeilDiv(lines.segments, parts), 1);
-  const PartFn multiply = Tiles::Find(lines.depth, width <= kLanes, store.kind == Int8Store::kInt8);
+  const PartFn multiply = Tiles::Find(lines.depth, width <= kLanes, store.kind);
   const uint8_t* weights = Bytes(lines.values) + b * lines.block_bytes;
   Part part{};
   part.row = rows.row;
@@ -110,6 +134,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
   part.add = store.add + line;
   part.line_zeros = store.line_zeros == nullptr ? nullptr : store.line_zeros + line;
   part.scales = store.scales + line;
+  part.bias = store.bias == nullptr ? nullptr : store.bias + line;
   part.zero = store.zero;
   part.sums = sums;
   part.out_row = store.row;
@@ -120,7 +145,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
     part.count = std::min(together, rows.count - first);
     part.whole_rows = rows.data + first * rows.row;
     part.row_sums = part.line_zeros == nullptr ? nullptr : store.row_sums + first;
-    part.out = static_cast<uint8_t*>(store.data) + first * store.row + line;
+    part.out = static_cast<uint8_t*>(store.data) + (first * store.row + line) * store.size();
     for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
       part.segments = std::min(step, lines.segments - s);
       part.first = s == 0;
