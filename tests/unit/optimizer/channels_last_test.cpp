@@ -87,10 +87,10 @@ class CodesNetwork {
     return name;
   }
 
-  std::string MaxPool(const std::string& from) {
+  std::string MaxPool(const std::string& from, const std::vector<int64_t>& kernel = {3, 2}) {
     const std::string name = Name();
     auto& node = model_.Node("MaxPool", {from}, {name});
-    Ints(node, "kernel_shape", {3, 2});
+    Ints(node, "kernel_shape", kernel);
     Ints(node, "strides", {2, 1});
     Ints(node, "pads", {1, 0, 1, 1});
     return name;
@@ -223,6 +223,14 @@ TEST(ChannelsLast, ComputesWhatLiesBetween) {
     EXPECT_EQ(operators.count("QLinearConvLast"), Expected(3));
     EXPECT_EQ(operators.count("MaxPoolLast"), Expected(1));
     EXPECT_LE(operators.count("Transpose"), 3u);
+  }
+}
+
+TEST(ChannelsLast, PoolsWindowsOfManyPixels) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    CodesNetwork network({1, 8, 16, 14}, type);
+    const std::string pooled = network.MaxPool(network.Conv("x", {331, 8}), {9, 10});
+    EXPECT_EQ(Compare(network, {network.Conv(pooled, {24, 331})}, Shape{1, 8, 16, 14}).count("MaxPoolLast"), Expected(1));
   }
 }
 

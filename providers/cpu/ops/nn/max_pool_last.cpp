@@ -1,20 +1,38 @@
 // MaxPoolLast (ai.tessera 1): MaxPool of bytes whose channels lie side by side, [N, H, W, C].
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "ops/nn/window.h"
 #include "ops/ops.h"
+#include "simd/max_bytes.h"
 
 namespace tessera::cpu {
 namespace {
 
-template <class T>
-void JoinMax(const uint8_t* from, int64_t count, uint8_t* to) {
-  const T* in = reinterpret_cast<const T*>(from);
-  T* out = reinterpret_cast<T*>(to);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) out[i] = std::max(out[i], in[i]);
+/// A window along one axis.
+struct Taps {
+  int64_t first, step, count;  // where they lie
+  int64_t places;              // those outside count for nothing
+};
+
+/// The maximum over the taps of n bytes each, `bytes` apart from place to place.
+void JoinTaps(const Taps& taps, const uint8_t* from, int64_t bytes, bool is_signed, int64_t n, uint8_t* to) {
+  constexpr size_t kMostRows = 64;  // at a time
+  std::array<const uint8_t*, kMostRows> rows;
+  size_t count = 0;
+  int64_t place = taps.first;
+  for (int64_t i = 0; i < taps.count; ++i, place += taps.step) {
+    if (place < 0 || place >= taps.places) continue;
+    if (count == kMostRows) {
+      MaxOfRows(rows.data(), count, is_signed, n, to);
+      rows[0] = to;
+      count = 1;
+    }
+    rows[count++] = from + place * bytes;
+  }
+  if (count > 0) MaxOfRows(rows.data(), count, is_signed, n, to);
+  else std::memset(to, is_signed ? 0x80 : 0, static_cast<size_t>(n));
 }
 
 class MaxPoolLast final : public Kernel {
@@ -26,38 +44,34 @@ class MaxPoolLast final : public Kernel {
     const Shape& shape = x.shape();
     Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
     const Window window = attributes_.Fit(shape.dims().subspan(1, 2), attributes_.kernel().dims());
-    Tensor* y = context.output(0, {shape[0], window.output[0], window.output[1], shape[3]});
+    const int64_t rows = window.output[0], columns = window.output[1];
+    Tensor* y = context.output(0, {shape[0], rows, columns, shape[3]});
     if (y == nullptr || y->num_elements() == 0) return;
-    const auto join = x.is(ElementType::kInt8) ? JoinMax<int8_t> : JoinMax<uint8_t>;
-    const uint8_t lowest = x.is(ElementType::kInt8) ? 0x80 : 0;
-    const int64_t row = window.output[1] * shape[3];
-    const double cost = static_cast<double>(row * window.kernel.num_elements()) * 0.05;
-    context.threads().ParallelFor(shape[0] * window.output[0], cost, [&](int64_t begin, int64_t end) {
+    const bool is_signed = x.is(ElementType::kInt8);
+    const int64_t height = shape[1], channels = shape[3], line_bytes = shape[2] * channels;
+    const auto* from = static_cast<const uint8_t*>(x.raw());
+    auto* to = static_cast<uint8_t*>(y->mutable_raw());
+    const Taps down{-window.begin[0], window.dilations[0], window.kernel[0], height};
+    const Taps across{-window.begin[1], window.dilations[1], window.kernel[1], shape[2]};
+    const int64_t down_stride = window.strides[0], across_stride = window.strides[1];
+    const double cost = 0.02 * static_cast<double>(line_bytes * down.count + columns * channels * across.count);
+    context.threads().ParallelFor(shape[0] * rows, cost, [&](int64_t begin, int64_t end) {
+      // The lines of a window as one, then along that.
+      uint8_t* line = context.scratch<uint8_t>(static_cast<size_t>(line_bytes)).data();
       for (int64_t i = begin; i < end; ++i) {
-        const auto* image = static_cast<const uint8_t*>(x.raw()) + i / window.output[0] * shape[1] * shape[2] * shape[3];
-        auto* out = static_cast<uint8_t*>(y->mutable_raw()) + i * row;
-        std::memset(out, lowest, static_cast<size_t>(row));
-        for (int64_t column = 0; column < window.output[1]; ++column) {
-          ForEachTap(window, i % window.output[0], column, [&](int64_t pixel) { join(image + pixel * shape[3], shape[3], out + column * shape[3]); });
+        Taps taps = down;
+        taps.first += i % rows * down_stride;
+        JoinTaps(taps, from + i / rows * height * line_bytes, line_bytes, is_signed, line_bytes, line);
+        taps = across;
+        uint8_t* out = to + i * columns * channels;
+        for (int64_t column = 0; column < columns; ++column, taps.first += across_stride, out += channels) {
+          JoinTaps(taps, line, channels, is_signed, channels, out);
         }
       }
     });
   }
 
  private:
-  /// visit(pixel of the input) for the taps inside it.
-  template <class Visit>
-  static void ForEachTap(const Window& w, int64_t y, int64_t x, Visit&& visit) {
-    for (int64_t i = 0; i < w.kernel[0]; ++i) {
-      const int64_t row = y * w.strides[0] - w.begin[0] + i * w.dilations[0];
-      if (row < 0 || row >= w.input[0]) continue;
-      for (int64_t j = 0; j < w.kernel[1]; ++j) {
-        const int64_t column = x * w.strides[1] - w.begin[1] + j * w.dilations[1];
-        if (column >= 0 && column < w.input[1]) visit(row * w.input[1] + column);
-      }
-    }
-  }
-
   WindowAttributes attributes_;
 };
 
