@@ -21,7 +21,8 @@ namespace {
 
 constexpr int64_t kWidth = 2 * kLanes;  // columns of a panel
 constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
-constexpr int64_t kDepth = 1024;        // k of a panel at a time: it stays in L1
+constexpr int64_t kDepth = 512;         // k of a panel at a time: it stays in L1, beside as much of a tile's rows
+constexpr int64_t kRowsTogether = 240;  // whose totals stay near
 constexpr int64_t kDepthBlocks = kDepth / 16 + 1;
 
 /// kWidth rows of weights over at most kDepth of k.
@@ -44,14 +45,25 @@ HWY_INLINE void StoreCodes(D d, V bytes, uint32_t* HWY_RESTRICT out) {
   }
 }
 
-/// Four dwords of four columns.
+/// Of every fourth column the 16 bytes at `byte`, as many as fill a vector.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadColumns(D d, const uint8_t* const* columns, int64_t byte) {
+  constexpr size_t kDwords = hn::MaxLanes(D());
+  if constexpr (kDwords == 4) {
+    return hn::BitCast(d, hn::LoadU(hn::Repartition<uint8_t, D>(), columns[0] + byte));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, LoadColumns(half, columns + kDwords / 2, byte), LoadColumns(half, columns, byte));
+  }
+}
+
+/// Four dwords of kLanes columns: each block of a vector is a transposition of four by four.
 template <class Form>
 HWY_INLINE void PackFour(const uint8_t* const* columns, int64_t byte, uint32_t* HWY_RESTRICT out) {
-  const hn::FixedTag<uint32_t, 4> d;
+  const hn::ScalableTag<uint32_t> d;
   const hn::Repartition<uint64_t, decltype(d)> d64;
-  const hn::Repartition<uint8_t, decltype(d)> d8;
-  const auto load = [&](int i) HWY_ATTR { return hn::BitCast(d, hn::LoadU(d8, columns[i] + byte)); };
-  const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+  const auto r0 = LoadColumns(d, columns, byte), r1 = LoadColumns(d, columns + 1, byte);
+  const auto r2 = LoadColumns(d, columns + 2, byte), r3 = LoadColumns(d, columns + 3, byte);
   const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
   const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
   constexpr int64_t kStep = Form::kHalves * kWidth;
@@ -83,7 +95,7 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
   constexpr int64_t kStep = Form::kHalves * kWidth;
   int64_t group = 0;
   for (; group + 4 <= panel.groups; group += 4) {
-    for (int64_t j = 0; j < kWidth; j += 4) PackFour<Form>(columns + j, 4 * group, panel.codes + group * kStep + j);
+    for (int64_t j = 0; j < kWidth; j += kLanes) PackFour<Form>(columns + j, 4 * group, panel.codes + group * kStep + j);
   }
   for (; group < panel.groups; ++group) {
     for (int64_t j = 0; j < kWidth; ++j) {
@@ -176,39 +188,35 @@ TileFn TileOf(std::index_sequence<kRows...>, int64_t rows) {
   return tiles[rows - 1];
 }
 
-/// Copies kWidth floats, or fewer.
-HWY_INLINE void CopyRow(const float* from, int64_t width, float* to) {
-  const DF d;
-  if (width < kWidth) {
-    std::copy_n(from, width, to);
-    return;
+/// Columns [n, n + width) of c for the rows from m on that `totals` has begun, with all of k.
+template <class Form>
+void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows, int64_t n, int64_t width, Panel& panel, float* totals) {
+  constexpr auto kSequence = std::make_index_sequence<kTileRows>();
+  const int64_t groups = w.blocks * w.block_bytes() / 4, row_groups = GroupsOf(w);
+  for (int64_t group = 0; group < groups; group += kDepth / Form::kGroup) {
+    Pack<Form>(w, group, n, width, panel);
+    for (int64_t m = 0; m < rows; m += kTileRows) {
+      const int64_t some = std::min<int64_t>(kTileRows, rows - m);
+      const TileFn multiply = w.block_size == 16 ? TileOf<Form, 16>(kSequence, some) : TileOf<Form, 32>(kSequence, some);
+      multiply(w, panel, a.From(w, row_groups, m), totals + m * kWidth);
+    }
   }
-  hn::StoreU(hn::LoadU(d, from), d, to);
-  hn::StoreU(hn::LoadU(d, from + kLanes), d, to + kLanes);
 }
 
 template <class Form>
 void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias,
                   float* c, int64_t c_row) {
-  constexpr auto kSequence = std::make_index_sequence<kTileRows>();
   Panel panel;
-  HWY_ALIGN float totals[kTileRows * kWidth];
-  const int64_t groups = w.blocks * w.block_bytes() / 4, row_groups = GroupsOf(w);
+  HWY_ALIGN float totals[kRowsTogether * kWidth];
+  const int64_t row_groups = GroupsOf(w);
   for (int64_t n = n0; n < n1; n += kWidth) {
     const int64_t width = std::min(kWidth, n1 - n);
-    for (int64_t group = 0; group < groups; group += kDepth / Form::kGroup) {
-      Pack<Form>(w, group, n, width, panel);
-      for (int64_t m = m0; m < m1; m += kTileRows) {
-        const int64_t rows = std::min<int64_t>(kTileRows, m1 - m);
-        std::fill_n(totals, kTileRows * kWidth, 0.0f);
-        for (int64_t r = 0; r < rows; ++r) {
-          if (group > 0) CopyRow(c + (m + r) * c_row + n, width, totals + r * kWidth);
-          else if (bias != nullptr) CopyRow(bias + n, width, totals + r * kWidth);
-        }
-        const QuantizedRows tile = a.From(w, row_groups, m);
-        (w.block_size == 16 ? TileOf<Form, 16>(kSequence, rows) : TileOf<Form, 32>(kSequence, rows))(w, panel, tile, totals);
-        for (int64_t r = 0; r < rows; ++r) CopyRow(totals + r * kWidth, width, c + (m + r) * c_row + n);
-      }
+    for (int64_t m = m0; m < m1; m += kRowsTogether) {
+      const int64_t rows = std::min(kRowsTogether, m1 - m);
+      std::fill_n(totals, rows * kWidth, 0.0f);
+      for (int64_t r = 0; r < rows && bias != nullptr; ++r) std::copy_n(bias + n, width, totals + r * kWidth);
+      MultiplyPanels<Form>(w, a.From(w, row_groups, m), rows, n, width, panel, totals);
+      for (int64_t r = 0; r < rows; ++r) std::copy_n(totals + r * kWidth, width, c + (m + r) * c_row + n);
     }
   }
 }
