@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/rounding.h"
 #include "simd/gemm_pack-inl.h"
 #include "simd/gemm_tile-inl.h"
 #include "simd/gemm_vector-inl.h"
-#include "simd/prefetch.h"
 
 #if defined(TESSERA_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_INL_H
@@ -52,7 +50,7 @@ void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t
                      const Panels<B>& panels, int64_t k0, int64_t kc) {
   HWY_ALIGN T buffer[kDepth * kWidth];
   const B* panel = panels.data;
-  BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows));
+  BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
   for (int64_t n = n0; n < n1; n += kWidth, panel += panels.stride) {
     WidenPanel(panel, kc, buffer);
     prefetch.Begin(n + kWidth < n1 ? panel + panels.stride : panels.data + kc * kWidth);
@@ -91,7 +89,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   out.last = k0 + kc >= args.k && HasWork(epilogue);
   out.epilogue = &epilogue;
   const MicroKernelFn<B> whole = KernelFor<B>(kRows, kWidth);
-  const auto tile = [&](int64_t m, int64_t n) {
+  const auto tile = [&](int64_t m, int64_t n, BlockPrefetch* ahead) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
     const B* b = panels.data + (n - n0) / kWidth * panels.stride;
     const T* from = a.a + (m - m0) * a.tile;
@@ -101,12 +99,12 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
       out.col_bias = epilogue.col_bias == nullptr ? nullptr : epilogue.col_bias + n;
       out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
     }
-    if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out);
+    if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
     const MicroKernelFn<B> kernel = KernelFor<B>(rows, width);
     if (width != kWidth && width != kLanes) {
-      EdgeTile<B>(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out);
+      EdgeTile<B>(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out, ahead);
     } else {
-      kernel(from, a.row, a.k, b, panels.b_k, kc, out);
+      kernel(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
     }
   };
   constexpr int64_t kNearBytes = 32 << 10;
@@ -114,19 +112,15 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
     // All of B stays near: C, which may come from afar, is written line after line.
     for (int64_t m = m0; m < m1; m += kRows) {
-      if (meanwhile != nullptr) meanwhile->Continue();
-      for (int64_t n = n0; n < n1; n += kWidth) tile(m, n);
+      for (int64_t n = n0; n < n1; n += kWidth) tile(m, n, meanwhile);
     }
     return;
   }
-  BlockPrefetch prefetch(panel_bytes, CeilDiv(m1 - m0, kRows));
+  BlockPrefetch prefetch(panel_bytes, CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
   for (int64_t n = n0; n < n1; n += kWidth) {
     const B* next = n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth;
     if (panels.from_afar) prefetch.Begin(next);
-    for (int64_t m = m0; m < m1; m += kRows) {
-      if (panels.from_afar) prefetch.Continue();
-      tile(m, n);
-    }
+    for (int64_t m = m0; m < m1; m += kRows) tile(m, n, panels.from_afar ? &prefetch : nullptr);
   }
 }
 

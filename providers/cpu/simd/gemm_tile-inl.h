@@ -2,13 +2,16 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "base/rounding.h"
 #include "simd/activate-inl.h"
 #include "simd/half_panel-inl.h"
 #include "simd/pin-inl.h"
+#include "simd/prefetch.h"
 
 #if defined(TESSERA_GEMM_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_TILE_INL_H
@@ -111,83 +114,84 @@ HWY_INLINE void Accumulate(V (&acc)[R][N], const T* a, RowStride a_row, AStride 
 template <int64_t N>
 using Constant = std::integral_constant<int64_t, N>;
 
-/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart.
-template <class B, int R, int N>
-void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out) {
+/// The same of few rows, whose chains of additions are too few to hide their latency: several k at once, one to each part.
+template <int kParts, int R, int N, class B>
+HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k) {
   const D d;
-  // Few rows leave too few chains of additions to hide their latency: walk several k at once.
-  constexpr int kUnroll = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
-  V acc[R][N];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
+  int64_t p = 0;
+  for (; p + kParts <= k; p += kParts) {
+#pragma GCC unroll 4
+    for (int u = 0; u < kParts; ++u) {
+      V bv[N];
+      LoadColumns(d, b + u * b_k, bv);
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d);
+      for (int j = 0; j < N; ++j) Pin(bv[j]);  // else each row loads it again, and loads bound this loop
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const V av = hn::Set(d, a[r * a_row + u * a_k]);
+#pragma GCC unroll 2
+        for (int j = 0; j < N; ++j) part[u][r][j] = hn::MulAdd(av, bv[j], part[u][r][j]);
+      }
+    }
+    a += kParts * a_k;
+    b += kParts * b_k;
   }
-  if constexpr (kUnroll == 1) {
+  Accumulate<R, N>(part[0], a, a_row, a_k, b, b_k, k - p);
+}
+
+/// Steps in k after which a tile goes on asking for what comes next: all at once would hold up its own loads.
+constexpr int64_t kAskingSteps = 16;
+
+/// How often a tile asks.
+HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
+
+/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to ask for
+/// meanwhile; may be null.
+template <class B, int R, int N>
+void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out, BlockPrefetch* ahead) {
+  const D d;
+  constexpr int kParts = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
+  V part[kParts][R][N];
+#pragma GCC unroll 4
+  for (int u = 0; u < kParts; ++u) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) part[u][r][j] = hn::Zero(d);
+    }
+  }
+  if constexpr (kParts == 1) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) hwy::Prefetch(out.c + r * out.c_row);
-    if (R == kRows && N == 2 && b_k == kWidth && a_k == kRows && a_row == 1) {
-      Accumulate<R, N>(acc, a, Constant<1>(), Constant<kRows>(), b, Constant<kWidth>(), k);
+  }
+  const int64_t steps = ahead == nullptr ? k : kAskingSteps;
+  for (int64_t left = k; left > 0; left -= steps, a += steps * a_k, b += steps * b_k) {
+    const int64_t some = std::min(left, steps);
+    if (ahead != nullptr) ahead->Continue();
+    if constexpr (kParts > 1) {
+      AccumulateParts(part, a, a_row, a_k, b, b_k, some);
+    } else if (R == kRows && N == 2 && b_k == kWidth && a_k == kRows && a_row == 1) {
+      Accumulate<R, N>(part[0], a, Constant<1>(), Constant<kRows>(), b, Constant<kWidth>(), some);
     } else if (R == kRows && N == 2 && b_k == kWidth && a_k == 1) {
-      Accumulate<R, N>(acc, a, a_row, Constant<1>(), b, Constant<kWidth>(), k);
+      Accumulate<R, N>(part[0], a, a_row, Constant<1>(), b, Constant<kWidth>(), some);
     } else {
-      Accumulate<R, N>(acc, a, a_row, a_k, b, b_k, k);
-    }
-  } else {
-    V part[kUnroll][R][N];
-#pragma GCC unroll 4
-    for (int u = 0; u < kUnroll; ++u) {
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) part[u][r][j] = hn::Zero(d);
-      }
-    }
-    int64_t p = 0;
-    for (; p + kUnroll <= k; p += kUnroll) {
-#pragma GCC unroll 4
-      for (int u = 0; u < kUnroll; ++u) {
-        V bv[N];
-        LoadColumns(d, b + u * b_k, bv);
-#pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) Pin(bv[j]);  // else each row loads it again, and loads bound this loop
-#pragma GCC unroll 16
-        for (int r = 0; r < R; ++r) {
-          const V av = hn::Set(d, a[r * a_row + u * a_k]);
-#pragma GCC unroll 2
-          for (int j = 0; j < N; ++j) part[u][r][j] = hn::MulAdd(av, bv[j], part[u][r][j]);
-        }
-      }
-      a += kUnroll * a_k;
-      b += kUnroll * b_k;
-    }
-    for (; p < k; ++p) {
-      V bv[N];
-      LoadColumns(d, b, bv);
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        const V av = hn::Set(d, a[r * a_row]);
-#pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) part[0][r][j] = hn::MulAdd(av, bv[j], part[0][r][j]);
-      }
-      a += a_k;
-      b += b_k;
-    }
-#pragma GCC unroll 4
-    for (int u = 0; u < kUnroll; ++u) {
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], part[u][r][j]);
-      }
+      Accumulate<R, N>(part[0], a, a_row, a_k, b, b_k, some);
     }
   }
-  StoreTile<R, N>(d, acc, out);
+#pragma GCC unroll 4
+  for (int u = 1; u < kParts; ++u) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) part[0][r][j] = hn::Add(part[0][r][j], part[u][r][j]);
+    }
+  }
+  StoreTile<R, N>(d, part[0], out);
 }
 
 /// Of panels of B: T, or of floats 16 bits.
 template <class B>
-using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const B*, int64_t, int64_t, const TileOut&);
+using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const B*, int64_t, int64_t, const TileOut&, BlockPrefetch*);
 
 template <class B, int N, size_t... R>
 constexpr MicroKernelFn<B> KernelForRows(std::index_sequence<R...>, int64_t rows) {
@@ -212,7 +216,7 @@ struct Rows {
 /// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer.
 template <class B>
 void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
-              const TileOut& out) {
+              const TileOut& out, BlockPrefetch* ahead) {
   HWY_ALIGN T buffer[kRows * kWidth] = {};
   HWY_ALIGN T residual[kRows * kWidth] = {};
   HWY_ALIGN T col_bias[kWidth] = {};
@@ -229,7 +233,7 @@ void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, i
     std::memcpy(col_bias, out.col_bias, bytes);
     inner.col_bias = col_bias;
   }
-  kernel(a.a, a.row, a.k, b, b_k, k, inner);
+  kernel(a.a, a.row, a.k, b, b_k, k, inner, ahead);
   for (int64_t r = 0; r < rows; ++r) std::memcpy(out.c + r * out.c_row, buffer + r * kWidth, bytes);
 }
 
