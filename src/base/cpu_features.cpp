@@ -23,13 +23,16 @@ struct Features {
 
 bool HasAvx512Vnni() { return (Features(0).c & (1u << 11)) != 0; }
 bool HasAvx512Vbmi() { return (Features(0).c & (1u << 1)) != 0; }
-bool HasAvxVnni() { return Features(0).a >= 1 && (Features(1).a & (1u << 4)) != 0; }  // `a` of the first: how many more there are
+// `a` of the first: how many more there are.
+bool HasAvxVnni() { return Features(0).a >= 1 && (Features(1).a & (1u << 4)) != 0; }
+bool HasAvx512Bf16() { return Features(0).a >= 1 && (Features(1).a & (1u << 5)) != 0; }
 
 #else
 
 bool HasAvx512Vnni() { return false; }
 bool HasAvxVnni() { return false; }
 bool HasAvx512Vbmi() { return false; }
+bool HasAvx512Bf16() { return false; }
 
 #endif
 

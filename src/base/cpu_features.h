@@ -10,6 +10,8 @@ bool HasAvx512Vnni();
 bool HasAvxVnni();
 /// Permutations of bytes (VBMI), beside AVX-512.
 bool HasAvx512Vbmi();
+/// Products of pairs of bfloat16 that sum in float32 (BF16), beside AVX-512.
+bool HasAvx512Bf16();
 
 /// Whether products of bytes sum in 32 bits at once, so that none saturates.
 inline bool HasByteDotProducts() { return HasAvx512Vnni() || HasAvxVnni(); }

@@ -1,0 +1,263 @@
+#include "simd/gemm_bf16.h"
+
+#include "simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/gemm_bf16.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/rounding.h"
+#include "simd/bf16_pairs-inl.h"
+#include "simd/convert.h"
+#include "simd/gemm.h"
+#include "simd/prefetch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using DPairs = hn::ScalableTag<uint32_t>;
+using Pairs = hn::Vec<DPairs>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(float));
+constexpr int kWidth = 2 * kLanes;                      // columns of a panel
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 4;  // of a tile; few where only tests come
+constexpr int64_t kDepth = 192;                         // pairs of a panel that tiles read again and again: 24 KiB of the first cache
+constexpr int64_t kBlockBytes = 256 << 10;              // of A, in the second cache while B passes
+constexpr int64_t kLeastBlockRows = 8 * kRows;          // so that B does not pass too often
+
+/// A tile's way to C.
+struct TileOut {
+  float* c;
+  int64_t c_row;
+  int64_t width;      // columns that C has
+  bool add;           // to what C holds
+  const float* bias;  // of the tile's first column; null: none
+};
+
+HWY_INLINE Pairs Broadcast(const BFloat16* from) {
+  uint32_t pair;
+  std::memcpy(&pair, from, sizeof(pair));
+  return hn::Set(DPairs(), pair);
+}
+
+/// A tile whose columns end before its vectors do, from `tile`, to C.
+HWY_NOINLINE void StoreEdge(const float* tile, int rows, const TileOut& out) {
+  for (int r = 0; r < rows; ++r, tile += kWidth) {
+    float* c = out.c + r * out.c_row;
+    for (int64_t j = 0; j < out.width; ++j) c[j] = tile[j] + (out.add ? c[j] : 0) + (out.bias == nullptr ? 0 : out.bias[j]);
+  }
+}
+
+template <int R>
+HWY_INLINE void Store(const V (&sums)[R][2], const TileOut& out) {
+  const D d;
+  if (out.width < kWidth) {
+    HWY_ALIGN float tile[R * kWidth];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      hn::Store(sums[r][0], d, tile + r * kWidth);
+      hn::Store(sums[r][1], d, tile + r * kWidth + kLanes);
+    }
+    return StoreEdge(tile, R, out);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      float* c = out.c + r * out.c_row + j * kLanes;
+      V sum = sums[r][j];
+      if (out.add) sum = hn::Add(sum, hn::LoadU(d, c));
+      if (out.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, out.bias + j * kLanes));
+      hn::StoreU(sum, d, c);
+    }
+  }
+}
+
+/// Rows of A: every third has a pointer; registers with once and twice their distance reach the others.
+template <int R>
+struct RowsOf {
+  const BFloat16* third[(R + 2) / 3];
+  int64_t row;
+
+  HWY_INLINE RowsOf(const BFloat16* a, int64_t a_row) : row(a_row) {
+#pragma GCC unroll 4
+    for (int i = 0; i < (R + 2) / 3; ++i) third[i] = a + 3 * i * a_row;
+  }
+  HWY_INLINE const BFloat16* At(int r) const { return third[r / 3] + r % 3 * row; }
+  HWY_INLINE void Advance(int64_t pairs) {
+#pragma GCC unroll 4
+    for (int i = 0; i < (R + 2) / 3; ++i) third[i] += 2 * pairs;
+  }
+};
+
+/// sums += A * B of one pair in k, `p` after where the rows are.
+template <int R, class Product>
+HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat16* b) {
+  const auto* columns = reinterpret_cast<const uint32_t*>(b) + p * kWidth;
+  const Pairs left = hn::LoadU(DPairs(), columns), right = hn::LoadU(DPairs(), columns + kLanes);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const Pairs row = Broadcast(a.At(r) + 2 * p);
+    sums[r][0] = Product().Add(sums[r][0], row, left);
+    sums[r][1] = Product().Add(sums[r][1], row, right);
+  }
+}
+
+template <class Product, int R>
+void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out) {
+  // Few rows leave too few chains of additions to hide their latency: several steps in k side by side.
+  constexpr int kSteps = R >= 6 ? 1 : R >= 3 ? 2 : 4;
+  V sums[kSteps][R][2];
+#pragma GCC unroll 4
+  for (int s = 0; s < kSteps; ++s) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) sums[s][r][0] = sums[s][r][1] = hn::Zero(D());
+  }
+  RowsOf<R> rows(a, a_row);
+  int64_t p = 0;
+  for (; p + kSteps <= pairs; p += kSteps, b += 2 * kSteps * kWidth) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSteps; ++s) AddPair<R, Product>(sums[s], rows, s, b);
+    rows.Advance(kSteps);
+  }
+  for (; kSteps > 1 && p < pairs; ++p, b += 2 * kWidth) {
+    AddPair<R, Product>(sums[0], rows, 0, b);
+    rows.Advance(1);
+  }
+#pragma GCC unroll 4
+  for (int s = 1; s < kSteps; ++s) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      sums[0][r][0] = hn::Add(sums[0][r][0], sums[s][r][0]);
+      sums[0][r][1] = hn::Add(sums[0][r][1], sums[s][r][1]);
+    }
+  }
+  Store(sums[0], out);
+}
+
+using TileFn = void (*)(const BFloat16*, int64_t, const BFloat16*, int64_t, const TileOut&);
+
+template <class Product, size_t... R>
+TileFn TileOfRows(std::index_sequence<R...>, int64_t rows) {
+  static constexpr TileFn kTiles[] = {Tile<Product, static_cast<int>(R) + 1>...};
+  return kTiles[rows - 1];
+}
+
+/// Rows [m0, m1) of one panel, tiles as alike in height as can be. `depth` pairs at a time.
+template <class Product>
+void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth, BlockPrefetch& prefetch) {
+  const int64_t pairs = CeilDiv(args.k, 2), a_row = 2 * pairs, width = std::min<int64_t>(kWidth, n1 - n);
+  const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
+  for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
+    const int64_t count = std::min(depth, pairs - p);
+    const float* bias = p + count < pairs || args.col_bias == nullptr ? nullptr : args.col_bias + n;
+    for (int64_t m = m0; m < m1; m += height) {
+      prefetch.Continue();
+      const TileOut out{args.c + m * args.c_row + n, args.c_row, width, args.accumulate || p > 0, bias};
+      const TileFn tile = TileOfRows<Product>(std::make_index_sequence<kRows>{}, std::min(height, m1 - m));
+      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * a_row + 2 * p * kWidth, count, out);
+    }
+  }
+}
+
+template <class Product>
+void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  const int64_t pairs = std::max<int64_t>(CeilDiv(args.k, 2), 1);
+  // Where one tile has all rows, B is a stream that the processor itself reads ahead; else panels are to stay near.
+  const bool streams = m1 - m0 <= kRows;
+  const int64_t depth = streams ? pairs : CeilDiv(pairs, CeilDiv(pairs, kDepth));
+  const int64_t most = std::max(kBlockBytes / (4 * pairs), kLeastBlockRows), block = CeilDiv(m1 - m0, CeilDiv(m1 - m0, most));
+  for (int64_t m = m0; m < m1; m += block) {
+    const int64_t end = std::min(m1, m + block);
+    BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, depth));
+    for (int64_t n = n0; n < n1; n += kWidth) {
+      if (n + kWidth < n1) prefetch.Begin(args.packed_b + (n + kWidth) * 2 * pairs);
+      MultiplyPanel<Product>(args, m, end, n, n1, depth, prefetch);
+    }
+  }
+}
+
+}  // namespace
+
+GemmBf16Kernels TableBf16(bool emulated) {
+  if (emulated) return {true, kWidth, kRows, Multiply<EmulatedPairProduct>};
+  if constexpr (PairProduct::kPossible) return {PairProduct::Available(), kWidth, kRows, Multiply<PairProduct>};
+  return {};
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+namespace {
+
+const GemmBf16Kernels& Kernels() {
+  static const GemmBf16Kernels kernels = KernelsBf16(false);
+  return kernels;
+}
+
+}  // namespace
+
+HWY_EXPORT(TableBf16);
+
+GemmBf16Kernels KernelsBf16(bool emulated) { return HWY_DYNAMIC_DISPATCH(TableBf16)(emulated); }
+
+bool HasGemmBf16() { return Kernels().available; }
+
+void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
+  if (k % 2 == 0) return ConvertFromFloat(rows, out, count * k);
+  for (int64_t i = 0; i < count; ++i, rows += k, out += k + 1) {
+    ConvertFromFloat(rows, out, k);
+    out[k] = BFloat16::FromBits(0);
+  }
+}
+
+size_t PackedGemmBf16Size(int64_t k, int64_t n) { return 2 * PackedGemmBSize<float>(CeilDiv(k, 2), n); }
+
+/// Pairs are moved as floats are: panels of both have the same width.
+void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const float* b, BFloat16* packed) {
+  const int64_t width = GemmPanelWidth<float>(), pairs = CeilDiv(k, 2);
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
+    std::vector<float> lines(static_cast<size_t>(width * pairs));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t columns = std::min(width, n - i * width);
+      RoundToPairs(b + i * width * k, columns, k, reinterpret_cast<BFloat16*>(lines.data()));
+      PackGemmPanel<float>(lines.data(), 1, pairs, pairs, columns, reinterpret_cast<float*>(packed + 2 * i * width * pairs));
+    }
+  });
+}
+
+void GemmBf16(ThreadPool& threads, const GemmBf16Args& args) { GemmBf16By(Kernels(), threads, args); }
+
+void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  constexpr double kMulAddNs = 0.01;
+  constexpr int64_t kRowsToRead = 4;  // their products take the time of reading B
+  const double ns = kMulAddNs * static_cast<double>(std::max(args.m, kRowsToRead)) * static_cast<double>(args.n * args.k);
+  const int parts = threads.num_threads();
+  if (parts == 1 || ns < ThreadPool::kSerialBelowNs) return kernels.multiply(args, 0, args.m, 0, args.n);
+  const int64_t want = args.m <= kernels.rows ? parts : 3 * parts, panels = CeilDiv(args.n, kernels.width);
+  const int64_t columns = CeilDiv(panels, std::min(panels, want)) * kernels.width, column_tasks = CeilDiv(args.n, columns);
+  const int64_t blocks = CeilDiv(args.m, kernels.rows);
+  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows, row_tasks = CeilDiv(args.m, rows);
+  threads.ParallelFor(row_tasks * column_tasks, ns / static_cast<double>(row_tasks * column_tasks), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t m = i / column_tasks * rows, n = i % column_tasks * columns;
+      kernels.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+    }
+  });
+}
+
+}  // namespace tessera::cpu
+#endif

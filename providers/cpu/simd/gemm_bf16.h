@@ -1,0 +1,55 @@
+#pragma once
+
+// Products of matrices whose factors are rounded to bfloat16, for the operators that a session lets do so: C[m,n] = A[m,k] * B[k,n]
+// (+ C) (+ bias), with sums in float32. Neighbours in k are multiplied together, in pairs; the last is one with a zero where k is odd.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tessera/numeric.h"
+#include "tessera/thread_pool.h"
+
+namespace tessera::cpu {
+
+struct GemmBf16Args {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  const BFloat16* a = nullptr;         // from RoundToPairs
+  const BFloat16* packed_b = nullptr;  // from PackGemmBf16
+  float* c = nullptr;
+  int64_t c_row = 0;
+  bool accumulate = false;  // add to what C holds
+  const float* col_bias = nullptr;  // [n]
+};
+
+/// Whether the processor has the instructions.
+bool HasGemmBf16();
+
+/// Elements of `k` numbers in pairs.
+constexpr int64_t PairedSize(int64_t k) { return k + k % 2; }
+
+/// Rows of k numbers, one after the other, each as pairs.
+void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
+
+/// Elements of a packed B.
+size_t PackedGemmBf16Size(int64_t k, int64_t n);
+/// Rounds and packs a matrix that lies transposed: [n, k].
+void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const float* b, BFloat16* packed);
+
+void GemmBf16(ThreadPool& threads, const GemmBf16Args& args);
+
+/// For one instruction set.
+struct GemmBf16Kernels {
+  bool available = false;
+  int64_t width = 0;  // columns of a panel of B
+  int64_t rows = 0;   // of a tile in registers
+  /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the width.
+  void (*multiply)(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) = nullptr;
+};
+
+/// Of the best instruction set here. Tests run those whose products are emulated.
+GemmBf16Kernels KernelsBf16(bool emulated);
+void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args);
+
+}  // namespace tessera::cpu
