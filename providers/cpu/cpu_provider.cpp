@@ -2,6 +2,7 @@
 
 #include "base/precision.h"
 #include "ops/ops.h"
+#include "ops/rnn/rounding.h"
 
 namespace tessera {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 const OptionSchema kOptions[] = {
     {"cpu_mem_limit", OptionType::kBytes, "", "most bytes of host memory for a session's values; 0: no limit"},
     {"arena_extend_strategy", OptionType::kEnum, "", "how much the arena takes at once", {"kNextPowerOfTwo", "kSameAsRequested"}},
+    {cpu::kPrecisionOption, OptionType::kEnum, "f32",
+     "what RNN, GRU and LSTM with constant weights round the factors of their products to, on processors with AVX512-BF16", {"f32", "bf16"}},
 };
 
 const KernelRegistry& CpuKernels() {
@@ -26,8 +29,11 @@ class CpuProvider final : public ExecutionProvider {
  public:
   std::string_view name() const noexcept override { return "CPUExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return CpuKernels(); }
-  /// Its kernels make use of what the optimizer allows.
-  std::string_view PrecisionOf(const GraphViewer&, const Node& node) const override {
+  /// Its kernels make use of what the optimizer allows; what the option allows takes instructions and constant weights.
+  std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
+    if (cpu::MayRoundFactors(*this, graph, node)) {
+      return NameOf(cpu::RoundsFactors(*this, graph, node) ? Precision::kBFloat16 : Precision::kFloat32);
+    }
     const AttributeValue* allowed = node.FindAttribute(kPrecisionAttribute);
     const auto* name = allowed == nullptr ? nullptr : std::get_if<std::string>(allowed);
     return name == nullptr ? std::string_view() : *name;

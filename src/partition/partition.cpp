@@ -197,11 +197,11 @@ class Partitioner {
     return names;
   }
 
-  /// What its provider says of a node; "f32" where the optimizer, or for convolutions and products the session, allows less and the
+  /// What its provider says of a node; "f32" where the optimizer, or for operators made of products the session, allows less and the
   /// provider makes no use of it.
   std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
     if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
-    static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
+    static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
     const bool by_session = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
     return by_session || node.FindAttribute(kPrecisionAttribute) != nullptr ? std::string(NameOf(Precision::kFloat32)) : "";
   }

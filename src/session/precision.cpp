@@ -6,27 +6,36 @@
 #include <cpuid.h>
 #endif
 
+#include "base/cpu_features.h"
+
 namespace tessera {
 namespace {
 
-/// The instructions for products of 16-bit factors that oneDNN rounds float32 ones for; the system must save their registers.
+/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their registers.
 bool HasProducts(Precision precision) {
 #if defined(__x86_64__)
   constexpr unsigned kXsave = 1u << 27, kVectorState = 7u << 5 | 3u << 1, kTileState = 3u << 17;
-  constexpr unsigned kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21, kVectorBFloat16 = 1u << 5;
+  constexpr unsigned kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
   unsigned a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kXsave) == 0) return false;
   unsigned saved, high;
   __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
   const bool tiles = (saved & kTileState) == kTileState && (d & kTile) != 0;
-  if (precision == Precision::kBFloat16 && tiles && (d & kTileBFloat16) != 0) return true;
-  if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
-  if (precision == Precision::kFloat16) return tiles && (a & kTileFloat16) != 0;
-  return (saved & kVectorState) == kVectorState && (a & kVectorBFloat16) != 0;
+  if (precision == Precision::kBFloat16) {
+    return (tiles && (d & kTileBFloat16) != 0) || ((saved & kVectorState) == kVectorState && HasAvx512Bf16());
+  }
+  return tiles && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kTileFloat16) != 0;
 #else
   return precision == Precision::kFloat32;
 #endif
+}
+
+/// Where it is not used: what could.
+std::string_view WhatMay(Precision precision) {
+  if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
+  if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
+  return "; convolutions and products on DnnlExecutionProvider may, and recurrent operators with constant weights on CPU";
 }
 
 }  // namespace
@@ -46,12 +55,9 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   const auto not_used = std::count_if(placement.nodes.begin(), placement.nodes.end(),
                                       [](const PlacementReport::NodeEntry& node) { return node.precision == "f32"; });
   const bool unused = used == 0 && not_used > 0;
-  const std::string_view who = precision == Precision::kInt8Dynamic
-                                   ? "; products with constant matrices on CPU may, where the optimizer runs"
-                                   : "; those on DnnlExecutionProvider may";
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
-      "session.precision is {}: {} nodes run at it, {} convolutions and products at f32{}", NameOf(precision), used, not_used,
-      unused ? who : "");
+      "session.precision is {}: {} nodes run at it, {} convolutions, products and recurrent operators at f32{}", NameOf(precision), used, not_used,
+      unused ? WhatMay(precision) : "");
 }
 
 }  // namespace tessera

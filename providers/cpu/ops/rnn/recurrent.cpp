@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 
 #include "base/mapped_file.h"
@@ -14,34 +13,7 @@
 namespace tessera::cpu {
 namespace {
 
-struct FunctionTerms {
-  std::string_view name;  // lower case
-  RecurrentFunction function;
-  bool has_alpha, has_beta;
-  float alpha, beta;  // defaults
-};
-
-constexpr FunctionTerms kFunctions[] = {
-    {"tanh", RecurrentFunction::kTanh, false, false, 0, 0},
-    {"sigmoid", RecurrentFunction::kSigmoid, false, false, 0, 0},
-    {"relu", RecurrentFunction::kRelu, false, false, 0, 0},
-    {"affine", RecurrentFunction::kAffine, true, true, 1, 0},
-    {"leakyrelu", RecurrentFunction::kLeakyRelu, true, false, 0.01f, 0},
-    {"thresholdedrelu", RecurrentFunction::kThresholdedRelu, true, false, 1, 0},
-    {"scaledtanh", RecurrentFunction::kScaledTanh, true, true, 1, 1},
-    {"hardsigmoid", RecurrentFunction::kHardSigmoid, true, true, 0.2f, 0.5f},
-    {"elu", RecurrentFunction::kElu, true, false, 1, 0},
-    {"softsign", RecurrentFunction::kSoftsign, false, false, 0, 0},
-    {"softplus", RecurrentFunction::kSoftplus, false, false, 0, 0},
-};
-
-const FunctionTerms& FindFunction(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const FunctionTerms& terms : kFunctions) {
-    if (terms.name == name) return terms;
-  }
-  Fail(ErrorCode::kInvalidGraph, "activation '{}' is unknown", name);
-}
+constexpr size_t kAlignment = 16;  // elements that panels of a part fill up to
 
 size_t Directions(const KernelInfo& info) {
   const auto direction = info.attribute<std::string>("direction", "forward");
@@ -52,36 +24,6 @@ size_t Directions(const KernelInfo& info) {
 
 }  // namespace
 
-std::vector<RecurrentActivation> ParseActivations(const KernelInfo& info, size_t directions,
-                                                  std::initializer_list<RecurrentFunction> defaults) {
-  const auto names = info.attribute<std::vector<std::string>>("activations", {});
-  const auto alphas = info.attribute<std::vector<float>>("activation_alpha", {});
-  const auto betas = info.attribute<std::vector<float>>("activation_beta", {});
-  std::vector<RecurrentActivation> activations;
-  if (names.empty()) {
-    for (size_t d = 0; d < directions; ++d) {
-      for (RecurrentFunction function : defaults) activations.push_back({function, 0, 0});
-    }
-  } else {
-    const size_t count = defaults.size() * directions;
-    // RNN's schema gives two names by default, whatever the direction.
-    Require(names.size() >= count, "{} activations are named, {} are expected", names.size(), count);
-    // One number for each activation, or only for those that take one, in their order.
-    size_t alpha = 0, beta = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const FunctionTerms& terms = FindFunction(names[i]);
-      RecurrentActivation activation{terms.function, terms.alpha, terms.beta};
-      const size_t a = alphas.size() == names.size() ? i : alpha, b = betas.size() == names.size() ? i : beta;
-      if (terms.has_alpha && a < alphas.size()) activation.alpha = alphas[a];
-      if (terms.has_beta && b < betas.size()) activation.beta = betas[b];
-      alpha += terms.has_alpha;
-      beta += terms.has_beta;
-      activations.push_back(activation);
-    }
-  }
-  return activations;
-}
-
 template <class T>
 Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations,
                         bool has_cell)
@@ -91,15 +33,23 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
       has_cell_(has_cell),
       reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
       batch_first_(info.attribute<int64_t>("layout", 0) != 0),
-      hidden_(info.attribute<int64_t>("hidden_size", 0)) {
+      hidden_(info.attribute<int64_t>("hidden_size", 0)),
+      rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
   for (int64_t split : splits_) gates_ += split;
   if (info.has_attribute("clip")) {
     clip_ = static_cast<F>(info.attribute<float>("clip"));
     Require(clip_ > 0, "clip is {}", clip_);
   }
+  const Tensor* r = info.constant_input(2);
+  if (hidden_ == 0 && r != nullptr && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};
-  packed_w_ = PackConstant(info, 1, "recurrent.w", all);
-  packed_r_ = PackConstant(info, 2, "recurrent.r", splits_);
+  packed_w_ = PackConstant(info, 1, rounds_ ? "recurrent.w.bf16" : "recurrent.w", all);
+  packed_r_ = PackConstant(info, 2, rounds_ ? "recurrent.r.bf16" : "recurrent.r", splits_);
+}
+
+template <class T>
+size_t Recurrent<T>::PanelSize(int64_t inner, int64_t rows) const {
+  return rounds_ ? PackedGemmBf16Size(inner, rows) : PackedGemmBSize<F>(inner, rows);
 }
 
 /// Where the panels of each part of each direction begin, and where the last one ends.
@@ -108,17 +58,33 @@ std::vector<size_t> Recurrent<T>::PanelOffsets(int64_t inner, std::span<const in
   std::vector<size_t> offsets = {0};
   for (int64_t d = 0; d < directions_; ++d) {
     for (int64_t split : splits) {
-      const auto size = static_cast<size_t>(CheckedMul<int64_t>(split, hidden_));
-      offsets.push_back(offsets.back() + (PackedGemmBSize<F>(inner, static_cast<int64_t>(size)) + 15) / 16 * 16);
+      offsets.push_back(offsets.back() + RoundUp<size_t>(PanelSize(inner, CheckedMul<int64_t>(split, hidden_)), kAlignment));
     }
   }
   return offsets;
 }
 
+/// Panels of [rows, inner] at an element of `packed`, up to whole lines of the cache.
+template <class T>
+void Recurrent<T>::PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const F* weights, size_t offset, Tensor& packed) const {
+  const size_t size = PanelSize(inner, rows), end = RoundUp<size_t>(size, kAlignment);
+  if constexpr (std::is_same_v<F, float>) {
+    if (rounds_) {
+      BFloat16* to = packed.mutable_data<BFloat16>() + offset;
+      PackGemmBf16(threads, inner, rows, weights, to);
+      std::fill(to + size, to + end, BFloat16{});
+      return;
+    }
+  }
+  F* to = packed.mutable_data<F>() + offset;
+  PackGemmB<F>(threads, inner, rows, weights, 1, inner, to);
+  std::fill(to + size, to + end, F{0});
+}
+
 /// Weights are [directions, gates * hidden, inner]; every part of every direction becomes panels of its own.
 template <class T>
 void Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits,
-                        std::span<const size_t> offsets, F* packed) const {
+                        std::span<const size_t> offsets, Tensor& packed) const {
   std::vector<F> converted;
   size_t part = 0;
   for (int64_t d = 0; d < directions_; ++d) {
@@ -132,10 +98,7 @@ void Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, st
         for (size_t i = 0; i < converted.size(); ++i) converted[i] = static_cast<F>(LoadUnaligned(weights + i));
         source = converted.data();
       }
-      F* to = packed + offsets[part];
-      const auto size = PackedGemmBSize<F>(inner, rows);
-      PackGemmB<F>(threads, inner, rows, source, 1, inner, to);
-      std::fill(to + size, packed + offsets[++part], F{0});
+      PackPart(threads, inner, rows, source, offsets[part++], packed);
       weights += rows * inner;
     }
   }
@@ -151,9 +114,10 @@ auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char
   packed.offsets = PanelOffsets(shape[2], splits);
   const Shape size{static_cast<int64_t>(packed.offsets.back())};
   const std::string form = fmt::format("{} {} {}", key, hidden_, fmt::join(splits, "+"));
-  packed.numbers = SharedTensor(info, *weights, form, ElementTypeOf<F>, size, [&] {
-    auto made = std::make_shared<Tensor>(ElementTypeOf<F>, size, WeightMemory());
-    Pack(info.threads(), weights->unaligned_data<T>(), shape[2], splits, packed.offsets, made->template mutable_data<F>());
+  const ElementType type = rounds_ ? ElementType::kBFloat16 : ElementTypeOf<F>;
+  packed.panels = SharedTensor(info, *weights, form, type, size, [&] {
+    auto made = std::make_shared<Tensor>(type, size, WeightMemory());
+    Pack(info.threads(), weights->unaligned_data<T>(), shape[2], splits, packed.offsets, *made);
     ForgetPages(weights->unaligned_raw(), weights->byte_size());
     return made;
   });
@@ -214,23 +178,32 @@ auto Recurrent<T>::Numbers(KernelContext& context, size_t input) const -> const 
   }
 }
 
+template <class T>
+auto Recurrent<T>::InputBias(KernelContext& context, const RecurrentSizes& s, const F* bias) const -> std::span<const F> {
+  if (bias == nullptr) return {};
+  const std::span<F> sums = context.scratch<F>(static_cast<size_t>(gates_ * s.hidden));
+  const F* of_r = bias + sums.size();
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = bias[i] + (folds_bias(static_cast<int64_t>(i) / s.hidden) ? of_r[i] : F{0});
+  return sums;
+}
+
 /// gates[direction, position of X, gate] = X * W + bias, for all steps.
 template <class T>
-void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const Packed& packed_w, const F* bias,
-                                 F* gates) const {
+void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
   const F* x = Numbers(context, 0);
-  const F* w = packed_w.numbers == nullptr ? Numbers(context, 1) : nullptr;
+  const F* w = packed_w_.panels == nullptr ? Numbers(context, 1) : nullptr;
   const int64_t width = gates_ * s.hidden;
-  const std::span<F> sums = context.scratch<F>(static_cast<size_t>(width));
+  const BFloat16* pairs = rounds_ ? RoundedInput(context, s, x) : nullptr;
   for (int64_t d = 0; d < s.directions; ++d) {
+    const std::span<const F> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
     GemmArgs<F> args;
     args.m = s.steps * s.batch;
     args.n = width;
     args.k = s.input;
     args.a = x;
     args.a_row = s.input;
-    if (packed_w.numbers != nullptr) {
-      args.packed_b = packed_w.part(static_cast<size_t>(d));
+    if (w == nullptr) {
+      args.packed_b = packed_w_.part(static_cast<size_t>(d));
     } else {
       args.b = w + d * width * s.input;
       args.b_k = 1;
@@ -238,17 +211,46 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     }
     args.c = gates + d * args.m * width;
     args.c_row = width;
-    if (bias != nullptr) {
-      const F *of_w = bias + d * 2 * width, *of_r = of_w + width;
-      for (int64_t i = 0; i < width; ++i) sums[static_cast<size_t>(i)] = of_w[i] + (folds_bias(i / s.hidden) ? of_r[i] : F{0});
-      args.epilogue.col_bias = sums.data();
-    }
+    args.epilogue.col_bias = sums.data();
     if (args.k == 0) {
       for (int64_t i = 0; i < args.m * width; ++i) args.c[i] = bias == nullptr ? F{0} : sums[static_cast<size_t>(i % width)];
       continue;
     }
+    if (rounds_) {
+      RoundedProduct(context.threads(), args, pairs);
+      continue;
+    }
     const size_t workspace = GemmWorkspaceSize(args, context.threads().num_threads());
     Gemm(context.threads(), args, workspace == 0 ? nullptr : context.scratch<F>(workspace).data());
+  }
+}
+
+/// X as pairs of bfloat16.
+template <class T>
+const BFloat16* Recurrent<T>::RoundedInput(KernelContext& context, const RecurrentSizes& s, const F* x) const {
+  const int64_t rows = s.steps * s.batch, row = PairedSize(s.input);
+  const std::span<BFloat16> pairs = context.scratch<BFloat16>(static_cast<size_t>(CheckedMul(rows, row)));
+  if constexpr (std::is_same_v<F, float>) {
+    context.threads().ParallelFor(rows, static_cast<double>(row) * 0.1, [&](int64_t begin, int64_t end) {
+      RoundToPairs(x + begin * s.input, end - begin, s.input, pairs.data() + begin * row);
+    });
+  }
+  return pairs.data();
+}
+
+/// `args` with A as pairs of bfloat16 and packed B of them.
+template <class T>
+void Recurrent<T>::RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const {
+  if constexpr (std::is_same_v<F, float>) {
+    GemmBf16(threads, {.m = args.m,
+                       .n = args.n,
+                       .k = args.k,
+                       .a = pairs,
+                       .packed_b = static_cast<const BFloat16*>(args.packed_b),
+                       .c = args.c,
+                       .c_row = args.c_row,
+                       .accumulate = args.accumulate,
+                       .col_bias = args.epilogue.col_bias});
   }
 }
 
@@ -266,7 +268,9 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
   args.c_row = out_row;
   args.accumulate = accumulate;
   args.epilogue.col_bias = bias;
-  Gemm<F>(*run.threads, args);
+  if (!rounds_) return Gemm<F>(*run.threads, args);
+  if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, run.pairs);
+  RoundedProduct(*run.threads, args, run.pairs);
 }
 
 template <class T>
@@ -340,11 +344,11 @@ void Recurrent<T>::Compute(KernelContext& context) {
   const F* peepholes = has_cell_ ? Numbers(context, 7) : nullptr;
   const int64_t width = gates_ * s.hidden;
   F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
-  InputProducts(context, s, packed_w_, bias, gates);
+  InputProducts(context, s, bias, gates);
 
   const size_t parts = splits_.size();
-  const std::span<const F*> packed = context.scratch<const F*>(parts * static_cast<size_t>(s.directions));
-  if (packed_r_.numbers != nullptr) {
+  const std::span<const void*> packed = context.scratch<const void*>(parts * static_cast<size_t>(s.directions));
+  if (packed_r_.panels != nullptr) {
     for (size_t i = 0; i < packed.size(); ++i) packed[i] = packed_r_.part(i);
   } else {
     const F* r = Numbers(context, 2);
@@ -361,6 +365,8 @@ void Recurrent<T>::Compute(KernelContext& context) {
   // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
+  const int64_t pairs_row = PairedSize(s.hidden);
+  BFloat16* pairs = rounds_ ? context.scratch<BFloat16>(static_cast<size_t>(CheckedMul(s.directions * s.batch, pairs_row))).data() : nullptr;
   const Tensor* lengths = context.input(4);
   const auto run_part = [&](int64_t d, int64_t first, int64_t count) {
     RecurrentRun<F> run{};
@@ -374,6 +380,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
     run.bias = bias == nullptr ? nullptr : bias + d * 2 * width;
     run.peepholes = peepholes == nullptr ? nullptr : peepholes + d * 3 * s.hidden;
     run.packed_r = packed.data() + static_cast<size_t>(d) * parts;
+    if (rounds_) run.pairs = pairs + (d * s.batch + first) * pairs_row;
     run.h = states.data() + d * 4 * block + 4 * first * s.hidden;
     run.c = run.h + count * s.hidden;
     run.temp = run.h + 2 * count * s.hidden;
@@ -400,7 +407,7 @@ int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
   const int64_t wanted = CeilDiv(threads, s.directions);
   const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
   constexpr int64_t kCacheBytes = int64_t{512} << 10;
-  const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(sizeof(F));
+  const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(rounds_ ? sizeof(BFloat16) : sizeof(F));
   return bytes <= kCacheBytes || s.batch / parts >= 12 ? parts : 1;
 }
 

@@ -10,7 +10,9 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "ops/rnn/rounding.h"
 #include "simd/gemm.h"
+#include "simd/gemm_bf16.h"
 #include "simd/recurrent.h"
 #include "types.h"
 
@@ -36,7 +38,8 @@ struct RecurrentRun {
   const int32_t* lengths;  // null: all steps
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
-  const F* const* packed_r;
+  const void* const* packed_r;
+  BFloat16* pairs;  // [batch, hidden]: room for a rounded state; null: nothing is rounded
   F* h;     // [batch, hidden]
   F* c;     // the same; null: the operator has none
   F* temp;  // [2, batch, hidden]
@@ -79,21 +82,31 @@ class Recurrent : public Kernel {
   F clip_ = std::numeric_limits<F>::infinity();
 
  private:
+  /// Of F, or of bfloat16 where factors are rounded.
   struct Packed {
-    std::shared_ptr<const Tensor> numbers;  // null: the weights are no constants
-    std::vector<size_t> offsets;            // [direction, part], and the end
+    std::shared_ptr<const Tensor> panels;  // null: the weights are no constants
+    std::vector<size_t> offsets;           // [direction, part], and the end
 
-    const F* part(size_t i) const { return numbers->template data<F>() + offsets[i]; }
+    const void* part(size_t i) const {
+      const size_t element = panels->byte_size() / offsets.back();
+      return static_cast<const std::byte*>(panels->raw()) + offsets[i] * element;
+    }
   };
 
   RecurrentSizes Sizes(const KernelContext& context) const;
   void CheckShapes(const KernelContext& context, const RecurrentSizes& sizes) const;
   const F* Numbers(KernelContext& context, size_t input) const;
   std::vector<size_t> PanelOffsets(int64_t inner, std::span<const int64_t> splits) const;
+  size_t PanelSize(int64_t inner, int64_t rows) const;
   void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits, std::span<const size_t> offsets,
-            F* packed) const;
+            Tensor& packed) const;
+  void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const F* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
-  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const Packed& packed_w, const F* bias, F* gates) const;
+  /// Of one direction, whose biases are at `bias`: what goes with W's. Empty: none.
+  std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;
+  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
+  const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
+  void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
   /// Row of entry `b` in a tensor of states.
   int64_t StateRow(const RecurrentRun<F>& run, int64_t b) const {
     return batch_first_ ? (run.first + b) * directions_ + run.direction : run.direction * run.whole_batch + run.first + b;
@@ -109,6 +122,7 @@ class Recurrent : public Kernel {
   bool reverse_ = false;
   bool batch_first_ = false;
   int64_t hidden_ = 0;  // 0: as R says
+  const bool rounds_;   // factors, to bfloat16
   Packed packed_w_, packed_r_;
 };
 
