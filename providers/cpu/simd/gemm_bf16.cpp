@@ -226,17 +226,26 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
 size_t PackedGemmBf16Size(int64_t k, int64_t n) { return 2 * PackedGemmBSize<float>(CeilDiv(k, 2), n); }
 
 /// Pairs are moved as floats are: panels of both have the same width.
-void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const float* b, BFloat16* packed) {
+template <class S>
+void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed) {
   const int64_t width = GemmPanelWidth<float>(), pairs = CeilDiv(k, 2);
   threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
-    std::vector<float> lines(static_cast<size_t>(width * pairs));
+    std::vector<S> line(static_cast<size_t>(k));
+    std::vector<float> numbers(line.size()), lines(static_cast<size_t>(width * pairs));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t columns = std::min(width, n - i * width);
-      RoundToPairs(b + i * width * k, columns, k, reinterpret_cast<BFloat16*>(lines.data()));
+      for (int64_t j = 0; j < columns; ++j) {
+        std::memcpy(line.data(), b + (i * width + j) * k, line.size() * sizeof(S));
+        ConvertToFloat(line.data(), numbers.data(), k);
+        RoundToPairs(numbers.data(), 1, k, reinterpret_cast<BFloat16*>(lines.data() + j * pairs));
+      }
       PackGemmPanel<float>(lines.data(), 1, pairs, pairs, columns, reinterpret_cast<float*>(packed + 2 * i * width * pairs));
     }
   });
 }
+template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const float*, BFloat16*);
+template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const Float16*, BFloat16*);
+template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const BFloat16*, BFloat16*);
 
 void GemmBf16(ThreadPool& threads, const GemmBf16Args& args) { GemmBf16By(Kernels(), threads, args); }
 

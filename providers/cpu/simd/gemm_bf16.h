@@ -34,8 +34,12 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
 
 /// Elements of a packed B.
 size_t PackedGemmBf16Size(int64_t k, int64_t n);
-/// Rounds and packs a matrix that lies transposed: [n, k].
-void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const float* b, BFloat16* packed);
+/// Rounds and packs a matrix of float, float16 or bfloat16 that lies transposed, [n, k], at any address.
+template <class S>
+void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed);
+extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const float*, BFloat16*);
+extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const Float16*, BFloat16*);
+extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const BFloat16*, BFloat16*);
 
 void GemmBf16(ThreadPool& threads, const GemmBf16Args& args);
 

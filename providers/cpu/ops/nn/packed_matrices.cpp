@@ -41,15 +41,6 @@ bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
   return all;
 }
 
-/// The narrowest panels that hold the matrices' numbers.
-PanelType PanelTypeFor(ThreadPool& threads, const Tensor& matrices) {
-  const bool float16 = HasGemmPanels(PanelType::kFloat16);
-  if (matrices.is(ElementType::kBFloat16)) return PanelType::kBFloat16;
-  if (matrices.is(ElementType::kFloat16)) return float16 ? PanelType::kFloat16 : PanelType::kWhole;
-  if (AllFit(threads, matrices, FitsBFloat16)) return PanelType::kBFloat16;
-  return float16 && AllFit(threads, matrices, FitsFloat16) ? PanelType::kFloat16 : PanelType::kWhole;
-}
-
 constexpr int64_t kMostWidth = 64;  // columns of a panel
 constexpr int64_t kTogether = 128;  // rows of a panel that are converted together
 
@@ -91,6 +82,16 @@ class PanelConverter {
   float panel_[kTogether * kMostWidth];
 };
 
+}  // namespace
+
+PanelType PanelTypeFor(ThreadPool& threads, const Tensor& matrices) {
+  const bool float16 = HasGemmPanels(PanelType::kFloat16);
+  if (matrices.is(ElementType::kBFloat16)) return PanelType::kBFloat16;
+  if (matrices.is(ElementType::kFloat16)) return float16 ? PanelType::kFloat16 : PanelType::kWhole;
+  if (AllFit(threads, matrices, FitsBFloat16)) return PanelType::kBFloat16;
+  return float16 && AllFit(threads, matrices, FitsFloat16) ? PanelType::kFloat16 : PanelType::kWhole;
+}
+
 template <class S>
 void PackMatrix(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, PanelType type, void* packed) {
   VisitPanelsInStrips<float>(threads, k, n, b, transposed, [&](const S* from, int64_t depth, int64_t width, int64_t to) {
@@ -98,11 +99,13 @@ void PackMatrix(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool tran
   });
 }
 
-Shape PanelShape(int64_t count, int64_t k, int64_t n) { return {count, static_cast<int64_t>(PackedGemmBSize<float>(k, n))}; }
+template void PackMatrix(ThreadPool&, int64_t, int64_t, const float*, bool, PanelType, void*);
+template void PackMatrix(ThreadPool&, int64_t, int64_t, const Float16*, bool, PanelType, void*);
+template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, bool, PanelType, void*);
 
-ElementType ElementOf(PanelType type) {
-  return type == PanelType::kFloat16 ? ElementType::kFloat16 : type == PanelType::kBFloat16 ? ElementType::kBFloat16 : ElementType::kFloat;
-}
+namespace {
+
+Shape PanelShape(int64_t count, int64_t k, int64_t n) { return {count, static_cast<int64_t>(PackedGemmBSize<float>(k, n))}; }
 
 template <class S>
 Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
@@ -124,12 +127,11 @@ Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, 
 }
 
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed) {
-  static constexpr ElementType kTypes[] = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
   const Tensor* constant = info.constant_input(i);
   if (constant == nullptr || constant->num_elements() == 0) return {};
-  if (std::find(std::begin(kTypes), std::end(kTypes), constant->type()) == std::end(kTypes)) return {};
+  if (std::find(std::begin(kPanelElements), std::end(kPanelElements), constant->type()) == std::end(kPanelElements)) return {};
   PackedMatrices packed(
-      SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", kTypes, PanelShape(count, k, n),
+      SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", kPanelElements, PanelShape(count, k, n),
                    [&] { return std::make_shared<Tensor>(PackAsPanels(info.threads(), *constant, count, k, n, transposed)); }));
   info.ReleaseConstant(i);
   return packed;

@@ -12,6 +12,15 @@
 
 namespace tessera::cpu {
 
+/// Element types of panels of floats, the panels of such a type, and back.
+inline constexpr ElementType kPanelElements[] = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+constexpr PanelType PanelTypeOf(ElementType element) {
+  return element == ElementType::kFloat16 ? PanelType::kFloat16 : element == ElementType::kBFloat16 ? PanelType::kBFloat16 : PanelType::kWhole;
+}
+constexpr ElementType ElementOf(PanelType type) {
+  return type == PanelType::kFloat16 ? ElementType::kFloat16 : type == PanelType::kBFloat16 ? ElementType::kBFloat16 : ElementType::kFloat;
+}
+
 /// Matrices of one size, one after the other.
 class PackedMatrices {
  public:
@@ -25,14 +34,22 @@ class PackedMatrices {
   void SetB(GemmArgs<C>& args, int64_t i = 0) const {
     const auto element = static_cast<int64_t>(panels_->byte_size()) / panels_->num_elements();
     args.packed_b = static_cast<const std::byte*>(panels_->raw()) + i * panels_->shape()[1] * element;
-    args.panel_type = panels_->is(ElementType::kFloat16)    ? PanelType::kFloat16
-                      : panels_->is(ElementType::kBFloat16) ? PanelType::kBFloat16
-                                                            : PanelType::kWhole;
+    args.panel_type = PanelTypeOf(panels_->type());
   }
 
  private:
   std::shared_ptr<const Tensor> panels_;  // [matrices, elements]
 };
+
+/// The narrowest panels that hold the numbers of matrices of float, float16 or bfloat16.
+PanelType PanelTypeFor(ThreadPool& threads, const Tensor& matrices);
+
+/// One matrix [k, n] (`transposed`: [n, k]) as panels of a type that holds its numbers. Elements may lie at any address.
+template <class S>
+void PackMatrix(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, PanelType type, void* packed);
+extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const float*, bool, PanelType, void*);
+extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const Float16*, bool, PanelType, void*);
+extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, bool, PanelType, void*);
 
 /// Matrices [count, k, n] (`transposed`: [count, n, k]) of float, float16 or bfloat16 as panels of the narrowest type that holds
 /// their numbers. Elements may lie at any address.

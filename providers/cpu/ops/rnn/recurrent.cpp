@@ -13,7 +13,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr size_t kAlignment = 16;  // elements that panels of a part fill up to
+constexpr size_t kAlignment = 16;                   // elements that panels of a part fill up to
+constexpr int64_t kCacheBytes = int64_t{512} << 10;  // of one direction's weights, which a core's cache keeps from step to step
 
 size_t Directions(const KernelInfo& info) {
   const auto direction = info.attribute<std::string>("direction", "forward");
@@ -64,44 +65,42 @@ std::vector<size_t> Recurrent<T>::PanelOffsets(int64_t inner, std::span<const in
   return offsets;
 }
 
-/// Panels of [rows, inner] at an element of `packed`, up to whole lines of the cache.
+/// Weights [rows, inner] as panels from an element of `packed` on, which are filled up to whole lines of the cache.
 template <class T>
-void Recurrent<T>::PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const F* weights, size_t offset, Tensor& packed) const {
-  const size_t size = PanelSize(inner, rows), end = RoundUp<size_t>(size, kAlignment);
-  if constexpr (std::is_same_v<F, float>) {
-    if (rounds_) {
-      BFloat16* to = packed.mutable_data<BFloat16>() + offset;
-      PackGemmBf16(threads, inner, rows, weights, to);
-      std::fill(to + size, to + end, BFloat16{});
-      return;
-    }
+void Recurrent<T>::PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const {
+  const size_t element = packed.byte_size() / static_cast<size_t>(packed.num_elements()), size = PanelSize(inner, rows);
+  std::byte* to = static_cast<std::byte*>(packed.mutable_raw()) + offset * element;
+  std::memset(to + size * element, 0, (RoundUp<size_t>(size, kAlignment) - size) * element);
+  if constexpr (std::is_same_v<T, double>) {
+    PackGemmB<double>(threads, inner, rows, weights, 1, inner, reinterpret_cast<double*>(to));
+  } else if (rounds_) {
+    PackGemmBf16(threads, inner, rows, weights, reinterpret_cast<BFloat16*>(to));
+  } else {
+    PackMatrix(threads, inner, rows, weights, true, PanelTypeOf(packed.type()), to);
   }
-  F* to = packed.mutable_data<F>() + offset;
-  PackGemmB<F>(threads, inner, rows, weights, 1, inner, to);
-  std::fill(to + size, to + end, F{0});
 }
 
 /// Weights are [directions, gates * hidden, inner]; every part of every direction becomes panels of its own.
 template <class T>
 void Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits,
                         std::span<const size_t> offsets, Tensor& packed) const {
-  std::vector<F> converted;
   size_t part = 0;
   for (int64_t d = 0; d < directions_; ++d) {
     for (int64_t split : splits) {
-      const int64_t rows = split * hidden_;
-      const F* source;
-      if constexpr (std::is_same_v<F, T>) {
-        source = weights;
-      } else {
-        converted.resize(static_cast<size_t>(rows * inner));
-        for (size_t i = 0; i < converted.size(); ++i) converted[i] = static_cast<F>(LoadUnaligned(weights + i));
-        source = converted.data();
-      }
-      PackPart(threads, inner, rows, source, offsets[part++], packed);
-      weights += rows * inner;
+      PackPart(threads, inner, split * hidden_, weights, offsets[part++], packed);
+      weights += split * hidden_ * inner;
     }
   }
+}
+
+/// What `size` elements of panels may be. Narrow ones cost instructions: only where steps would wait for wider ones.
+template <class T>
+std::span<const ElementType> Recurrent<T>::PanelElements(size_t size) const {
+  static constexpr ElementType kDouble[] = {ElementType::kDouble}, kPairs[] = {ElementType::kBFloat16};
+  if (std::is_same_v<T, double>) return kDouble;
+  if (rounds_) return kPairs;
+  const bool near = static_cast<int64_t>(size * sizeof(float)) <= directions_ * kCacheBytes;
+  return std::span(kPanelElements).first(near ? 1 : std::size(kPanelElements));
 }
 
 template <class T>
@@ -114,8 +113,9 @@ auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char
   packed.offsets = PanelOffsets(shape[2], splits);
   const Shape size{static_cast<int64_t>(packed.offsets.back())};
   const std::string form = fmt::format("{} {} {}", key, hidden_, fmt::join(splits, "+"));
-  const ElementType type = rounds_ ? ElementType::kBFloat16 : ElementTypeOf<F>;
-  packed.panels = SharedTensor(info, *weights, form, type, size, [&] {
+  const std::span<const ElementType> types = PanelElements(packed.offsets.back());
+  packed.panels = SharedTensor(info, *weights, form, types, size, [&] {
+    const ElementType type = types.size() == 1 ? types[0] : ElementOf(PanelTypeFor(info.threads(), *weights));
     auto made = std::make_shared<Tensor>(type, size, WeightMemory());
     Pack(info.threads(), weights->unaligned_data<T>(), shape[2], splits, packed.offsets, *made);
     ForgetPages(weights->unaligned_raw(), weights->byte_size());
@@ -172,8 +172,7 @@ auto Recurrent<T>::Numbers(KernelContext& context, size_t input) const -> const 
     return tensor->data<T>();
   } else {
     const std::span<F> numbers = context.scratch<F>(static_cast<size_t>(tensor->num_elements()));
-    const T* elements = tensor->data<T>();
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<F>(elements[i]);
+    ConvertToFloat(tensor->data<T>(), numbers.data(), tensor->num_elements());
     return numbers.data();
   }
 }
@@ -204,6 +203,7 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     args.a_row = s.input;
     if (w == nullptr) {
       args.packed_b = packed_w_.part(static_cast<size_t>(d));
+      args.panel_type = packed_w_.panel_type();
     } else {
       args.b = w + d * width * s.input;
       args.b_k = 1;
@@ -264,6 +264,7 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
   args.a = state;
   args.a_row = run.sizes.hidden;
   args.packed_b = run.packed_r[part];
+  args.panel_type = packed_r_.panel_type();
   args.c = out;
   args.c_row = out_row;
   args.accumulate = accumulate;
@@ -406,8 +407,7 @@ template <class T>
 int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
   const int64_t wanted = CeilDiv(threads, s.directions);
   const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
-  constexpr int64_t kCacheBytes = int64_t{512} << 10;
-  const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(rounds_ ? sizeof(BFloat16) : sizeof(F));
+  const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(packed_r_.element_size());
   return bytes <= kCacheBytes || s.batch / parts >= 12 ? parts : 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "ops/nn/packed_matrices.h"
 #include "ops/rnn/rounding.h"
 #include "simd/gemm.h"
 #include "simd/gemm_bf16.h"
@@ -82,15 +83,14 @@ class Recurrent : public Kernel {
   F clip_ = std::numeric_limits<F>::infinity();
 
  private:
-  /// Of F, or of bfloat16 where factors are rounded.
+  /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where factors are rounded.
   struct Packed {
     std::shared_ptr<const Tensor> panels;  // null: the weights are no constants
     std::vector<size_t> offsets;           // [direction, part], and the end
 
-    const void* part(size_t i) const {
-      const size_t element = panels->byte_size() / offsets.back();
-      return static_cast<const std::byte*>(panels->raw()) + offsets[i] * element;
-    }
+    size_t element_size() const { return panels == nullptr ? sizeof(F) : panels->byte_size() / offsets.back(); }
+    PanelType panel_type() const { return panels == nullptr ? PanelType::kWhole : PanelTypeOf(panels->type()); }
+    const void* part(size_t i) const { return static_cast<const std::byte*>(panels->raw()) + offsets[i] * element_size(); }
   };
 
   RecurrentSizes Sizes(const KernelContext& context) const;
@@ -98,9 +98,10 @@ class Recurrent : public Kernel {
   const F* Numbers(KernelContext& context, size_t input) const;
   std::vector<size_t> PanelOffsets(int64_t inner, std::span<const int64_t> splits) const;
   size_t PanelSize(int64_t inner, int64_t rows) const;
+  std::span<const ElementType> PanelElements(size_t size) const;
   void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits, std::span<const size_t> offsets,
             Tensor& packed) const;
-  void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const F* weights, size_t offset, Tensor& packed) const;
+  void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
   /// Of one direction, whose biases are at `bias`: what goes with W's. Empty: none.
   std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;

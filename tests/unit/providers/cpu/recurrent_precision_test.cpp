@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM with factors of bfloat16 beside the same in float32.
+// RNN, GRU and LSTM with factors of bfloat16 beside the same in float32, and with weights that need no more than 16 bits.
 
 #include <gmock/gmock.h>
 
@@ -63,7 +63,10 @@ class RecurrentModel {
   /// An input or a constant.
   void Add(const std::string& name, const std::vector<int64_t>& dims, bool is_input, float scale) {
     const auto count = static_cast<size_t>(Shape(dims).num_elements());
-    const std::vector<float> values = Random(count, static_cast<unsigned>(name[0]), -scale, scale);
+    std::vector<float> values = Random(count, static_cast<unsigned>(name[0]), -scale, scale);
+    if (name == "w" || name == "r") {
+      for (float& value : values) value = static_cast<float>(Float16(value));
+    }
     if (is_input) {
       model_.Input(name, ElementType::kFloat, dims);
       inputs_.push_back(Tensor::Of<float>(Shape(dims), values));
@@ -166,6 +169,25 @@ TEST(RecurrentPrecision, OnlyConstantWeights) {
     EXPECT_EQ(PrecisionOfOnly(session), "f32");
   }
   EXPECT_EQ(model.Run(session), model.Run(model.At("")));
+}
+
+/// Large ones stay narrow in memory; the sums are the same.
+TEST(RecurrentPrecision, WeightsOf16BitsAtFloat32) {
+  for (Recurrence r : {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216}, Recurrence{.op = "RNN", .hidden = 368}}) {
+    r.steps = 3;
+    for (const int64_t batch : {1, 14}) {
+      r.batch = batch;
+      r.weights = WeightForm::kInputs;
+      const RecurrentModel wide(r);
+      const auto expected = wide.Run(wide.At(""));
+      for (const WeightForm form : {WeightForm::kHalf, WeightForm::kConstant}) {
+        r.weights = form;
+        const RecurrentModel narrow(r);
+        const auto found = narrow.Run(narrow.At(""));
+        for (size_t i = 0; i < expected.size(); ++i) EXPECT_THAT(found[i], ::testing::Pointwise(::testing::FloatNear(1e-4f), expected[i]));
+      }
+    }
+  }
 }
 
 TEST(RecurrentPrecision, OtherPrecisionsSayThatTheyAreNotUsed) {
