@@ -25,10 +25,19 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
   return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
 }
 
+bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
+  const Tensor* weights = graph.constant(node.inputs[1]);
+  return weights != nullptr && weights->shape().rank() == 2 && AttributeOr<int64_t>(node, "transA", 0) == 0;
+}
+
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
+  if (claims == Claims::kFasterRounded) {
+    const bool leaves = IsOneOf(node, kProducts) && !HasTiles() && HasConstantWeights(graph, node);
+    return leaves ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
+  }
   if (IsOneOf(node, kProducts)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
   if (HasAvx512() || !IsOneOf(node, kConvolutions) || SuitsAvx2(graph, node)) return {};
   return "without AVX-512 the CPU provider is faster; option claims=all claims it";
@@ -36,8 +45,8 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
 
 bool IsAnchor(const Node& node, Claims claims) {
   if (IsOneOf(node, kConvolutions)) return true;
-  if (IsOneOf(node, kProducts)) return claims == Claims::kAll;
-  return IsOneOf(node, kPooling) && (claims == Claims::kAll || HasAvx512());
+  if (IsOneOf(node, kProducts)) return claims != Claims::kFaster;
+  return IsOneOf(node, kPooling) && (claims != Claims::kFaster || HasAvx512());
 }
 
 }  // namespace tessera::onednn

@@ -210,8 +210,8 @@ class OnednnProvider final : public ExecutionProvider {
 
 Claims ClaimsOf(const ProviderOptions& options, DataType factor_type) {
   const auto option = options.find("claims");
-  const bool all = option != options.end() && option->second == "all";
-  return all || factor_type != DataType::f32 ? Claims::kAll : Claims::kFaster;
+  if (factor_type == DataType::f16 || (option != options.end() && option->second == "all")) return Claims::kAll;
+  return factor_type == DataType::bf16 ? Claims::kFasterRounded : Claims::kFaster;
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ inline bool HasAvx512() {
   return has;
 }
 
+/// Products of tiles (AMX).
+inline bool HasTiles() { return HasIsa(dnnl::cpu_isa::avx512_core_amx); }
+
 /// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.
 inline int ChannelBlock() { return HasAvx512() ? 16 : 8; }
 inline Desc ChannelBlocked(const Dims& dims, DataType type = DataType::f32) {

@@ -35,7 +35,7 @@ bool HasProducts(Precision precision) {
 std::string_view WhatMay(Precision precision) {
   if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
   if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
-  return "; convolutions and products on DnnlExecutionProvider may, and recurrent operators with constant weights on CPU";
+  return "; convolutions and products on DnnlExecutionProvider may, and products and recurrent operators with constant weights on CPU";
 }
 
 }  // namespace

@@ -56,12 +56,15 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
                                            Precision precision, const Logger& log, PlacementReport& report) {
   std::vector<ActiveProvider> active;
+  std::string rounds(precision == Precision::kFloat32 ? "" : NameOf(precision));
   for (const Request& request : MergeRequests(options, environment)) {
     const ProviderFactory* factory = request.factory;
     ProviderOptions given = request.options;
+    const auto own = given.find("precision");
+    if (own != given.end() && precision == Precision::kFloat32) rounds = own->second;
     for (const OptionSchema& schema : factory->options) {
-      const auto allowed = std::find(schema.allowed.begin(), schema.allowed.end(), NameOf(precision));
-      if (precision != Precision::kFloat32 && schema.name == "precision" && allowed != schema.allowed.end()) given.emplace(schema.name, NameOf(precision));
+      const bool allowed = std::find(schema.allowed.begin(), schema.allowed.end(), rounds) != schema.allowed.end();
+      if (schema.name == "precision" && allowed) given.emplace(schema.name, rounds);
     }
     ProviderOptions checked = CheckOptions(*factory, given);
     try {

@@ -39,8 +39,9 @@ class GemmPanelSource {
   ~GemmPanelSource() = default;
 };
 
-/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers.
-enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16 };
+/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers, but pairs of bfloat16 are
+/// multiplied as they are, by GemmBf16 (simd/gemm_bf16.h) only.
+enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16, kPairs };
 
 template <class T>
 struct GemmArgs {

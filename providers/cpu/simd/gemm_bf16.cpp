@@ -13,15 +13,14 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "simd/activate-inl.h"
 #include "simd/bf16_pairs-inl.h"
 #include "simd/convert.h"
-#include "simd/gemm.h"
 #include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
@@ -40,8 +39,13 @@ struct TileOut {
   float* c;
   int64_t c_row;
   int64_t width;      // columns that C has
+  float alpha;
   bool add;           // to what C holds
-  const float* bias;  // of the tile's first column; null: none
+  GemmActivation activation;
+  const GemmEpilogue<float>* epilogue;
+  const float* row_bias;  // of the tile's first row; null: none
+  const float* bias;      // of its first column; null: none
+  const float* residual;  // rows lie as C's; null: none
 };
 
 HWY_INLINE Pairs Broadcast(const BFloat16* from) {
@@ -51,15 +55,36 @@ HWY_INLINE Pairs Broadcast(const BFloat16* from) {
 }
 
 /// A tile whose columns end before its vectors do, from `tile`, to C.
-HWY_NOINLINE void StoreEdge(const float* tile, int rows, const TileOut& out) {
+HWY_NOINLINE void StoreEdge(float* tile, int rows, const TileOut& out) {
+  const D d;
   for (int r = 0; r < rows; ++r, tile += kWidth) {
     float* c = out.c + r * out.c_row;
-    for (int64_t j = 0; j < out.width; ++j) c[j] = tile[j] + (out.add ? c[j] : 0) + (out.bias == nullptr ? 0 : out.bias[j]);
+    for (int64_t j = 0; j < out.width; ++j) {
+      tile[j] *= out.alpha;
+      if (out.add) tile[j] += c[j];
+      if (out.row_bias != nullptr) tile[j] += out.row_bias[r];
+      if (out.bias != nullptr) tile[j] += out.bias[j];
+      if (out.residual != nullptr) tile[j] += out.residual[r * out.c_row + j];
+    }
+    for (int j = 0; j < kWidth && out.activation != GemmActivation::kNone; j += kLanes) {
+      hn::StoreU(Activate(d, hn::LoadU(d, tile + j), *out.epilogue), d, tile + j);
+    }
+    std::copy_n(tile, out.width, c);
+  }
+}
+
+/// f(sum, r, j) replaces each sum.
+template <int R, class F>
+HWY_INLINE void ForSums(V (&sums)[R][2], F&& f) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    sums[r][0] = f(sums[r][0], r, 0);
+    sums[r][1] = f(sums[r][1], r, kLanes);
   }
 }
 
 template <int R>
-HWY_INLINE void Store(const V (&sums)[R][2], const TileOut& out) {
+HWY_INLINE void Store(V (&sums)[R][2], const TileOut& out) {
   const D d;
   if (out.width < kWidth) {
     HWY_ALIGN float tile[R * kWidth];
@@ -70,16 +95,16 @@ HWY_INLINE void Store(const V (&sums)[R][2], const TileOut& out) {
     }
     return StoreEdge(tile, R, out);
   }
+  if (out.alpha != 1) ForSums(sums, [&](V sum, int, int) { return hn::Mul(sum, hn::Set(d, out.alpha)); });
+  if (out.add) ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.c + r * out.c_row + j)); });
+  if (out.row_bias != nullptr) ForSums(sums, [&](V sum, int r, int) { return hn::Add(sum, hn::Set(d, out.row_bias[r])); });
+  if (out.bias != nullptr) ForSums(sums, [&](V sum, int, int j) { return hn::Add(sum, hn::LoadU(d, out.bias + j)); });
+  if (out.residual != nullptr) ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
+  if (out.activation != GemmActivation::kNone) ForSums(sums, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      float* c = out.c + r * out.c_row + j * kLanes;
-      V sum = sums[r][j];
-      if (out.add) sum = hn::Add(sum, hn::LoadU(d, c));
-      if (out.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, out.bias + j * kLanes));
-      hn::StoreU(sum, d, c);
-    }
+    hn::StoreU(sums[r][0], d, out.c + r * out.c_row);
+    hn::StoreU(sums[r][1], d, out.c + r * out.c_row + kLanes);
   }
 }
 
@@ -113,8 +138,11 @@ HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat
   }
 }
 
+// Steps after which a tile goes on asking for what comes next: all at once would hold up its own loads.
+constexpr int64_t kAskingSteps = 16;
+
 template <class Product, int R>
-void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out) {
+void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out, BlockPrefetch& ahead) {
   // Few rows leave too few chains of additions to hide their latency: several steps in k side by side.
   constexpr int kSteps = R >= 6 ? 1 : R >= 3 ? 2 : 4;
   V sums[kSteps][R][2];
@@ -124,15 +152,19 @@ void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, co
     for (int r = 0; r < R; ++r) sums[s][r][0] = sums[s][r][1] = hn::Zero(D());
   }
   RowsOf<R> rows(a, a_row);
-  int64_t p = 0;
-  for (; p + kSteps <= pairs; p += kSteps, b += 2 * kSteps * kWidth) {
+  for (int64_t begin = 0; begin < pairs; begin += kAskingSteps) {
+    const int64_t end = std::min(pairs, begin + kAskingSteps);
+    ahead.Continue();
+    int64_t p = begin;
+    for (; p + kSteps <= end; p += kSteps, b += 2 * kSteps * kWidth) {
 #pragma GCC unroll 4
-    for (int s = 0; s < kSteps; ++s) AddPair<R, Product>(sums[s], rows, s, b);
-    rows.Advance(kSteps);
-  }
-  for (; kSteps > 1 && p < pairs; ++p, b += 2 * kWidth) {
-    AddPair<R, Product>(sums[0], rows, 0, b);
-    rows.Advance(1);
+      for (int s = 0; s < kSteps; ++s) AddPair<R, Product>(sums[s], rows, s, b);
+      rows.Advance(kSteps);
+    }
+    for (; kSteps > 1 && p < end; ++p, b += 2 * kWidth) {
+      AddPair<R, Product>(sums[0], rows, 0, b);
+      rows.Advance(1);
+    }
   }
 #pragma GCC unroll 4
   for (int s = 1; s < kSteps; ++s) {
@@ -145,7 +177,7 @@ void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, co
   Store(sums[0], out);
 }
 
-using TileFn = void (*)(const BFloat16*, int64_t, const BFloat16*, int64_t, const TileOut&);
+using TileFn = void (*)(const BFloat16*, int64_t, const BFloat16*, int64_t, const TileOut&, BlockPrefetch&);
 
 template <class Product, size_t... R>
 TileFn TileOfRows(std::index_sequence<R...>, int64_t rows) {
@@ -160,12 +192,23 @@ void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, 
   const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
   for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
     const int64_t count = std::min(depth, pairs - p);
-    const float* bias = p + count < pairs || args.col_bias == nullptr ? nullptr : args.col_bias + n;
+    const GemmEpilogue<float>& epilogue = args.epilogue;
+    TileOut out{};
+    out.c_row = args.c_row;
+    out.width = width;
+    out.alpha = args.alpha;
+    out.add = args.accumulate || p > 0;
+    out.epilogue = &epilogue;
+    const bool last = p + count >= pairs;
+    if (last) out.activation = epilogue.activation;
+    if (last && epilogue.col_bias != nullptr) out.bias = epilogue.col_bias + n;
     for (int64_t m = m0; m < m1; m += height) {
-      prefetch.Continue();
-      const TileOut out{args.c + m * args.c_row + n, args.c_row, width, args.accumulate || p > 0, bias};
+      const int64_t at = m * args.c_row + n;
+      out.c = args.c + at;
+      if (last && epilogue.row_bias != nullptr) out.row_bias = epilogue.row_bias + m;
+      if (last && epilogue.residual != nullptr) out.residual = epilogue.residual + at;
       const TileFn tile = TileOfRows<Product>(std::make_index_sequence<kRows>{}, std::min(height, m1 - m));
-      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * a_row + 2 * p * kWidth, count, out);
+      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * a_row + 2 * p * kWidth, count, out, prefetch);
     }
   }
 }
@@ -179,7 +222,7 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
   const int64_t most = std::max(kBlockBytes / (4 * pairs), kLeastBlockRows), block = CeilDiv(m1 - m0, CeilDiv(m1 - m0, most));
   for (int64_t m = m0; m < m1; m += block) {
     const int64_t end = std::min(m1, m + block);
-    BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, depth));
+    BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, kAskingSteps));
     for (int64_t n = n0; n < n1; n += kWidth) {
       if (n + kWidth < n1) prefetch.Begin(args.packed_b + (n + kWidth) * 2 * pairs);
       MultiplyPanel<Product>(args, m, end, n, n1, depth, prefetch);
@@ -225,27 +268,47 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
 
 size_t PackedGemmBf16Size(int64_t k, int64_t n) { return 2 * PackedGemmBSize<float>(CeilDiv(k, 2), n); }
 
-/// Pairs are moved as floats are: panels of both have the same width.
+namespace {
+
+/// `count` numbers at any address, rounded.
 template <class S>
-void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed) {
-  const int64_t width = GemmPanelWidth<float>(), pairs = CeilDiv(k, 2);
-  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
-    std::vector<S> line(static_cast<size_t>(k));
-    std::vector<float> numbers(line.size()), lines(static_cast<size_t>(width * pairs));
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t columns = std::min(width, n - i * width);
-      for (int64_t j = 0; j < columns; ++j) {
-        std::memcpy(line.data(), b + (i * width + j) * k, line.size() * sizeof(S));
-        ConvertToFloat(line.data(), numbers.data(), k);
-        RoundToPairs(numbers.data(), 1, k, reinterpret_cast<BFloat16*>(lines.data() + j * pairs));
-      }
-      PackGemmPanel<float>(lines.data(), 1, pairs, pairs, columns, reinterpret_cast<float*>(packed + 2 * i * width * pairs));
-    }
-  });
+void RoundLine(const S* from, int64_t count, BFloat16* to) {
+  constexpr int64_t kTogether = 256;
+  S line[kTogether];
+  float numbers[kTogether];
+  for (int64_t i = 0; i < count; i += kTogether) {
+    const int64_t some = std::min(kTogether, count - i);
+    std::memcpy(line, from + i, static_cast<size_t>(some) * sizeof(S));
+    ConvertToFloat(line, numbers, some);
+    ConvertFromFloat(numbers, to + i, some);
+  }
 }
-template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const float*, BFloat16*);
-template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const Float16*, BFloat16*);
-template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const BFloat16*, BFloat16*);
+
+}  // namespace
+
+template <class S>
+void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int64_t width, BFloat16* packed) {
+  const int64_t panel_width = GemmPanelWidth<float>(), pairs = CeilDiv(k, 2);
+  if (transposed) {  // pairs are moved as floats are: panels of both have the same width
+    std::vector<float> lines(static_cast<size_t>(width * pairs));
+    for (int64_t j = 0; j < width; ++j) RoundLine(b + j * row, k, reinterpret_cast<BFloat16*>(lines.data() + j * pairs));
+    return PackGemmPanel<float>(lines.data(), 1, pairs, pairs, width, reinterpret_cast<float*>(packed));
+  }
+  constexpr int64_t kMostWidth = 64;
+  BFloat16 first[kMostWidth] = {}, second[kMostWidth] = {};
+  for (int64_t p = 0; p < k; p += 2, packed += 2 * panel_width) {
+    RoundLine(b + p * row, width, first);
+    if (p + 1 < k) RoundLine(b + (p + 1) * row, width, second);
+    else std::fill_n(second, kMostWidth, BFloat16());
+    for (int64_t j = 0; j < panel_width; ++j) {
+      packed[2 * j] = first[j];
+      packed[2 * j + 1] = second[j];
+    }
+  }
+}
+template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, BFloat16*);
+template void PackGemmBf16Panel(const Float16*, int64_t, bool, int64_t, int64_t, BFloat16*);
+template void PackGemmBf16Panel(const BFloat16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 
 void GemmBf16(ThreadPool& threads, const GemmBf16Args& args) { GemmBf16By(Kernels(), threads, args); }
 

@@ -1,11 +1,14 @@
 #pragma once
 
-// Products of matrices whose factors are rounded to bfloat16, for the operators that a session lets do so: C[m,n] = A[m,k] * B[k,n]
-// (+ C) (+ bias), with sums in float32. Neighbours in k are multiplied together, in pairs; the last is one with a zero where k is odd.
+// Products of matrices whose factors are rounded to bfloat16, for the operators that a session lets do so:
+// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), with sums in float32. Neighbours in k are multiplied together, in pairs; the last is one
+// with a zero where k is odd.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/gemm.h"
 #include "tessera/numeric.h"
 #include "tessera/thread_pool.h"
 
@@ -19,8 +22,9 @@ struct GemmBf16Args {
   const BFloat16* packed_b = nullptr;  // from PackGemmBf16
   float* c = nullptr;
   int64_t c_row = 0;
+  float alpha = 1;
   bool accumulate = false;  // add to what C holds
-  const float* col_bias = nullptr;  // [n]
+  GemmEpilogue<float> epilogue;
 };
 
 /// Whether the processor has the instructions.
@@ -34,12 +38,23 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
 
 /// Elements of a packed B.
 size_t PackedGemmBf16Size(int64_t k, int64_t n);
-/// Rounds and packs a matrix of float, float16 or bfloat16 that lies transposed, [n, k], at any address.
+/// Rounds and packs `width` columns of a matrix of float, float16 or bfloat16 at any address, at most GemmPanelWidth<float>(), whose
+/// rows (`transposed`: columns) lie `row` elements apart.
 template <class S>
-void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed);
-extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const float*, BFloat16*);
-extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const Float16*, BFloat16*);
-extern template void PackGemmBf16(ThreadPool&, int64_t, int64_t, const BFloat16*, BFloat16*);
+void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int64_t width, BFloat16* packed);
+extern template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, BFloat16*);
+extern template void PackGemmBf16Panel(const Float16*, int64_t, bool, int64_t, int64_t, BFloat16*);
+extern template void PackGemmBf16Panel(const BFloat16*, int64_t, bool, int64_t, int64_t, BFloat16*);
+/// Whole matrices that lie transposed, [n, k].
+template <class S>
+void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed) {
+  const int64_t width = GemmPanelWidth<float>();
+  threads.ParallelFor((n + width - 1) / width, static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * width; i < std::min(n, end * width); i += width) {
+      PackGemmBf16Panel(b + i * k, k, true, k, std::min(width, n - i), packed + i * PairedSize(k));
+    }
+  });
+}
 
 void GemmBf16(ThreadPool& threads, const GemmBf16Args& args);
 

@@ -100,8 +100,8 @@ TEST(Onednn, ClaimsWhatItComputesFaster) {
   ExpectNear(RunOne(model.Session(options), x), expected);
 }
 
-/// Products of float32 are left everywhere, those whose factors are rounded are not.
-TEST(Onednn, ClaimsProductsWhereTheyAreRounded) {
+/// Products of float32 are left everywhere, those whose factors are rounded where there are no tiles; they are rounded then, too.
+TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 32});
   Weights(model, "w", {64, 32});
@@ -113,10 +113,16 @@ TEST(Onednn, ClaimsProductsWhereTheyAreRounded) {
   for (const auto& node : left.placement().nodes) EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.op_type;
   if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
   options.providers[0].options = {{"precision", "bf16"}};
-  const Session session = model.Session(options);
-  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
-  const Tensor x = RandomTensor({8, 64}, 1);
-  ExpectRoughly(RunOne(session, x), RunOne(model.Session(OnProvider("cpu")), x));
+  const Tensor x = RandomTensor({8, 64}, 1), expected = RunOne(model.Session(OnProvider("cpu")), x);
+  for (const bool all : {false, true}) {
+    if (all) options.providers[0].options.emplace("claims", "all");
+    const Session session = model.Session(options);
+    const char* provider = all || onednn::HasTiles() ? "DnnlExecutionProvider" : "CPUExecutionProvider";
+    const auto placement = session.placement();
+    for (const auto& node : placement.nodes) EXPECT_EQ(node.provider, provider) << node.op_type;
+    EXPECT_EQ(placement.nodes.at(0).precision, "bf16");
+    ExpectRoughly(RunOne(session, x), expected);
+  }
 }
 
 /// What it leaves is computed as in a session of the CPU provider alone: in blocks of channels, on threads of its own.

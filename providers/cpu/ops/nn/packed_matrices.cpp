@@ -5,6 +5,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "rounding.h"
+#include "simd/gemm_bf16.h"
+
 namespace tessera::cpu {
 namespace {
 
@@ -118,6 +121,23 @@ Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64
   return packed;
 }
 
+/// One matrix as pairs of bfloat16, whose panels may begin on the way from strip to strip of it.
+template <class S>
+void PackPairs(ThreadPool& threads, const Tensor& matrix, int64_t k, int64_t n, bool transposed, BFloat16* packed) {
+  const int64_t panel = GemmPanelWidth<float>() * k, paired_panel = GemmPanelWidth<float>() * PairedSize(k);
+  const auto* from = static_cast<const S*>(matrix.unaligned_raw());
+  VisitPanelsInStrips<float>(threads, k, n, from, transposed, [&](const S* b, int64_t depth, int64_t width, int64_t to) {
+    PackGemmBf16Panel(b, transposed ? k : n, transposed, depth, width, packed + to / panel * paired_panel + to % panel);
+  });
+}
+
+std::shared_ptr<Tensor> PackAsPairs(ThreadPool& threads, const Tensor& matrix, int64_t k, int64_t n, bool transposed) {
+  auto packed = std::make_shared<Tensor>(ElementType::kBFloat16, Shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))}, WeightMemory());
+  const auto pack = matrix.is(ElementType::kFloat) ? PackPairs<float> : matrix.is(ElementType::kFloat16) ? PackPairs<Float16> : PackPairs<BFloat16>;
+  pack(threads, matrix, k, n, transposed, packed->mutable_data<BFloat16>());
+  return packed;
+}
+
 }  // namespace
 
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
@@ -130,6 +150,14 @@ PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count
   const Tensor* constant = info.constant_input(i);
   if (constant == nullptr || constant->num_elements() == 0) return {};
   if (std::find(std::begin(kPanelElements), std::end(kPanelElements), constant->type()) == std::end(kPanelElements)) return {};
+  if (RoundsFactors(info.provider(), info.graph(), info.node())) {
+    const Shape shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))};
+    PackedMatrices pairs(SharedTensor(info, *constant, transposed ? "gemm_b_transposed.bf16" : "gemm_b.bf16", ElementType::kBFloat16, shape,
+                                      [&] { return PackAsPairs(info.threads(), *constant, k, n, transposed); }),
+                         PanelType::kPairs);
+    info.ReleaseConstant(i);
+    return pairs;
+  }
   PackedMatrices packed(
       SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", kPanelElements, PanelShape(count, k, n),
                    [&] { return std::make_shared<Tensor>(PackAsPanels(info.threads(), *constant, count, k, n, transposed)); }));

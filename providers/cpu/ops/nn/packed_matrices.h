@@ -25,7 +25,8 @@ constexpr ElementType ElementOf(PanelType type) {
 class PackedMatrices {
  public:
   PackedMatrices() = default;
-  explicit PackedMatrices(std::shared_ptr<const Tensor> panels) : panels_(std::move(panels)) {}
+  explicit PackedMatrices(std::shared_ptr<const Tensor> panels) : PackedMatrices(panels, panels ? PanelTypeOf(panels->type()) : PanelType()) {}
+  PackedMatrices(std::shared_ptr<const Tensor> panels, PanelType type) : panels_(std::move(panels)), type_(type) {}
 
   explicit operator bool() const { return panels_ != nullptr; }
 
@@ -34,11 +35,12 @@ class PackedMatrices {
   void SetB(GemmArgs<C>& args, int64_t i = 0) const {
     const auto element = static_cast<int64_t>(panels_->byte_size()) / panels_->num_elements();
     args.packed_b = static_cast<const std::byte*>(panels_->raw()) + i * panels_->shape()[1] * element;
-    args.panel_type = PanelTypeOf(panels_->type());
+    args.panel_type = type_;
   }
 
  private:
   std::shared_ptr<const Tensor> panels_;  // [matrices, elements]
+  PanelType type_{};
 };
 
 /// The narrowest panels that hold the numbers of matrices of float, float16 or bfloat16.
@@ -55,8 +57,8 @@ extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, 
 /// their numbers. Elements may lie at any address.
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed);
 
-/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`. None when the input
-/// is computed at run time or is empty.
+/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: pairs of bfloat16 where
+/// the node rounds its factors. None when the input is computed at run time or is empty.
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed);
 
 /// The same for products computed in C: double matrices, and none of integers.

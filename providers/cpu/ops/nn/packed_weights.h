@@ -23,8 +23,8 @@ void VisitPanelsInStrips(ThreadPool& threads, int64_t k, int64_t n, const S* b, 
   constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(S));
   const int64_t width = GemmPanelWidth<C>(), panels = CeilDiv(n, width);
   const int64_t row = transposed ? k : n, rows = transposed ? n : k;
-  // Of a transposed matrix whole panels.
-  const int64_t unit = transposed ? width : 1;
+  // Of a transposed matrix whole panels, of others whole pairs of rows.
+  const int64_t unit = transposed ? width : 2;
   const int64_t strip = std::max<int64_t>(kStripElements / row / unit, 1) * unit;
   for (int64_t first = 0; first < rows; first += strip) {
     const int64_t count = std::min(strip, rows - first);

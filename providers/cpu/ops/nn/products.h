@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/nn/rounded_product.h"
 #include "simd/gemm.h"
 #include "tessera/kernel.h"
 
@@ -49,6 +50,9 @@ void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(
     if (count > 1) {
       GemmBatch<C>(threads, count, first, product);
       return;
+    }
+    if constexpr (std::is_same_v<C, float>) {
+      if (first.panel_type == PanelType::kPairs) return RunRoundedProduct(context, first);
     }
     const size_t size = GemmWorkspaceSize(first, threads.num_threads());
     Gemm(threads, first, size == 0 ? nullptr : context.scratch<C>(size).data());

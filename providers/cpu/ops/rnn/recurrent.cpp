@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
+#include "ops/nn/rounded_product.h"
 #include "runtime/packed_store.h"
 
 namespace tessera::cpu {
@@ -228,14 +229,8 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
 /// X as pairs of bfloat16.
 template <class T>
 const BFloat16* Recurrent<T>::RoundedInput(KernelContext& context, const RecurrentSizes& s, const F* x) const {
-  const int64_t rows = s.steps * s.batch, row = PairedSize(s.input);
-  const std::span<BFloat16> pairs = context.scratch<BFloat16>(static_cast<size_t>(CheckedMul(rows, row)));
-  if constexpr (std::is_same_v<F, float>) {
-    context.threads().ParallelFor(rows, static_cast<double>(row) * 0.1, [&](int64_t begin, int64_t end) {
-      RoundToPairs(x + begin * s.input, end - begin, s.input, pairs.data() + begin * row);
-    });
-  }
-  return pairs.data();
+  if constexpr (std::is_same_v<F, float>) return RoundRows(context, x, s.steps * s.batch, s.input);
+  else return nullptr;
 }
 
 /// `args` with A as pairs of bfloat16 and packed B of them.
@@ -250,7 +245,7 @@ void Recurrent<T>::RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, 
                        .c = args.c,
                        .c_row = args.c_row,
                        .accumulate = args.accumulate,
-                       .col_bias = args.epilogue.col_bias});
+                       .epilogue = args.epilogue});
   }
 }
 

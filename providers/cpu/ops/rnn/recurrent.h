@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/nn/packed_matrices.h"
-#include "ops/rnn/rounding.h"
+#include "rounding.h"
 #include "simd/gemm.h"
 #include "simd/gemm_bf16.h"
 #include "simd/recurrent.h"

@@ -1,0 +1,17 @@
+#pragma once
+
+// Products whose factors are rounded to bfloat16, for the nodes that RoundsFactors() tells.
+
+#include "simd/gemm.h"
+#include "simd/gemm_bf16.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Rows of k numbers, one after the other, as pairs of bfloat16 in scratch memory.
+const BFloat16* RoundRows(KernelContext& context, const float* rows, int64_t count, int64_t k);
+
+/// A product whose packed B is of pairs (PanelType::kPairs). A's rows lie one after the other.
+void RunRoundedProduct(KernelContext& context, const GemmArgs<float>& args);
+
+}  // namespace tessera::cpu
