@@ -12,6 +12,7 @@
 
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
+#include "simd/depthwise_across.h"
 #include "simd/pad_row-inl.h"
 #include "simd/pin-inl.h"
 #include "simd/prefetch.h"
@@ -331,7 +332,8 @@ HWY_EXPORT(ConvolvePlanes);
 
 bool SuitsDepthwise(const DepthwiseShape& shape) { return HWY_DYNAMIC_DISPATCH(SuitsImage)(shape); }
 void ConvolveDepthwise(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ConvolvePlanes)(shape, tensors, begin, end);
+  begin = ConvolveDepthwiseAcross(shape, tensors, begin, end);
+  if (begin < end) HWY_DYNAMIC_DISPATCH(ConvolvePlanes)(shape, tensors, begin, end);
 }
 
 }  // namespace tessera::cpu

@@ -1,7 +1,7 @@
 #pragma once
 
 // Depthwise convolution over images with a small square kernel: bands of the padded input pass through the L1 cache, and a
-// tile of output rows shares every vector of input.
+// tile of output rows shares every vector of input, or a vector has one pixel of several planes.
 
 #include "simd/gemm.h"
 
@@ -27,6 +27,9 @@ struct DepthwiseTensors {
 
 /// Whether ConvolveDepthwise knows the shape.
 bool SuitsDepthwise(const DepthwiseShape& shape);
+
+/// Planes that are computed side by side, at least 1: threads take whole multiples of it.
+int64_t DepthwisePlanesTogether(const DepthwiseShape& shape);
 
 /// Input planes [begin, end), counted over the batch, on the calling thread.
 void ConvolveDepthwise(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end);

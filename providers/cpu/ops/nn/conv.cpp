@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 
+#include "base/rounding.h"
 #include "ops/nn/conv_input.h"
 #include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
@@ -159,8 +160,9 @@ bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, c
   const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.03 + 20 +
                       static_cast<double>(problem.plane) * 0.05;
-  context.threads().ParallelFor(problem.batch * problem.channels, cost, [&](int64_t begin, int64_t end) {
-    ConvolveDepthwise(shape, tensors, begin, end);
+  const int64_t planes = problem.batch * problem.channels, together = DepthwisePlanesTogether(shape);
+  context.threads().ParallelFor(CeilDiv(planes, together), cost * static_cast<double>(together), [&](int64_t begin, int64_t end) {
+    ConvolveDepthwise(shape, tensors, begin * together, std::min(end * together, planes));
   });
   return true;
 }

@@ -100,5 +100,35 @@ TEST(Depthwise, ComputesImagesInBandsAndSeveralOutputsOfAPlane) {
   }
 }
 
+// Enough planes that vectors may have one pixel of several; calls begin and end inside a batch, and with parts of a vector.
+TEST(Depthwise, ComputesManyPlanes) {
+  for (const int64_t kernel : {3, 5}) {
+    for (const int64_t stride : {1, 2}) {
+      for (int64_t width = 1; width <= 33; ++width) {
+        DepthwiseShape shape = ShapeOf(kernel, stride, 4 + width % 5, width, (width + 1) % kernel, width % kernel, kernel - 1);
+        shape.channels = 19;
+        Check(shape, 38);
+        shape.channels = 5;
+        shape.multiplier = 2;
+        Check(shape, 30);
+      }
+    }
+  }
+}
+
+TEST(Depthwise, ComputesManyPlanesInBands) {
+  for (const int64_t kernel : {3, 5}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t width : {40, 56, 110}) {
+        DepthwiseShape shape = ShapeOf(kernel, stride, 50, width, 1, 1, 2);
+        shape.channels = 16;
+        Check(shape, 32);
+        shape.multiplier = 3;
+        Check(shape, 16);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera::cpu
