@@ -4,18 +4,51 @@
 #include "engine/element_walk.h"
 #include "engine/on_bytes.h"
 #include "ops/ops.h"
+#include "simd/positions.h"
 
 namespace tessera::cpu {
 namespace {
 
+constexpr int64_t kPiece = 256;       // of a row: its positions stay in the first cache
+constexpr int64_t kShortestPiece = 16;  // shorter ones are not worth a call
+
+/// Elements of one row; `stride` apart where the row does not run along the axis.
+template <class T, class Index>
+void GatherFew(const T* data, const Index* indices, int64_t count, int64_t stride, int64_t axis_stride, int64_t axis_size, T* output) {
+  for (int64_t i = 0; i < count; ++i) output[i] = data[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
+}
+
+/// kStep: the axis' stride where it is known and the row runs along the axis; else 0.
+template <int kStep, class T>
+void GatherAt(const T* __restrict data, const int64_t* __restrict positions, int64_t count, int64_t stride, int64_t axis_stride,
+              T* __restrict output) {
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (kStep == 1) {
+      output[i] = data[positions[i]];
+    } else {
+      output[i] = data[i * stride + positions[i] * axis_stride];
+    }
+  }
+}
+
 template <class T, class Index>
 void GatherRow(const T* data, const Index* indices, int64_t length, int64_t stride, int64_t axis_stride, int64_t axis_size,
                T* output) {
-  if (stride == 0 && axis_stride == 1) {
-    for (int64_t i = 0; i < length; ++i) output[i] = data[NormalizeIndex(indices[i], axis_size)];
-    return;
+  if (length < kShortestPiece) return GatherFew(data, indices, length, stride, axis_stride, axis_size, output);
+  int64_t positions[kPiece];
+  for (int64_t begin = 0; begin < length; begin += kPiece) {
+    const int64_t count = std::min(length - begin, kPiece);
+    const T* from = data + begin * stride;
+    if (!PositionsOf(indices + begin, count, axis_size, positions)) {
+      return GatherFew(from, indices + begin, count, stride, axis_stride, axis_size, output + begin);  // which says where
+    }
+    if (stride == 0 && axis_stride == 1) {
+      GatherAt<1>(from, positions, count, stride, axis_stride, output + begin);
+    } else {
+      GatherAt<0>(from, positions, count, stride, axis_stride, output + begin);
+    }
   }
-  for (int64_t i = 0; i < length; ++i) output[i] = data[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
 }
 
 class GatherElements final : public Kernel {

@@ -64,6 +64,30 @@ Value Compute(const Call& call) {
   return results[0];
 }
 
+/// Rows longer than a piece of positions, with indices from both ends.
+TEST(Movement, GathersElementsOfLongRows) {
+  constexpr int64_t kRows = 3, kColumns = 613;
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) numbers.push_back(static_cast<float>(i));
+  const Tensor data = Tensor::Of<float>(Shape{kRows, kColumns}, numbers);
+  for (const int64_t axis : {0, 1}) {
+    const int64_t size = axis == 0 ? kRows : kColumns;
+    std::vector<int64_t> indices;
+    std::vector<float> expected;
+    for (int64_t i = 0; i < kRows * kColumns; ++i) {
+      const int64_t at = i * 41 % size;
+      indices.push_back(i % 2 == 0 ? at : at - size);
+      expected.push_back(axis == 0 ? numbers[static_cast<size_t>(at * kColumns + i % kColumns)]
+                                   : numbers[static_cast<size_t>(i / kColumns * kColumns + at)]);
+    }
+    const auto on_axis = [axis](onnx::NodeProto& node) { Int(node, "axis", axis); };
+    const Value result = Compute({"GatherElements", 21, {data, Ints({kRows, kColumns}, indices)}, on_axis});
+    EXPECT_EQ(ToVector(result), expected) << axis;
+    indices[kColumns + 500] = size;
+    EXPECT_THROW(Compute({"GatherElements", 21, {data, Ints({kRows, kColumns}, indices)}, on_axis}), Error) << axis;
+  }
+}
+
 TEST(Movement, RefusesHostileInputs) {
   const Tensor data = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor row = Floats({1, 1}, {9});
