@@ -15,21 +15,37 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 
-template <class T>
-void RepeatElementsTwice(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows) {
+/// kRows: `rows` where it is known, else 0.
+template <class T, int kRows>
+void RepeatElements(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (kRows != 0) rows = kRows;
   const T* x = static_cast<const T*>(elements);
   T* y = static_cast<T*>(rows_of_pairs);
+  constexpr int64_t kStep = HWY_LANES(T) / (sizeof(T) < 8 ? 2 : 1);
+  const auto repeat = [&](int64_t i) HWY_ATTR {
+    if constexpr (sizeof(T) < 8) {  // a wider element has both
+      const hn::ScalableTag<hwy::MakeWide<T>> d;
+      auto pairs = hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, decltype(d)>(), x + i));
+      pairs = hn::Or(pairs, hn::ShiftLeft<8 * sizeof(T)>(pairs));
+      for (int64_t r = 0; r < rows; ++r) hn::StoreU(hn::BitCast(hn::ScalableTag<T>(), pairs), hn::ScalableTag<T>(), y + 2 * (r * n + i));
+    } else {
+      const hn::ScalableTag<T> d;
+      const auto v = hn::LoadU(d, x + i);
+      for (int64_t r = 0; r < rows; ++r) hn::StoreInterleaved2(v, v, d, y + 2 * (r * n + i));
+    }
+  };
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto v = hn::LoadU(d, x + i);
-    for (int64_t r = 0; r < rows; ++r) hn::StoreInterleaved2(v, v, d, y + 2 * (r * n + i));
-  }
+  for (; i + kStep <= n; i += kStep) repeat(i);
+  if (i < n && n >= kStep) return repeat(n - kStep);
   for (; i < n; ++i) {
     for (int64_t r = 0; r < rows; ++r) y[2 * (r * n + i)] = y[2 * (r * n + i) + 1] = x[i];
   }
+}
+
+template <class T>
+void RepeatElementsTwice(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows) {
+  rows == 2 ? RepeatElements<T, 2>(elements, n, rows_of_pairs, rows) : RepeatElements<T, 0>(elements, n, rows_of_pairs, rows);
 }
 
 RepeatTwice RepeatTwiceOf(size_t bytes) {
