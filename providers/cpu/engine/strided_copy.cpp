@@ -221,12 +221,13 @@ void StridedCopy::RunRows(ThreadPool& threads, Loops loops, const std::byte* src
   threads.ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
     Odometer<Dim> outer(loops.dims, outer_rank, begin / units_inside);
     int64_t unit = begin % units_inside;
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin, run = 0; i < end; i += run) {
+      run = pieces == 1 ? std::min(end - i, units_inside - unit) : 1;  // whole rows that follow each other
       const int64_t first_row = unit / pieces * row_step;
       const int64_t offset = unit % pieces * piece;
       CopyRows(src + outer.src() + first_row * rows.src + offset, rows.src, dst + outer.dst() + first_row * rows.dst + offset,
-               rows.dst, std::min(row_step, rows.size - first_row), std::min(piece, row_bytes - offset), element.is_string);
-      if (++unit == units_inside) {
+               rows.dst, std::min(run * row_step, rows.size - first_row), std::min(piece, row_bytes - offset), element.is_string);
+      if ((unit += run) == units_inside) {
         unit = 0;
         outer.Next();
       }
