@@ -40,8 +40,9 @@ HWY_INLINE void TransposeSquare(hn::Vec<hn::ScalableTag<float>> (&rows)[16]) {
   // The blocks themselves: rows[4 * i + j] has column j of each block in the i-th row of blocks.
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const __m512 even01 = _mm512_shuffle_f32x4(rows[j].raw, rows[4 + j].raw, 0x88), odd01 = _mm512_shuffle_f32x4(rows[j].raw, rows[4 + j].raw, 0xdd);
-    const __m512 even23 = _mm512_shuffle_f32x4(rows[8 + j].raw, rows[12 + j].raw, 0x88), odd23 = _mm512_shuffle_f32x4(rows[8 + j].raw, rows[12 + j].raw, 0xdd);
+    const __m512 r0 = rows[j].raw, r1 = rows[4 + j].raw, r2 = rows[8 + j].raw, r3 = rows[12 + j].raw;
+    const __m512 even01 = _mm512_shuffle_f32x4(r0, r1, 0x88), odd01 = _mm512_shuffle_f32x4(r0, r1, 0xdd);
+    const __m512 even23 = _mm512_shuffle_f32x4(r2, r3, 0x88), odd23 = _mm512_shuffle_f32x4(r2, r3, 0xdd);
     other[j].raw = _mm512_shuffle_f32x4(even01, even23, 0x88);
     other[4 + j].raw = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
     other[8 + j].raw = _mm512_shuffle_f32x4(even01, even23, 0xdd);
