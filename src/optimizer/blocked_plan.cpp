@@ -11,7 +11,7 @@ constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads pla
 constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
-/// A convolution of so many multiplications for each element that it reads or writes pays for its own moves.
+/// A convolution of so many multiplications for each element that it reads or writes in blocks pays for its own moves.
 constexpr double kWorthMoving = 128;
 
 bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
@@ -157,12 +157,14 @@ class Planner {
   }
 
   /// What blocks save a convolution, in elements that are moved at no loss.
-  double Gain(const Node& conv) const {
+  double Gain(const Node& conv, BlockedRole role) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
-    const double out = KnownElements(graph_, conv.outputs[0]);
-    const double elements = KnownElements(graph_, conv.inputs[0]) + out;
+    const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]), elements = in + out;
+    // Of an odd number of blocks the last are computed with half vectors where a vector holds two.
+    const bool pairs = weights[0] % (2 * kChannelBlock) == 0;
+    const double moved = role == BlockedRole::kFirstConv && pairs ? out : elements;
     const double products = out * static_cast<double>(weights.num_elements() / weights[0]);
-    return products < kWorthMoving * elements ? elements : (kFewestElementsPerMove + 1) * elements;
+    return products < kWorthMoving * moved ? elements : (kFewestElementsPerMove + 1) * elements;
   }
 
   /// Any of the node's blocked values.
@@ -184,7 +186,7 @@ class Planner {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
       if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv) {
-        gains[region] += Gain(node);
+        gains[region] += Gain(node, role);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i)) entries.emplace(region, node.inputs[i]);
