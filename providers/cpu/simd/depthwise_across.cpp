@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_AVX3  // shorter vectors are filled well enough by a row
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -29,10 +29,10 @@ using V = hn::Vec<D>;
 constexpr int64_t kBandPixels = 640;    // of padded input
 constexpr int64_t kOutputPixels = 256;  // of a band: together about what the first cache holds
 constexpr int64_t kMostTaps = 25;
-constexpr int64_t kFewestPlanes = kLanes / 2;     // of a group
-constexpr int64_t kBytesAhead = 256;  // of a plane: so many planes are more than the processor follows
+constexpr int64_t kFewestPlanes = kLanes / 2;    // of a group
+constexpr int64_t kBytesAhead = 256;             // of a plane: so many planes are more than the processor follows
 constexpr int kWidestTile = 8;
-constexpr int64_t kSlack = 2 * kWidestTile + 4;    // pixels read past a row narrower than a tile
+constexpr int64_t kSlack = 2 * kWidestTile + 4;  // pixels read past a row narrower than a tile
 
 /// Where the rows of a band lie, a vector for each pixel.
 struct Band {
@@ -225,7 +225,9 @@ int64_t Groups(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int
 
 /// Where this takes less time than a vector for each part of a row, as measured.
 bool Suits(const DepthwiseShape& shape) {
-  if (shape.output_width > (shape.kernel == 3 && shape.stride == 2 ? 24 : 56)) return false;
+  constexpr int64_t kWidest = 56, kWidestUnstrided = kLanes == 16 ? kWidest : 28, kWidestHalved = 24;
+  const int64_t widest = shape.stride == 1 ? kWidestUnstrided : shape.kernel == 3 ? kWidestHalved : kWidest;
+  if (shape.output_width > widest) return false;
   // Such planes of the output meet in few sets of the first cache, and there is less to compute than to store.
   const int64_t bytes = shape.output_height * shape.output_width * int64_t{sizeof(float)};
   return (shape.stride == 2 || bytes % 4096 != 0) && LayOut(shape).output_rows > 0;

@@ -1,5 +1,4 @@
-// A square of 32-bit elements in as many vectors as they have lanes: rows become columns. Included once per target after
-// hwy/highway.h; for AVX-512 alone.
+// A square of floats in vectors: rows become columns. Included once per target after hwy/highway.h; for AVX2 and AVX-512.
 
 #if defined(TESSERA_TRANSPOSE_SQUARE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_TRANSPOSE_SQUARE_INL_H
@@ -16,40 +15,52 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_AVX3
-/// Four rounds, each of which exchanges one bit of a vector's number for one of a lane's.
-HWY_INLINE void TransposeSquare(hn::Vec<hn::ScalableTag<float>> (&rows)[16]) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+using FloatVector = hn::Vec<hn::ScalableTag<float>>;
+
+/// Within each 128 bits: element i of the j-th vector becomes element j of the i-th.
+HWY_INLINE void TransposeQuads(FloatVector& v0, FloatVector& v1, FloatVector& v2, FloatVector& v3) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<double> pairs;
-  hn::Vec<decltype(d)> other[16];
-  // Blocks of 4 x 4 inside 128 bits.
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    other[i] = hn::InterleaveLower(d, rows[i], rows[i + 1]);
-    other[i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + 1]);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 4) {
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      const auto first = hn::BitCast(pairs, other[i + half]), second = hn::BitCast(pairs, other[i + half + 2]);
-      rows[i + 2 * half] = hn::BitCast(d, hn::InterleaveLower(pairs, first, second));
-      rows[i + 2 * half + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, first, second));
-    }
-  }
-  // The blocks themselves: rows[4 * i + j] has column j of each block in the i-th row of blocks.
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1)), high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3)), high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
+  v0 = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  v1 = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  v2 = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+#if HWY_TARGET == HWY_AVX3
+/// 128 bits at a time: part i of the j-th vector becomes part j of the i-th.
+HWY_INLINE void TransposeParts(FloatVector& v0, FloatVector& v1, FloatVector& v2, FloatVector& v3) {
+  const __m512 even01 = _mm512_shuffle_f32x4(v0.raw, v1.raw, 0x88), odd01 = _mm512_shuffle_f32x4(v0.raw, v1.raw, 0xdd);
+  const __m512 even23 = _mm512_shuffle_f32x4(v2.raw, v3.raw, 0x88), odd23 = _mm512_shuffle_f32x4(v2.raw, v3.raw, 0xdd);
+  v0.raw = _mm512_shuffle_f32x4(even01, even23, 0x88);
+  v1.raw = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
+  v2.raw = _mm512_shuffle_f32x4(even01, even23, 0xdd);
+  v3.raw = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
+}
+#else
+HWY_INLINE void TransposeParts(FloatVector& v0, FloatVector& v1) {
+  const hn::ScalableTag<float> d;
+  const FloatVector lower = hn::ConcatLowerLower(d, v1, v0);
+  v1 = hn::ConcatUpperUpper(d, v1, v0);
+  v0 = lower;
+}
+#endif
+
+/// As many vectors as they have lanes.
+HWY_INLINE void TransposeSquare(FloatVector (&rows)[HWY_LANES(float)]) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < HWY_LANES(float); i += 4) TransposeQuads(rows[i], rows[i + 1], rows[i + 2], rows[i + 3]);
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const __m512 r0 = rows[j].raw, r1 = rows[4 + j].raw, r2 = rows[8 + j].raw, r3 = rows[12 + j].raw;
-    const __m512 even01 = _mm512_shuffle_f32x4(r0, r1, 0x88), odd01 = _mm512_shuffle_f32x4(r0, r1, 0xdd);
-    const __m512 even23 = _mm512_shuffle_f32x4(r2, r3, 0x88), odd23 = _mm512_shuffle_f32x4(r2, r3, 0xdd);
-    other[j].raw = _mm512_shuffle_f32x4(even01, even23, 0x88);
-    other[4 + j].raw = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
-    other[8 + j].raw = _mm512_shuffle_f32x4(even01, even23, 0xdd);
-    other[12 + j].raw = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
+#if HWY_TARGET == HWY_AVX3
+    TransposeParts(rows[j], rows[4 + j], rows[8 + j], rows[12 + j]);
+#else
+    TransposeParts(rows[j], rows[4 + j]);
+#endif
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) rows[i] = other[i];
 }
 #endif
 
