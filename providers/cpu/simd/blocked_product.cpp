@@ -26,22 +26,28 @@ constexpr int ByLanes(int less, int one_block, int two_blocks) {
   return HWY_LANES(float) < kChannelBlock ? less : HWY_LANES(float) < 2 * kChannelBlock ? one_block : two_blocks;
 }
 // Of a tile, by its blocks: what 16 or 32 registers hold.
-constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 8), ByLanes(0, 0, 12)};
+constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 12), ByLanes(0, 0, 12)};
 /// Where a vector holds two blocks, two groups of them are computed together: then each input that is loaded meets two vectors of
 /// weights, and loads do not bound the loop.
 constexpr bool kJoinsGroups = ByLanes(0, 0, 1) != 0;
 constexpr int64_t kJoined = 4;  // blocks
 constexpr int64_t kMostDepth = ByLanes(320, 320, 256);  // k under way: the weights of a tile's blocks leave room in L1
 
-/// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and blocks come in pairs.
+/// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and there are as many; of three
+/// blocks the second vector is half full.
 template <int B>
-constexpr int kGroupLanes = B % 2 == 0 && HWY_LANES(float) >= 2 * kChannelBlock ? 2 * kChannelBlock : kBlockLanes;
+constexpr int kGroupLanes = B > 1 && HWY_LANES(float) >= 2 * kChannelBlock ? 2 * kChannelBlock : kBlockLanes;
 template <int B>
 using GroupTag = hn::CappedTag<float, kGroupLanes<B>>;
 template <int B>
 using GroupVector = hn::Vec<GroupTag<B>>;
 template <int B>
-constexpr int kGroupVectors = B * kChannelBlock / kGroupLanes<B>;
+constexpr int kGroupVectors = (B * kChannelBlock + kGroupLanes<B> - 1) / kGroupLanes<B>;
+/// Whether vector `v` is half full.
+template <int B>
+constexpr bool IsHalf(int v) {
+  return (v + 1) * kGroupLanes<B> > B * kChannelBlock;
+}
 
 /// Where vector `v` of B blocks begins that lie `block` elements apart.
 template <int B>
@@ -50,24 +56,38 @@ HWY_INLINE int64_t GroupOffset(int v, int64_t block) {
   return lane / kChannelBlock * block + lane % kChannelBlock;
 }
 
-template <class D>
-HWY_INLINE hn::Vec<D> LoadGroup(D d, const float* from, int64_t block) {
-  if constexpr (hn::MaxLanes(D()) > kChannelBlock) {
-    const hn::Half<D> one;
+/// Vector `v` of what lies side by side: weights, biases.
+template <int B>
+HWY_INLINE GroupVector<B> LoadNeighbours(const float* from, int v) {
+  const GroupTag<B> d;
+  if constexpr (kGroupLanes<B> > kChannelBlock) {
+    if (IsHalf<B>(v)) return hn::ZeroExtendVector(d, hn::LoadU(hn::Half<GroupTag<B>>(), from));
+  }
+  return hn::LoadU(d, from);
+}
+
+/// Vector `v` of blocks that lie `block` elements apart.
+template <int B>
+HWY_INLINE GroupVector<B> LoadGroup(const float* from, int v, int64_t block) {
+  const GroupTag<B> d;
+  if constexpr (kGroupLanes<B> > kChannelBlock) {
+    const hn::Half<GroupTag<B>> one;
+    if (IsHalf<B>(v)) return hn::ZeroExtendVector(d, hn::LoadU(one, from));
     return hn::Combine(d, hn::LoadU(one, from + block), hn::LoadU(one, from));
   } else {
     return hn::LoadU(d, from);
   }
 }
 
-template <class D>
-HWY_INLINE void StoreGroup(hn::Vec<D> v, D d, float* to, int64_t block) {
-  if constexpr (hn::MaxLanes(D()) > kChannelBlock) {
-    const hn::Half<D> one;
-    hn::StoreU(hn::LowerHalf(one, v), one, to);
-    hn::StoreU(hn::UpperHalf(one, v), one, to + block);
+template <int B>
+HWY_INLINE void StoreGroup(GroupVector<B> value, float* to, int v, int64_t block) {
+  const GroupTag<B> d;
+  if constexpr (kGroupLanes<B> > kChannelBlock) {
+    const hn::Half<GroupTag<B>> one;
+    hn::StoreU(hn::LowerHalf(one, value), one, to);
+    if (!IsHalf<B>(v)) hn::StoreU(hn::UpperHalf(one, value), one, to + block);
   } else {
-    hn::StoreU(v, d, to);
+    hn::StoreU(value, d, to);
   }
 }
 
@@ -89,7 +109,6 @@ struct TileRun {
 
 template <int B, int P>
 HWY_INLINE void StoreTile(GroupVector<B> (&acc)[P][kGroupVectors<B>], const TileRun& run, int64_t pixel) {
-  const GroupTag<B> d;
   const Clamp clamp(*run.epilogue);
   float* out = run.out + pixel * kChannelBlock;
   const float* residual = run.last && run.residual != nullptr ? run.residual + pixel * kChannelBlock : nullptr;
@@ -100,9 +119,9 @@ HWY_INLINE void StoreTile(GroupVector<B> (&acc)[P][kGroupVectors<B>], const Tile
 #pragma GCC unroll 12
     for (int p = 0; p < P; ++p) {
       GroupVector<B> value = acc[p][v];
-      if (residual != nullptr) value = hn::Add(value, LoadGroup(d, residual + at + p * kChannelBlock, run.block));
+      if (residual != nullptr) value = hn::Add(value, LoadGroup<B>(residual + at + p * kChannelBlock, v, run.block));
       if (clamps) value = clamp(value);
-      StoreGroup(value, d, out + at + p * kChannelBlock, run.block);
+      StoreGroup<B>(value, out + at + p * kChannelBlock, v, run.block);
     }
   }
 }
@@ -117,9 +136,9 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) {
       const float* out = run.out + GroupOffset<B>(v, run.block) + pixel * kChannelBlock;
-      const auto start = run.bias != nullptr ? hn::LoadU(d, run.bias + v * kGroupLanes<B>) : hn::Zero(d);
+      const auto start = run.bias != nullptr ? LoadNeighbours<B>(run.bias + v * kGroupLanes<B>, v) : hn::Zero(d);
 #pragma GCC unroll 12
-      for (int p = 0; p < P; ++p) acc[p][v] = run.first ? start : LoadGroup(d, out + p * kChannelBlock, run.block);
+      for (int p = 0; p < P; ++p) acc[p][v] = run.first ? start : LoadGroup<B>(out + p * kChannelBlock, v, run.block);
     }
     const float* in[P];
 #pragma GCC unroll 12
@@ -133,7 +152,7 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
         GroupVector<B> w[kVectors];
 #pragma GCC unroll 6
         for (int v = 0; v < kVectors; ++v) {
-          w[v] = hn::LoadU(d, weights + c * kWidth + (B == kJoined ? v * run.group_weights : v * kGroupLanes<B>));
+          w[v] = LoadNeighbours<B>(weights + c * kWidth + (B == kJoined ? v * run.group_weights : v * kGroupLanes<B>), v);
         }
 #pragma GCC unroll 12
         for (int p = 0; p < P; ++p) {
