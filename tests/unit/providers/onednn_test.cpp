@@ -113,7 +113,8 @@ TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   for (const auto& node : left.placement().nodes) EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.op_type;
   if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
   options.providers[0].options = {{"precision", "bf16"}};
-  const Tensor x = RandomTensor({8, 64}, 1), expected = RunOne(model.Session(OnProvider("cpu")), x);
+  const Tensor x = RandomTensor({8, 64}, 1);
+  const std::vector<float> expected = RunOne(model.Session(OnProvider("cpu")), x);
   for (const bool all : {false, true}) {
     if (all) options.providers[0].options.emplace("claims", "all");
     const Session session = model.Session(options);
