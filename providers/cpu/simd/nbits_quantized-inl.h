@@ -17,6 +17,7 @@
 #define TESSERA_NBITS_QUANTIZED_INL_H
 #endif
 
+#include "simd/byte_pairs-inl.h"
 #include "simd/dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,28 +37,6 @@ using V8 = hn::Vec<D8>;
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Each 16 bits: the sum of two products of a code and a signed byte.
-HWY_INLINE V16 MultiplyBytes(V8 codes, V8 a) {
-#if HWY_TARGET == HWY_AVX3
-  return V16{_mm512_maddubs_epi16(codes.raw, a.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V16{_mm256_maddubs_epi16(codes.raw, a.raw)};
-#else
-  return V16{_mm_maddubs_epi16(codes.raw, a.raw)};
-#endif
-}
-
-HWY_INLINE V32 AddPairs(V16 sums) {
-  const V16 ones = hn::Set(D16(), 1);
-#if HWY_TARGET == HWY_AVX3
-  return V32{_mm512_madd_epi16(sums.raw, ones.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V32{_mm256_madd_epi16(sums.raw, ones.raw)};
-#else
-  return V32{_mm_madd_epi16(sums.raw, ones.raw)};
-#endif
-}
-
 /// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow, and
 /// beside codes below 128 the two of one lane cannot.
 template <int kBits>
@@ -69,11 +48,11 @@ struct PairSums {
     else return lanes;
   }
   static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
-    if constexpr (kBits == 4) return hn::Add(sums, MultiplyBytes(codes, a));
-    else return hn::Add(sums, AddPairs(MultiplyBytes(codes, a)));
+    if constexpr (kBits == 4) return hn::Add(sums, MultiplyPairs(codes, a));
+    else return hn::Add(sums, Widen(MultiplyPairs(codes, a), hn::Set(D16(), 1)));
   }
   static HWY_INLINE V32 ToLanes(Sums sums) {
-    if constexpr (kBits == 4) return AddPairs(sums);
+    if constexpr (kBits == 4) return Widen(sums, hn::Set(D16(), 1));
     else return sums;
   }
 };

@@ -1,4 +1,4 @@
-// Multiply-adds of pairs of unsigned with signed bytes. Included once per target after hwy/highway.h.
+// Tiles of products of bytes by multiply-adds of pairs. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_PAIRS_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_PAIRS_U8S8_INL_H
@@ -7,6 +7,7 @@
 #define TESSERA_PAIRS_U8S8_INL_H
 #endif
 
+#include "simd/byte_pairs-inl.h"
 #include "simd/gemm_u8s8-inl.h"
 #include "simd/pin-inl.h"
 
@@ -15,35 +16,6 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr int kRows = kWideRows / 2;  // of tiles that keep sums of 16 bits, too
-
-#if HWY_ARCH_X86
-constexpr bool kAvailable = true;
-
-/// Pairs of products, unsigned with signed.
-HWY_INLINE V16 MultiplyPairs(V8 a, V8 b) {
-#if HWY_TARGET == HWY_AVX3
-  return V16{_mm512_maddubs_epi16(a.raw, b.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V16{_mm256_maddubs_epi16(a.raw, b.raw)};
-#else
-  return V16{_mm_maddubs_epi16(a.raw, b.raw)};
-#endif
-}
-/// Sums of pairs.
-HWY_INLINE V32 Widen(V16 a, V16 one) {
-#if HWY_TARGET == HWY_AVX3
-  return V32{_mm512_madd_epi16(a.raw, one.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V32{_mm256_madd_epi16(a.raw, one.raw)};
-#else
-  return V32{_mm_madd_epi16(a.raw, one.raw)};
-#endif
-}
-#else
-constexpr bool kAvailable = false;
-HWY_INLINE V16 MultiplyPairs(V8, V8) { return hn::Zero(D16()); }
-HWY_INLINE V32 Widen(V16, V16) { return hn::Zero(D32()); }
-#endif
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
