@@ -138,9 +138,6 @@ HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat
   }
 }
 
-// Steps after which a tile goes on asking for what comes next: all at once would hold up its own loads.
-constexpr int64_t kAskingSteps = 16;
-
 template <class Product, int R>
 void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out, BlockPrefetch& ahead) {
   // Few rows leave too few chains of additions to hide their latency: several steps in k side by side.

@@ -139,9 +139,6 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
   Accumulate<R, N>(part[0], a, a_row, a_k, b, b_k, k - p);
 }
 
-/// Steps in k after which a tile goes on asking for what comes next: all at once would hold up its own loads.
-constexpr int64_t kAskingSteps = 16;
-
 /// How often a tile asks.
 HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
 

@@ -35,7 +35,7 @@ constexpr int64_t kAhead = 2048;  // bytes of weights asked for before they are 
 
 /// R rows from `m` whose sums become codes or floats.
 template <class Product, int R, int N, class T>
-void CodeTile(const Part& part, int64_t m, int32_t* sums) {
+void CodeTile(const Part& part, int64_t m, int32_t* sums, BlockPrefetch& prefetch) {
   const D8 d8;
   const Product product;
   const int64_t row = part.row;
@@ -43,18 +43,22 @@ void CodeTile(const Part& part, int64_t m, int32_t* sums) {
   StartTile(part, m, sums, acc);
   const uint8_t* left = part.rows + m * row;
   const uint8_t* right = part.weights;
-  for (int64_t s = 0; s < part.segments; ++s, left += 4, right += kRecord) {
-    V8 b[N];
+  for (int64_t begin = 0; begin < part.segments; begin += kAskingSteps) {
+    prefetch.Continue();
+    const int64_t end = std::min(part.segments, begin + kAskingSteps);
+    for (int64_t s = begin; s < end; ++s, left += 4, right += kRecord) {
+      V8 b[N];
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) {
-      b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
-      __builtin_prefetch(right + j * 4 * kLanes + kAhead);
-    }
+      for (int j = 0; j < N; ++j) {
+        b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+        __builtin_prefetch(right + j * 4 * kLanes + kAhead);
+      }
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const V8 a = Broadcast(left + r * row);
+      for (int r = 0; r < R; ++r) {
+        const V8 a = Broadcast(left + r * row);
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) acc[r][j] = product.Add(acc[r][j], a, b[j]);
+        for (int j = 0; j < N; ++j) acc[r][j] = product.Add(acc[r][j], a, b[j]);
+      }
     }
   }
   part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : StoreSums(acc, sums);
@@ -65,6 +69,8 @@ struct DotCodeTiles {
   static constexpr int64_t kFewestRows = 1;
   static constexpr int64_t kRowsPassing = 16 * kWideRows;
   static constexpr int64_t kStayingBytes = kStayingInL2;
+
+  static int64_t AskingTimes(int64_t segments) { return CeilDiv(segments, kAskingSteps); }
 
   static PartFn Find(int64_t, bool narrow, Int8Store::Kind kind) {
     switch (kind) {
@@ -80,14 +86,13 @@ struct DotCodeTiles {
   static void Run(const Part& part, BlockPrefetch& prefetch) {
     const int64_t height = CeilDiv(part.count, CeilDiv(part.count, kWideRows));
     for (int64_t m = 0; m < part.count; m += height) {
-      prefetch.Continue();
-      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth);
+      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth, prefetch);
     }
   }
 
   template <int N, class T, size_t... R>
   static auto TileOf(std::index_sequence<R...>, int64_t rows) {
-    constexpr void (*kTiles[])(const Part&, int64_t, int32_t*) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
+    constexpr void (*kTiles[])(const Part&, int64_t, int32_t*, BlockPrefetch&) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
     return kTiles[rows - 1];
   }
 };

@@ -7,6 +7,9 @@
 
 namespace tessera::cpu {
 
+/// Steps in the depth of a product after which a tile goes on asking: all at once would hold up its own loads.
+inline constexpr int64_t kAskingSteps = 16;
+
 /// Of blocks of `bytes` bytes that are each met by `tiles` tiles: those of one block ask for the next.
 class BlockPrefetch {
  public:

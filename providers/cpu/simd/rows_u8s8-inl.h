@@ -2,8 +2,8 @@
 // multiplies.
 // Included once per target after hwy/highway.h.
 //
-// `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass, and finds
-// the function that multiplies a Part.
+// `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass, how often
+// a tile of so many segments goes on asking for the next weights, and finds the function that multiplies a Part.
 
 #if defined(TESSERA_ROWS_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_ROWS_U8S8_INL_H
@@ -173,7 +173,7 @@ void MultiplyCodeRowsBy(const PackedLines& lines, const CodeRows& rows, int64_t 
     }
     return;
   }
-  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(rows.count, kWideRows));
+  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(rows.count, kWideRows) * Tiles::AskingTimes(lines.segments));
   for (int64_t b = b0; b < b1; ++b) {
     if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
     MultiplyBlock<Tiles>(lines, rows, b, store, sums, prefetch);

@@ -102,6 +102,8 @@ struct PairCodeTiles {
   static constexpr int64_t kRowsPassing = 16 * kRows;  // when sums of a part of k are kept
   static constexpr int64_t kStayingBytes = kStayingInL1;
 
+  static int64_t AskingTimes(int64_t) { return 1; }
+
   static PartFn Find(int64_t depth, bool narrow, Int8Store::Kind kind) {
     const bool is_signed = kind == Int8Store::kInt8;
     if (narrow) return is_signed ? Of<1, int8_t>(depth) : Of<1, uint8_t>(depth);
