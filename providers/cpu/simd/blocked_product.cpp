@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simd/blocked-inl.h"
+#include "simd/prefetch.h"
 #include "simd/transpose.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,6 +49,10 @@ template <int B>
 constexpr bool IsHalf(int v) {
   return (v + 1) * kGroupLanes<B> > B * kChannelBlock;
 }
+
+/// Groups that are joined.
+template <int B>
+constexpr int kAheads = B == kJoined ? 2 : 1;
 
 /// Where vector `v` of B blocks begins that lie `block` elements apart.
 template <int B>
@@ -105,6 +110,7 @@ struct TileRun {
   const float* residual;
   const BlockedEpilogue* epilogue;
   bool first, last;  // of the visits to the tiles
+  BlockPrefetch* ahead;  // the weights that come next, of each joined group
 };
 
 template <int B, int P>
@@ -144,6 +150,7 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
 #pragma GCC unroll 12
     for (int p = 0; p < P; ++p) in[p] = run.input + (kInOrder ? (pixel + p) * kChannelBlock : run.pixel_offsets[pixel + p]);
     for (const BlockedStep *step = run.steps, *last = step + run.num_steps; step != last; ++step) {
+      for (int i = 0; i < kAheads<B>; ++i) run.ahead[i].Continue();
       const int64_t offset = step->input;
       constexpr int kWidth = (B == kJoined ? B / 2 : B) * kChannelBlock;  // of a group's weights
       const float* weights = run.weights + step->weights * kWidth;
@@ -204,15 +211,19 @@ TileKernel KernelFor(const BlockedProduct& product, int64_t blocks, int64_t pixe
   return blocks == 2 ? KernelForStep<2>(product, pixels) : KernelForStep<3>(product, pixels);
 }
 
-/// Some steps of one group of blocks, or of two that are joined.
+/// Some steps of one group of blocks, or of two that are joined. `next`: weights to ask for meanwhile.
 void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t blocks, const BlockedPixels& pixels, int64_t step_begin,
-                  int64_t step_end) {
+                  int64_t step_end, const float* next) {
   // Tiles of even sizes: a last one of few pixels would take nearly as long as a whole one.
   const int64_t tiles = (pixels.count + kMostPixels[blocks] - 1) / kMostPixels[blocks];
   const int64_t size = pixels.count / tiles;
   const int64_t larger = pixels.count % tiles;
   const int64_t at = first_block * product.pixels * kChannelBlock;
   const BlockedEpilogue& epilogue = product.epilogue;
+  const int64_t steps = step_end - step_begin, joined = blocks == kJoined && kJoinsGroups ? 2 : 1;
+  const BlockPrefetch share(steps * product.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)}, tiles * pixels.rows * steps);
+  BlockPrefetch ahead[2] = {share, share};
+  for (int64_t i = 0; i < joined && next != nullptr; ++i) ahead[i].Begin(next + i * kJoined / 2 * kChannelBlock * product.depth);
   const TileRun run{product.input,
                     product.pixel_offsets,
                     product.steps + step_begin,
@@ -225,7 +236,8 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
                     epilogue.residual == nullptr ? nullptr : epilogue.residual + at,
                     &epilogue,
                     step_begin == 0,
-                    step_end == product.num_steps};
+                    step_end == product.num_steps,
+                    ahead};
   const TileKernel kernel = KernelFor(product, blocks, size);
   const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(product, blocks, size + 1);
   const bool activates = run.last && ActivatesStored(epilogue);
@@ -247,6 +259,13 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
   }
 }
 
+/// Of a group of blocks, from a step on; null past the last.
+const float* WeightsOf(const BlockedProduct& product, int64_t group, int64_t step) {
+  if (step >= product.num_steps) return nullptr;
+  const int64_t first = FirstBlock(product.output_blocks, group), width = (FirstBlock(product.output_blocks, group + 1) - first) * kChannelBlock;
+  return product.weights + first * kChannelBlock * product.depth + product.steps[step].weights * width;
+}
+
 void Multiply(const BlockedProduct& product, const BlockedPixels& pixels, int64_t group_begin, int64_t group_end) {
   const int64_t parts = std::max<int64_t>(CeilDiv(product.num_steps * product.step, kMostDepth), 1);
   const int64_t part = std::max<int64_t>(CeilDiv(product.num_steps, parts), 1);
@@ -261,7 +280,8 @@ void Multiply(const BlockedProduct& product, const BlockedPixels& pixels, int64_
         const int64_t first_block = FirstBlock(product.output_blocks, group);
         const auto blocks = [&](int64_t groups) { return FirstBlock(product.output_blocks, group + groups) - first_block; };
         next = group + (kJoinsGroups && group + 2 <= group_end && blocks(2) == kJoined ? 2 : 1);
-        MultiplyPart(product, first_block, blocks(next - group), some, step, std::min(step + part, product.num_steps));
+        MultiplyPart(product, first_block, blocks(next - group), some, step, std::min(step + part, product.num_steps),
+                     next < group_end ? WeightsOf(product, next, step) : WeightsOf(product, group_begin, step + part));
       }
     }
   }
