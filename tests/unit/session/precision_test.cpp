@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model_builder.h"
+#include "precision_of.h"
 #include "toy_provider.h"
 #include "waves.h"
 
@@ -56,13 +57,6 @@ double ErrorOf(const std::vector<float>& computed, const std::vector<float>& exp
     magnitude += std::pow(expected[i], 2);
   }
   return std::sqrt(error / magnitude);
-}
-
-std::string PrecisionOf(const Session& session, const std::string& node) {
-  for (const auto& entry : session.placement().nodes) {
-    if (entry.name == node) return entry.precision;
-  }
-  return "not there";
 }
 
 TEST(Precision, UnknownOnesAreErrors) {

@@ -7,6 +7,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "precision_of.h"
 #include "random_numbers.h"
 #include "simd/gemm_bf16.h"
 
@@ -104,13 +105,6 @@ class RecurrentModel {
   std::vector<Value> inputs_;
 };
 
-std::string PrecisionOfOnly(const Session& session) {
-  for (const auto& entry : session.placement().nodes) {
-    if (entry.name == "only") return entry.precision;
-  }
-  return "not there";
-}
-
 /// Differences of some roundings to 8 bits, but not none.
 void ExpectRoundedStates(const std::vector<std::vector<float>>& rounded, const std::vector<std::vector<float>>& exact) {
   ASSERT_EQ(rounded.size(), exact.size());
@@ -141,12 +135,12 @@ TEST(RecurrentPrecision, RoundsFactors) {
     SCOPED_TRACE(::testing::Message() << r.op << ' ' << r.direction << ", batch " << r.batch << ", hidden " << r.hidden);
     const RecurrentModel model(r);
     const Session exact = model.At(""), rounded = model.At("bf16");
-    EXPECT_EQ(PrecisionOfOnly(exact), "");
+    EXPECT_EQ(PrecisionOf(exact, "only"), "");
     if (cpu::HasGemmBf16()) {
-      EXPECT_EQ(PrecisionOfOnly(rounded), "bf16");
+      EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16");
       ExpectRoundedStates(model.Run(rounded), model.Run(exact));
     } else {
-      EXPECT_NE(PrecisionOfOnly(rounded), "bf16");
+      EXPECT_NE(PrecisionOf(rounded, "only"), "bf16");
       EXPECT_EQ(model.Run(rounded), model.Run(exact));
     }
   }
@@ -166,7 +160,7 @@ TEST(RecurrentPrecision, OnlyConstantWeights) {
   const RecurrentModel model({.op = "GRU", .weights = WeightForm::kInputs});
   const Session session = model.At("bf16");
   if (cpu::HasGemmBf16()) {
-    EXPECT_EQ(PrecisionOfOnly(session), "f32");
+    EXPECT_EQ(PrecisionOf(session, "only"), "f32");
   }
   EXPECT_EQ(model.Run(session), model.Run(model.At("")));
 }
@@ -191,7 +185,7 @@ TEST(RecurrentPrecision, WeightsOf16BitsAtFloat32) {
 }
 
 TEST(RecurrentPrecision, OtherPrecisionsSayThatTheyAreNotUsed) {
-  EXPECT_EQ(PrecisionOfOnly(RecurrentModel({}).At("int8-dynamic")), "f32");
+  EXPECT_EQ(PrecisionOf(RecurrentModel({}).At("int8-dynamic"), "only"), "f32");
 }
 
 }  // namespace
