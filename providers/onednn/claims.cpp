@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/cpu_features.h"
 #include "lowering.h"
 
 namespace tessera::onednn {
@@ -25,6 +26,16 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
   return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
 }
 
+/// Whether the CPU provider multiplies bfloat16: it is compiled for the instructions, and they are there.
+bool CpuProviderRounds() {
+#ifdef TESSERA_NO_AVX512
+  return false;
+#else
+  static const bool rounds = HasAvx512() && HasAvx512Bf16();
+  return rounds;
+#endif
+}
+
 bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
   const Tensor* weights = graph.constant(node.inputs[1]);
   return weights != nullptr && weights->shape().rank() == 2 && AttributeOr<int64_t>(node, "transA", 0) == 0;
@@ -35,7 +46,7 @@ bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (claims == Claims::kFasterRounded) {
-    const bool leaves = IsOneOf(node, kProducts) && !HasTiles() && HasConstantWeights(graph, node);
+    const bool leaves = IsOneOf(node, kProducts) && CpuProviderRounds() && !HasTiles() && HasConstantWeights(graph, node);
     return leaves ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
   if (IsOneOf(node, kProducts)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";

@@ -8,6 +8,7 @@
 
 #include "onednn/shared_weights.h"
 #include "providers/onednn_models.h"
+#include "simd/gemm_bf16.h"
 
 namespace tessera::testing {
 namespace {
@@ -118,7 +119,7 @@ TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   for (const bool all : {false, true}) {
     if (all) options.providers[0].options.emplace("claims", "all");
     const Session session = model.Session(options);
-    const char* provider = all || onednn::HasTiles() ? "DnnlExecutionProvider" : "CPUExecutionProvider";
+    const char* provider = all || onednn::HasTiles() || !cpu::HasGemmBf16() ? "DnnlExecutionProvider" : "CPUExecutionProvider";
     const auto placement = session.placement();
     for (const auto& node : placement.nodes) EXPECT_EQ(node.provider, provider) << node.op_type;
     EXPECT_EQ(placement.nodes.at(0).precision, "bf16");
