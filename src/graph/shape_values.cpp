@@ -222,8 +222,12 @@ const ShapeValue* ShapeValues::Find(ValueIndex index) {
 void ShapeValues::Propagate(const Node& node) {
   if (!node.domain.empty() || node.outputs.size() != 1 || node.outputs[0] == kNone) return;
   const TypeInfo& type = graph_.value(node.outputs[0]).type;
-  if (!type.is_tensor() || (type.shape && type.shape->size() > 1)) return;
+  if (!type.is_tensor() || (type.shape && type.shape->size() > 2)) return;
   if (type.element != ElementType::kInt64 && type.element != ElementType::kInt32 && type.element != ElementType::kBool) return;
+  if (type.shape && type.shape->size() == 2) {
+    if (auto matrix = ComputeMatrix(node)) matrices_.insert_or_assign(node.outputs[0], std::move(*matrix));
+    return;
+  }
   auto result = Compute(node);
   if (!result || result->size() > kMostElements) return;
   for (ShapeElement& element : *result) {
@@ -237,6 +241,59 @@ void ShapeValues::Propagate(const Node& node) {
   if (says_something || result->empty()) values_.insert_or_assign(node.outputs[0], std::move(*result));
 }
 
+std::optional<int64_t> ShapeValues::KnownInput(const Node& node, size_t i) {
+  const ShapeValue* value = i < node.inputs.size() ? Find(node.inputs[i]) : nullptr;
+  if (value == nullptr || value->size() != 1 || !value->front().known) return std::nullopt;
+  return value->front().value;
+}
+
+std::optional<ShapeValues::Matrix> ShapeValues::SliceOf(const Matrix& from, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  if (axis < -2 || axis > 1) return std::nullopt;
+  const bool of_rows = axis == 0 || axis == -2;
+  ShapeValue all;
+  for (size_t i = 0; i < (of_rows ? from.rows : from.columns); ++i) all.push_back(ShapeElement::Of(static_cast<int64_t>(i)));
+  const auto taken = Slice(all, start, end, step);
+  if (!taken) return std::nullopt;
+  Matrix slice{of_rows ? taken->size() : from.rows, of_rows ? from.columns : taken->size(), {}};
+  for (size_t row = 0; row < slice.rows; ++row) {
+    for (size_t column = 0; column < slice.columns; ++column) {
+      const auto at = static_cast<size_t>((*taken)[of_rows ? row : column].value);
+      slice.elements.push_back(from.elements[of_rows ? at * from.columns + column : row * from.columns + at]);
+    }
+  }
+  return slice;
+}
+
+std::optional<ShapeValues::Matrix> ShapeValues::ComputeMatrix(const Node& node) {
+  if (node.inputs.empty() || node.inputs[0] == kNone) return std::nullopt;
+  const auto held = matrices_.find(node.inputs[0]);
+  const Matrix* from = held == matrices_.end() ? nullptr : &held->second;
+  if (node.op_type == "Reshape") {
+    const SymbolicShape& to = *graph_.value(node.outputs[0]).type.shape;
+    const ShapeValue* elements = from != nullptr ? &from->elements : Find(node.inputs[0]);
+    if (elements == nullptr || !to[0].known() || !to[1].known()) return std::nullopt;
+    const Matrix result{static_cast<size_t>(to[0].value), static_cast<size_t>(to[1].value), *elements};
+    const bool fits = to[0].value <= static_cast<int64_t>(kMostElements) && to[1].value <= static_cast<int64_t>(kMostElements) &&
+                      result.rows * result.columns == elements->size();
+    return fits ? std::optional(result) : std::nullopt;
+  }
+  if (from == nullptr) return std::nullopt;
+  if (node.op_type == "Transpose") {
+    const AttributeValue* perm = node.FindAttribute("perm");
+    const auto* axes = perm == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(perm);
+    if (perm != nullptr && (axes == nullptr || *axes != std::vector<int64_t>{1, 0})) return std::nullopt;
+    Matrix result{from->columns, from->rows, {}};
+    for (size_t i = 0; i < from->elements.size(); ++i) {
+      result.elements.push_back(from->elements[i % from->rows * from->columns + i / from->rows]);
+    }
+    return result;
+  }
+  if (node.op_type != "Slice" || node.since_version < 10) return std::nullopt;
+  const auto start = KnownInput(node, 1), end = KnownInput(node, 2), axis = KnownInput(node, 3);
+  const auto step = node.inputs.size() > 4 && node.inputs[4] != kNone ? KnownInput(node, 4) : std::optional<int64_t>(1);
+  return start && end && axis && step ? SliceOf(*from, *axis, *start, *end, *step) : std::nullopt;
+}
+
 std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   const std::string_view op = node.op_type;
   const auto& inputs = node.inputs;
@@ -245,15 +302,16 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   if (op == "Shape") return ShapeOf(node, type(0));
   if (op == "Size") return SizeOf(type(0));
 
+  if (const auto matrix = matrices_.find(inputs[0]); matrix != matrices_.end()) {
+    return op == "Reshape" ? std::optional(matrix->second.elements) : std::nullopt;
+  }
+
   std::vector<const ShapeValue*> in;
   for (ValueIndex input : inputs) in.push_back(Find(input));
   const auto have = [&](size_t count) {
     return in.size() >= count && std::all_of(in.begin(), in.begin() + static_cast<ptrdiff_t>(count), [](auto* v) { return v; });
   };
-  const auto known = [&](size_t i) -> std::optional<int64_t> {
-    if (i >= in.size() || in[i] == nullptr || in[i]->size() != 1 || !in[i]->front().known) return std::nullopt;
-    return in[i]->front().value;
-  };
+  const auto known = [&](size_t i) { return KnownInput(node, i); };
   if (!have(1)) return std::nullopt;
   if (op == "Identity" || op == "Cast" || op == "Squeeze" || op == "Unsqueeze" || op == "Reshape" || op == "Flatten") {
     return *in[0];

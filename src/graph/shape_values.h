@@ -36,11 +36,23 @@ class ShapeValues {
   void Propagate(const Node& node);
 
  private:
+  /// Two dimensions, row after row: exporters turn the pairs of a list of pads around there.
+  struct Matrix {
+    size_t rows = 0;
+    size_t columns = 0;
+    ShapeValue elements;
+  };
+
   std::optional<ShapeValue> Compute(const Node& node);
+  std::optional<Matrix> ComputeMatrix(const Node& node);
+  static std::optional<Matrix> SliceOf(const Matrix& from, int64_t axis, int64_t start, int64_t end, int64_t step);
+  /// The only element.
+  std::optional<int64_t> KnownInput(const Node& node, size_t i);
 
   const Graph& graph_;
   const ShapeValues* outer_;
   std::unordered_map<ValueIndex, ShapeValue> values_;
+  std::unordered_map<ValueIndex, Matrix> matrices_;  // only what rearranges elements reads them
 };
 
 }  // namespace tessera

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "attributes.h"
 #include "optimizer/rewriting.h"
 
@@ -93,6 +95,36 @@ TEST(FoldShapes, FollowsShapesThatAreKnown) {
   EXPECT_EQ(rewriting.before(), "Shape Gather Gather Mul Concat Reshape");
   EXPECT_EQ(rewriting.after(), "Reshape");
   EXPECT_EQ(rewriting.Difference(), "");
+}
+
+/// Pads x as a list that starts with the last dimension says: exporters turn its pairs around as rows of a matrix. y is reshaped to
+/// the last dimension of what comes of it.
+ModelBuilder PadsAsMatrix(const std::vector<int64_t>& perm) {
+  ModelBuilder model(17);
+  model.Input("x", ElementType::kFloat, {2, 3, 4}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Ints("known", {1, 2}).Ints("others", {3, 0, 0, 0}).Ints("pairs", {-1, 2}).Ints("flat", {-1}).Ints("two", {2});
+  model.Ints("last", {-1}).Ints("first", {std::numeric_limits<int64_t>::min() + 1}).Ints("axis", {0}).Ints("back", {-1});
+  Int(model.Node("Concat", {"known", "others"}, {"pads"}), "axis", 0);
+  model.Node("Reshape", {"pads", "pairs"}, {"matrix"});
+  model.Node("Slice", {"matrix", "last", "first", "axis", "back"}, {"reversed"});
+  Transpose(model, "reversed", "turned", perm);
+  model.Node("Reshape", {"turned", "flat"}, {"all"});
+  model.Node("Pad", {"x", "all"}, {"padded"});
+  model.Node("Shape", {"padded"}, {"s"});
+  model.Node("Gather", {"s", "two"}, {"w"});
+  Int(model.Node("Concat", {"flat", "w"}, {"t"}), "axis", 0);
+  model.Node("Reshape", {"padded", "t"}, {"y"});
+  return model;
+}
+
+TEST(FoldShapes, PadsAsMatrix) {
+  for (const std::vector<int64_t>& perm : {std::vector<int64_t>{1, 0}, {0, 1}}) {
+    const Rewriting rewriting(PadsAsMatrix(perm), {"fold_shapes", "eliminate_dead_nodes"});
+    if (perm[0] == 1) {
+      EXPECT_EQ(rewriting.after(), "Pad Reshape");
+    }
+    EXPECT_EQ(rewriting.Difference(), "");
+  }
 }
 
 /// Names dimensions of the model's first input.
