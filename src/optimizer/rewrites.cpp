@@ -19,6 +19,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},
+    RewriteEntry{"undo_reshapes", kExtended, UndoReshapes},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
