@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -94,6 +95,78 @@ void Scale(T* row, int64_t count, T factor) {
   for (int64_t i = 0; i < count; ++i) row[i] *= factor;
 }
 
+/// The first `count` lanes; the others are zero.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* from, size_t count) {
+#if HWY_MEM_OPS_MIGHT_FAULT
+  HWY_ALIGN T lanes[HWY_LANES(T)] = {};
+  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return hn::Load(d, lanes);
+#else
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#endif
+}
+
+/// Adds the bias and returns the maximum. `rest` elements are left after whole vectors up to `whole`.
+template <class D, class T>
+HWY_INLINE T AddAndFindMaximum(D d, T* row, const T* bias, int64_t whole, size_t rest) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto best = hn::Set(d, -std::numeric_limits<T>::infinity());
+  for (int64_t i = 0; i < whole; i += lanes) {
+    auto v = hn::LoadU(d, row + i);
+    if (bias != nullptr) {
+      v = hn::Add(v, hn::LoadU(d, bias + i));
+      hn::StoreU(v, d, row + i);
+    }
+    best = hn::Max(best, v);
+  }
+  if (rest > 0) {
+    auto v = hn::LoadU(d, row + whole);
+    if (bias != nullptr) {
+      v = hn::Add(v, LoadFirst(d, bias + whole, rest));
+      hn::StoreU(v, d, row + whole);
+    }
+    best = hn::IfThenElse(hn::FirstN(d, rest), hn::Max(best, v), best);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, best));
+}
+
+template <class T>
+void Softmax(const ScoreRows<T>& rows, T* maxima, T* sums) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = rows.keys / lanes * lanes;
+  const auto rest = static_cast<size_t>(rows.keys - whole);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    T* row = rows.scores + r * rows.stride;
+    const T max = AddAndFindMaximum(d, row, rows.bias == nullptr ? nullptr : rows.bias + r * rows.bias_row, whole, rest);
+    maxima[r] = max;
+    sums[r] = T{0};
+    if (max == -std::numeric_limits<T>::infinity()) {
+      std::fill_n(row, rows.keys, T{0});
+      continue;
+    }
+    const auto shift = hn::Set(d, max);
+    auto sum = hn::Zero(d);
+    for (int64_t i = 0; i < whole; i += lanes) {
+      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, row + i), shift));
+      sum = hn::Add(sum, e);
+      hn::StoreU(e, d, row + i);
+    }
+    if (rest > 0) {
+      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, row + whole), shift));
+      sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, rest), e));
+      hn::StoreU(e, d, row + whole);
+    }
+    sums[r] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+}
+
+template <class T>
+void Divide(T* rows, int64_t stride, int64_t count, int64_t width, const T* by) {
+  for (int64_t r = 0; r < count; ++r) Scale(rows + r * stride, width, T{1} / by[r]);
+}
+
 }  // namespace
 
 #define TESSERA_DEFINE(T, Name)                                                                  \
@@ -101,7 +174,9 @@ void Scale(T* row, int64_t count, T factor) {
   void AddTo##Name(T* row, const T* bias, int64_t count) { AddTo(row, bias, count); }            \
   T Largest##Name(const T* row, int64_t count) { return Largest(row, count); }                   \
   T Exponentiate##Name(T* row, int64_t count, T max) { return Exponentiate(row, count, max); }   \
-  void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }
+  void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }               \
+  void Softmax##Name(const ScoreRows<T>& rows, T* maxima, T* sums) { Softmax(rows, maxima, sums); } \
+  void Divide##Name(T* rows, int64_t stride, int64_t count, int64_t width, const T* by) { Divide(rows, stride, count, width, by); }
 TESSERA_DEFINE(float, Float)
 TESSERA_DEFINE(double, Double)
 #undef TESSERA_DEFINE
@@ -118,6 +193,8 @@ namespace tessera::cpu {
   HWY_EXPORT(Largest##Name);                                   \
   HWY_EXPORT(Exponentiate##Name);                              \
   HWY_EXPORT(Scale##Name);                                     \
+  HWY_EXPORT(Softmax##Name);                                   \
+  HWY_EXPORT(Divide##Name);                                    \
   template <>                                                  \
   void SoftcapRow<T>(T * row, int64_t count, T cap) {          \
     HWY_DYNAMIC_DISPATCH(Softcap##Name)(row, count, cap);      \
@@ -137,6 +214,14 @@ namespace tessera::cpu {
   template <>                                                  \
   void ScaleRow<T>(T * row, int64_t count, T factor) {         \
     HWY_DYNAMIC_DISPATCH(Scale##Name)(row, count, factor);     \
+  }                                                            \
+  template <>                                                  \
+  void SoftmaxRows<T>(const ScoreRows<T>& rows, T* maxima, T* sums) { \
+    HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, maxima, sums);   \
+  }                                                            \
+  template <>                                                  \
+  void DivideRows<T>(T * rows, int64_t stride, int64_t count, int64_t width, const T* by) { \
+    HWY_DYNAMIC_DISPATCH(Divide##Name)(rows, stride, count, width, by); \
   }
 TESSERA_DISPATCH(float, Float)
 TESSERA_DISPATCH(double, Double)

@@ -75,7 +75,8 @@ class ScaledDotProduct {
     // Captured probabilities need the whole row's sum first.
     key_block_ = p_.capture == CaptureStage::kSoftmax ? std::max<int64_t>(s_.keys, 1) : std::min<int64_t>(std::max<int64_t>(s_.keys, 1), kKeyBlock);
     const int64_t threads = context_.threads().num_threads();
-    query_block_ = std::min(s_.queries, kQueryBlock);
+    query_block_ = QueryBlock(s_.queries);
+    row_ = RoundUp(key_block_, GemmPanelWidth<C>());
     const int64_t heads = s_.batch * s_.query_heads;
     if (heads < 2 * threads && threads > 1) {
       query_block_ = std::clamp<int64_t>((s_.queries * heads + 2 * threads - 1) / (2 * threads), 1, query_block_);
@@ -83,7 +84,7 @@ class ScaledDotProduct {
     blocks_ = (s_.queries + query_block_ - 1) / std::max<int64_t>(query_block_, 1);
     const int64_t tasks = CheckedMul(heads, blocks_);
     const int64_t parts = std::clamp<int64_t>(tasks, 1, threads == 1 ? 1 : 4 * threads);
-    const int64_t scores = CheckedMul(query_block_, key_block_);
+    const int64_t scores = CheckedMul(query_block_, row_);
     const auto buffer = context_.scratch<C>(static_cast<size_t>(CheckedMul(parts, scores + 2 * query_block_)));
     const double cost = static_cast<double>(query_block_ * s_.keys) * (static_cast<double>(s_.width + s_.value_width) * 0.03 + 1.0);
     context_.threads().ParallelFor(parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
@@ -100,12 +101,27 @@ class ScaledDotProduct {
 
  private:
   static constexpr int64_t kQueryBlock = 48;
+  static constexpr int64_t kLowBlock = 12;
   static constexpr int64_t kKeyBlock = 512;
   static constexpr C kMasked = -std::numeric_limits<C>::infinity();
 
   struct Span {
     int64_t begin, end;
   };
+
+  /// Of about the same height where the last would be low: it would pay for all keys with a few rows.
+  static int64_t QueryBlock(int64_t queries) {
+    const int64_t low = queries % kQueryBlock;
+    if (queries <= kQueryBlock || low == 0 || low >= kLowBlock) return std::min(queries, kQueryBlock);
+    return CeilDiv(queries, queries / kQueryBlock);
+  }
+
+  /// Every query sees every key, and nobody wants to know more than the result.
+  bool IsPlain() const {
+    const AttentionRange& range = p_.range;
+    return p_.capture == CaptureStage::kNone && p_.sinks == nullptr && !(p_.softcap > 0) && range.lengths == nullptr &&
+           !range.causal && range.left < 0 && range.right < 0 && (p_.bias.data == nullptr || p_.bias.keys >= s_.keys);
+  }
 
   void PackKeysAndValues() {
     const int64_t heads = s_.batch * s_.kv_heads;
@@ -166,13 +182,28 @@ class ScaledDotProduct {
     std::fill_n(sums, rows, p_.sinks == nullptr ? C{0} : C{1});
     seen.begin -= seen.begin % GemmPanelWidth<C>();
     bool first = true;
+    const bool plain = IsPlain();
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
       const int64_t keys = std::min(key_block_, seen.end - k0);
       MultiplyKeys(b, h, q0, rows, k0, keys, scores);
-      for (int64_t i = 0; i < rows; ++i) SoftmaxRow(b, h, q0, i, k0, keys, first, scores + i * keys, maxima, sums);
+      if (plain && first) {
+        SoftmaxRows<C>({scores, row_, rows, keys, BiasRow(b, h, q0), p_.bias.row}, maxima, sums);
+      } else {
+        for (int64_t i = 0; i < rows; ++i) SoftmaxRow(b, h, q0, i, k0, keys, first, scores + i * row_, maxima, sums);
+      }
       MultiplyValues(b, h, q0, rows, k0, keys, first, scores);
       first = false;
     }
+    const auto is_whole = [](C sum) { return sum > C{0} && std::isfinite(sum); };
+    if (plain && !first && std::all_of(sums, sums + rows, is_whole)) {
+      DivideRows<C>(p_.y.at(b, h) + q0 * p_.y.row, p_.y.row, rows, s_.value_width, sums);
+      return;
+    }
+    FinishRows(b, h, q0, rows, first, scores, sums);
+  }
+
+  /// Divides by the sums; queries without a key to attend to get zeros.
+  void FinishRows(int64_t b, int64_t h, int64_t q0, int64_t rows, bool first, const C* scores, const C* sums) const {
     for (int64_t i = 0; i < rows; ++i) {
       C* y = p_.y.at(b, h) + (q0 + i) * p_.y.row;
       // A row without a key to attend to has scores of minus infinity or NaN alone.
@@ -185,7 +216,7 @@ class ScaledDotProduct {
       ScaleRow<C>(y, s_.value_width, C{1} / sums[i]);
       if (p_.capture == CaptureStage::kSoftmax) {
         C* out = Captured(b, h, q0 + i);
-        std::copy_n(scores + i * s_.keys, s_.keys, out);
+        std::copy_n(scores + i * row_, s_.keys, out);
         ScaleRow<C>(out, s_.keys, C{1} / sums[i]);
       }
     }
@@ -209,12 +240,13 @@ class ScaledDotProduct {
     const int64_t kv_head = h / (s_.query_heads / s_.kv_heads);
     GemmArgs<C> args;
     args.m = rows;
-    args.n = keys;
+    // Whole vectors: panels are padded with zeros.
+    args.n = packed_k_ == nullptr ? keys : RoundUp(keys, GemmPanelWidth<C>() / 2);
     args.k = s_.width;
     args.a = p_.q.at(b, h) + q0 * p_.q.row;
     args.a_row = p_.q.row;
     args.c = scores;
-    args.c_row = keys;
+    args.c_row = row_;
     args.alpha = p_.scale;
     if (packed_k_ != nullptr) {
       args.packed_b = packed_k_ + (b * s_.kv_heads + kv_head) * k_size_ + k0 * s_.width;
@@ -233,7 +265,7 @@ class ScaledDotProduct {
     args.n = s_.value_width;
     args.k = keys;
     args.a = scores;
-    args.a_row = keys;
+    args.a_row = row_;
     args.c = p_.y.at(b, h) + q0 * p_.y.row;
     args.c_row = p_.y.row;
     args.accumulate = !first;
@@ -283,6 +315,7 @@ class ScaledDotProduct {
   const AttentionProblem<C>& p_;
   const AttentionSizes& s_;
   int64_t key_block_ = 0;
+  int64_t row_ = 0;  // of scores: the keys of a block and what pads them
   int64_t query_block_ = 0;
   int64_t blocks_ = 0;
   int64_t k_size_ = 0;

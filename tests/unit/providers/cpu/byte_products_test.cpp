@@ -46,7 +46,7 @@ std::vector<uint8_t> MakeWeights(const ByteProductCase& test, std::mt19937& rand
 
 uint8_t MakeCode(const ByteProductCase& test, std::mt19937& random) { return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code)); }
 
-class ByteProducts : public testing::TestWithParam<ByteProductCase> {};
+class ByteProducts : public ::testing::TestWithParam<ByteProductCase> {};
 
 void CheckRows(const ByteProductCase& test, const U8S8Kernels& kernels) {
   const auto pool = MakeSerialPool();
@@ -207,7 +207,7 @@ std::vector<ByteProductCase> Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ByteProducts, testing::ValuesIn(Cases()));
+INSTANTIATE_TEST_SUITE_P(All, ByteProducts, ::testing::ValuesIn(Cases()));
 
 std::vector<int8_t> Bytes(const Tensor& tensor) {
   const auto* data = tensor.data<int8_t>();
@@ -250,7 +250,7 @@ void CheckSources(const ByteProductCase& test, const U8S8Kernels& kernels, LineS
       for (int64_t i = 0; i < test.n * test.k; ++i) {
         moved[i / test.k * strides.line + i % test.k * strides.k] = static_cast<uint8_t>(weights[i] + (is_signed ? 0 : 128));
       }
-      SCOPED_TRACE(testing::Message() << "strides " << strides.line << ", " << strides.k << ", signed " << is_signed);
+      SCOPED_TRACE(::testing::Message() << "strides " << strides.line << ", " << strides.k << ", signed " << is_signed);
       ExpectSame(*expected, *PackLinesFor(kernels, *pool, {moved.data(), is_signed, test.n, test.k, strides.line, strides.k}, side));
     }
   }
@@ -260,7 +260,7 @@ TEST(ByteProductsPacking, SourcesOfAnyOrderAndSignAgree) {
   for (const Kind& kind : Kinds()) {
     for (const int spread : {5, 39, 60, 0}) {
       for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {17, 7}, {16, 64}, {40, 130}, {33, 257}}) {
-        SCOPED_TRACE(testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
+        SCOPED_TRACE(::testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
         CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kVectors);
         CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kBroadcast);
         CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kCodeRows);
