@@ -42,6 +42,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"put_channels_last", kExtended, PutChannelsLast, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
     RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},
+    RewriteEntry{"attend_in_place", kExtended, AttendInPlace, true},
     RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
     RewriteEntry{"fold_matrices", kBasic, FoldMatrices, true},
 };

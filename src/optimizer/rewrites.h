@@ -56,6 +56,7 @@ std::unique_ptr<Rewrite> QuantizeProducts();
 std::unique_ptr<Rewrite> PutChannelsLast();
 std::unique_ptr<Rewrite> BlockChannels();
 std::unique_ptr<Rewrite> RecognizeSwish();
+std::unique_ptr<Rewrite> AttendInPlace();
 std::unique_ptr<Rewrite> FuseSums();
 
 }  // namespace tessera

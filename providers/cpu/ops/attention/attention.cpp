@@ -22,7 +22,9 @@ struct AttentionAttributes {
         capture(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         left(info.attribute<int64_t>("left_window_size", -1)),
         right(info.attribute<int64_t>("right_window_size", -1)),
-        broadcasts(info.attribute<int64_t>("tessera_broadcast", 0) != 0) {
+        broadcasts(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
+        columns(info.attribute<std::vector<int64_t>>("tessera_columns", {})) {
+    Require(columns.empty() || columns.size() == 6, "tessera_columns has {} numbers, not 6", columns.size());
     Require(q_heads >= 0 && kv_heads >= 0, "q_num_heads is {} and kv_num_heads is {}", q_heads, kv_heads);
     Require(capture >= 0 && capture <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", capture);
     Require(left >= -1 && right >= -1, "a window size is below -1: left {}, right {}", left, right);
@@ -37,25 +39,32 @@ struct AttentionAttributes {
   int64_t left, right;
   /// Set by the optimizer on what was MatMul, Add and MatMul: batch, queries and mask broadcast as there.
   bool broadcasts;
+  /// Set by the optimizer where Q, K or V is some columns of its input: first and end of each.
+  std::vector<int64_t> columns;
 };
 
 /// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
 struct HeadSizes {
   int64_t batch, heads, rows, width;
   bool packed;
+  int64_t first = 0;    // column of a packed row of
+  int64_t columns = 0;  // that many
 
   template <class C>
   Heads<C> Place(C* data) const {
-    return packed ? Heads<C>{data, rows * heads * width, width, heads * width}
+    return packed ? Heads<C>{data + first, rows * columns, width, columns}
                   : Heads<C>{data, heads * rows * width, rows * width, width};
   }
 };
 
-HeadSizes ReadSizes(const Shape& shape, int64_t heads, std::string_view name) {
+/// `columns`: first and end of those to be taken, or null for all.
+HeadSizes ReadSizes(const Shape& shape, int64_t heads, const int64_t* columns, std::string_view name) {
   if (shape.rank() == 4) return {shape[0], shape[1], shape[2], shape[3], false};
   Require(shape.rank() == 3, "{} is {}; 3 or 4 dimensions are expected", name, shape);
-  Require(heads > 0 && shape[2] % heads == 0, "{} is {}, which does not divide into {} heads", name, shape, heads);
-  return {shape[0], heads, shape[1], shape[2] / heads, true};
+  const int64_t first = columns == nullptr ? 0 : columns[0], end = columns == nullptr ? shape[2] : columns[1];
+  Require(0 <= first && first <= end && end <= shape[2], "{} is {}, without columns {} to {}", name, shape, first, end);
+  Require(heads > 0 && (end - first) % heads == 0, "{} is {}, which does not divide into {} heads", name, shape, heads);
+  return {shape[0], heads, shape[1], (end - first) / heads, true, first, shape[2]};
 }
 
 /// past and current rows one after the other, as [batch, heads, rows, width].
@@ -139,9 +148,12 @@ class Attention final : public Kernel {
     const Tensor& v = context.required_input(2);
     const Tensor* past_key = context.input(4);
     const Tensor* past_value = context.input(5);
-    HeadSizes q_sizes = ReadSizes(q.shape(), attributes_.q_heads, "Q");
-    HeadSizes k_sizes = ReadSizes(k.shape(), attributes_.kv_heads, "K");
-    HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, "V");
+    const int64_t* columns = attributes_.columns.empty() ? nullptr : attributes_.columns.data();
+    Require(columns == nullptr || (past_key == nullptr && !context.has_output(1) && !context.has_output(2)),
+            "tessera_columns cannot be combined with a past or a present");
+    HeadSizes q_sizes = ReadSizes(q.shape(), attributes_.q_heads, columns, "Q");
+    HeadSizes k_sizes = ReadSizes(k.shape(), attributes_.kv_heads, columns == nullptr ? nullptr : columns + 2, "K");
+    HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, columns == nullptr ? nullptr : columns + 4, "V");
     const int64_t past = PastRows(past_key, past_value, k_sizes, v_sizes);
     AttentionProblem<C> problem;
     problem.q = q_sizes.Place(RealView<C>(context, q));
@@ -156,6 +168,8 @@ class Attention final : public Kernel {
     problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
     HeadSizes y_sizes = q_sizes;
     y_sizes.width = v_sizes.width;
+    y_sizes.first = 0;
+    y_sizes.columns = y_sizes.heads * y_sizes.width;
     Tensor* y = context.output(0, y_sizes.packed ? Shape{y_sizes.batch, y_sizes.rows, y_sizes.heads * y_sizes.width}
                                                  : Shape{y_sizes.batch, y_sizes.heads, y_sizes.rows, y_sizes.width});
     Tensor* captured = nullptr;

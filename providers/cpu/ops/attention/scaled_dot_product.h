@@ -71,7 +71,6 @@ class ScaledDotProduct {
 
   void Run() {
     if (s_.batch * s_.query_heads * s_.queries * s_.value_width == 0 && p_.capture == CaptureStage::kNone) return;
-    if (s_.queries >= 8 && s_.keys > 0) PackKeysAndValues();
     // Captured probabilities need the whole row's sum first.
     key_block_ = p_.capture == CaptureStage::kSoftmax ? std::max<int64_t>(s_.keys, 1) : std::min<int64_t>(std::max<int64_t>(s_.keys, 1), kKeyBlock);
     const int64_t threads = context_.threads().num_threads();
@@ -85,15 +84,26 @@ class ScaledDotProduct {
     const int64_t tasks = CheckedMul(heads, blocks_);
     const int64_t parts = std::clamp<int64_t>(tasks, 1, threads == 1 ? 1 : 4 * threads);
     const int64_t scores = CheckedMul(query_block_, row_);
-    const auto buffer = context_.scratch<C>(static_cast<size_t>(CheckedMul(parts, scores + 2 * query_block_)));
+    int64_t own_panels = 0;
+    if (s_.queries >= 8 && s_.keys > 0) {
+      k_size_ = static_cast<int64_t>(PackedGemmBSize<C>(s_.width, s_.keys));
+      v_size_ = static_cast<int64_t>(PackedGemmBSize<C>(s_.keys, s_.value_width));
+      // Panels that one block reads stay near it.
+      const bool shared = blocks_ > 1 || s_.query_heads != s_.kv_heads;
+      if (shared) PackKeysAndValues();
+      if (!shared) own_panels = CheckedAdd(k_size_, v_size_);
+    }
+    const int64_t own_size = RoundUp(CheckedAdd(scores + 2 * query_block_, own_panels), GemmPanelWidth<C>());
+    const auto buffer = context_.scratch<C>(static_cast<size_t>(CheckedMul(parts, own_size)));
     const double cost = static_cast<double>(query_block_ * s_.keys) * (static_cast<double>(s_.width + s_.value_width) * 0.03 + 1.0);
     context_.threads().ParallelFor(parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        C* own = buffer.data() + part * (scores + 2 * query_block_);
+        C* panels = buffer.data() + part * own_size;
+        C* own = panels + own_panels;
         for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
           if (context_.cancelled()) return;
-          RunBlock(task / blocks_ / s_.query_heads, task / blocks_ % s_.query_heads, task % blocks_ * query_block_, own,
-                   own + scores, own + scores + query_block_);
+          const int64_t b = task / blocks_ / s_.query_heads, h = task / blocks_ % s_.query_heads;
+          RunBlock(b, h, task % blocks_ * query_block_, PanelsOf(b, h, panels), own, own + scores, own + scores + query_block_);
         }
       }
     });
@@ -123,31 +133,41 @@ class ScaledDotProduct {
            !range.causal && range.left < 0 && range.right < 0 && (p_.bias.data == nullptr || p_.bias.keys >= s_.keys);
   }
 
+  /// Packed keys, transposed, and values of a head; null where so few queries read them that they are read where they lie.
+  struct Panels {
+    const C* keys = nullptr;
+    const C* values = nullptr;
+  };
+
+  Panels PanelsOf(int64_t b, int64_t h, C* own) const {
+    if (k_size_ == 0) return {};
+    const int64_t head = b * s_.kv_heads + h / (s_.query_heads / s_.kv_heads);
+    if (packed_ != nullptr) return {packed_ + head * (k_size_ + v_size_), packed_ + head * (k_size_ + v_size_) + k_size_};
+    for (int64_t panel = 0; panel < NumPanels(); ++panel) PackPanel(head, panel, own);
+    return {own, own + k_size_};
+  }
+
+  /// Of a head: those of the keys, then those of the values.
+  int64_t NumPanels() const { return CeilDiv(s_.keys, GemmPanelWidth<C>()) + CeilDiv(s_.value_width, GemmPanelWidth<C>()); }
+
+  void PackPanel(int64_t head, int64_t panel, C* out) const {
+    const int64_t width = GemmPanelWidth<C>(), k_panels = CeilDiv(s_.keys, width), b = head / s_.kv_heads, h = head % s_.kv_heads;
+    if (panel < k_panels) {
+      PackGemmPanel<C>(p_.k.at(b, h) + panel * width * p_.k.row, 1, p_.k.row, s_.width, std::min(width, s_.keys - panel * width),
+                       out + panel * width * s_.width);
+    } else {
+      const int64_t column = (panel - k_panels) * width;
+      PackGemmPanel<C>(p_.v.at(b, h) + column, p_.v.row, 1, s_.keys, std::min(width, s_.value_width - column),
+                       out + k_size_ + column * s_.keys);
+    }
+  }
+
   void PackKeysAndValues() {
-    const int64_t heads = s_.batch * s_.kv_heads;
-    k_size_ = static_cast<int64_t>(PackedGemmBSize<C>(s_.width, s_.keys));
-    v_size_ = static_cast<int64_t>(PackedGemmBSize<C>(s_.keys, s_.value_width));
-    const auto packed = context_.scratch<C>(static_cast<size_t>(CheckedMul(heads, CheckedAdd(k_size_, v_size_))));
-    packed_k_ = packed.data();
-    packed_v_ = packed.data() + heads * k_size_;
-    const int64_t width = GemmPanelWidth<C>();
-    const int64_t k_panels = CeilDiv(s_.keys, width);
-    const int64_t v_panels = CeilDiv(s_.value_width, width);
-    const int64_t per_head = k_panels + v_panels;
-    const double cost = static_cast<double>(width * (s_.width + s_.keys)) * 0.25;
+    const int64_t heads = s_.batch * s_.kv_heads, size = CheckedAdd(k_size_, v_size_), per_head = NumPanels();
+    packed_ = context_.scratch<C>(static_cast<size_t>(CheckedMul(heads, size))).data();
+    const double cost = static_cast<double>(GemmPanelWidth<C>() * (s_.width + s_.keys)) * 0.25;
     context_.threads().ParallelFor(heads * per_head, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t head = i / per_head;
-        const int64_t panel = i % per_head;
-        if (panel < k_panels) {
-          PackGemmPanel<C>(p_.k.at(head / s_.kv_heads, head % s_.kv_heads) + panel * width * p_.k.row, 1, p_.k.row, s_.width,
-                           std::min(width, s_.keys - panel * width), packed_k_ + head * k_size_ + panel * width * s_.width);
-        } else {
-          const int64_t column = (panel - k_panels) * width;
-          PackGemmPanel<C>(p_.v.at(head / s_.kv_heads, head % s_.kv_heads) + column, p_.v.row, 1, s_.keys,
-                           std::min(width, s_.value_width - column), packed_v_ + head * v_size_ + column * s_.keys);
-        }
-      }
+      for (int64_t i = begin; i < end; ++i) PackPanel(i / per_head, i % per_head, packed_ + i / per_head * size);
     });
   }
 
@@ -169,7 +189,7 @@ class ScaledDotProduct {
     return span;
   }
 
-  void RunBlock(int64_t b, int64_t h, int64_t q0, C* scores, C* maxima, C* sums) {
+  void RunBlock(int64_t b, int64_t h, int64_t q0, const Panels& panels, C* scores, C* maxima, C* sums) {
     const int64_t rows = std::min(query_block_, s_.queries - q0);
     Span seen{s_.keys, 0};
     for (int64_t i = 0; i < rows; ++i) {
@@ -185,13 +205,14 @@ class ScaledDotProduct {
     const bool plain = IsPlain();
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
       const int64_t keys = std::min(key_block_, seen.end - k0);
-      MultiplyKeys(b, h, q0, rows, k0, keys, scores);
+      if (p_.bias.batch != 0 && p_.bias.row != 0) FetchBias(b, h, q0, rows, k0, keys);
+      MultiplyKeys(b, h, q0, rows, k0, keys, panels.keys, scores);
       if (plain && first) {
         SoftmaxRows<C>({scores, row_, rows, keys, BiasRow(b, h, q0), p_.bias.row}, maxima, sums);
       } else {
         for (int64_t i = 0; i < rows; ++i) SoftmaxRow(b, h, q0, i, k0, keys, first, scores + i * row_, maxima, sums);
       }
-      MultiplyValues(b, h, q0, rows, k0, keys, first, scores);
+      MultiplyValues(b, h, q0, rows, k0, keys, first, panels.values, scores);
       first = false;
     }
     const auto is_whole = [](C sum) { return sum > C{0} && std::isfinite(sum); };
@@ -229,6 +250,15 @@ class ScaledDotProduct {
     return bias.data == nullptr ? nullptr : bias.data + b * bias.batch + h * bias.head + i * bias.row;
   }
 
+  /// Asks for what the next scores are added to, while they are computed: a mask of each batch is read once and comes from afar.
+  void FetchBias(int64_t b, int64_t h, int64_t q0, int64_t rows, int64_t k0, int64_t keys) const {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(C));
+    for (int64_t i = 0; i < rows; ++i) {
+      const C* row = BiasRow(b, h, q0 + i) + k0;
+      for (int64_t j = 0; j < keys; j += kLine) __builtin_prefetch(row + j);
+    }
+  }
+
   /// Decided on the bias, not on scores, which may be NaN.
   bool FullyMasked(int64_t b, int64_t h, int64_t i) const {
     const Span span = Visible(b, i);
@@ -236,20 +266,20 @@ class ScaledDotProduct {
     return span.begin == span.end || (bias != nullptr && MaxOfRow<C>(bias + span.begin, span.end - span.begin) == kMasked);
   }
 
-  void MultiplyKeys(int64_t b, int64_t h, int64_t q0, int64_t rows, int64_t k0, int64_t keys, C* scores) const {
+  void MultiplyKeys(int64_t b, int64_t h, int64_t q0, int64_t rows, int64_t k0, int64_t keys, const C* panels, C* scores) const {
     const int64_t kv_head = h / (s_.query_heads / s_.kv_heads);
     GemmArgs<C> args;
     args.m = rows;
     // Whole vectors: panels are padded with zeros.
-    args.n = packed_k_ == nullptr ? keys : RoundUp(keys, GemmPanelWidth<C>() / 2);
+    args.n = panels == nullptr ? keys : RoundUp(keys, GemmPanelWidth<C>() / 2);
     args.k = s_.width;
     args.a = p_.q.at(b, h) + q0 * p_.q.row;
     args.a_row = p_.q.row;
     args.c = scores;
     args.c_row = row_;
     args.alpha = p_.scale;
-    if (packed_k_ != nullptr) {
-      args.packed_b = packed_k_ + (b * s_.kv_heads + kv_head) * k_size_ + k0 * s_.width;
+    if (panels != nullptr) {
+      args.packed_b = panels + k0 * s_.width;
     } else {
       args.b = p_.k.at(b, kv_head) + k0 * p_.k.row;
       args.b_k = 1;
@@ -258,7 +288,8 @@ class ScaledDotProduct {
     GemmSerial(args);
   }
 
-  void MultiplyValues(int64_t b, int64_t h, int64_t q0, int64_t rows, int64_t k0, int64_t keys, bool first, const C* scores) const {
+  void MultiplyValues(int64_t b, int64_t h, int64_t q0, int64_t rows, int64_t k0, int64_t keys, bool first, const C* panels,
+                      const C* scores) const {
     const int64_t kv_head = h / (s_.query_heads / s_.kv_heads);
     GemmArgs<C> args;
     args.m = rows;
@@ -269,8 +300,8 @@ class ScaledDotProduct {
     args.c = p_.y.at(b, h) + q0 * p_.y.row;
     args.c_row = p_.y.row;
     args.accumulate = !first;
-    if (packed_v_ != nullptr) {
-      args.packed_b = packed_v_ + (b * s_.kv_heads + kv_head) * v_size_ + k0 * GemmPanelWidth<C>();
+    if (panels != nullptr) {
+      args.packed_b = panels + k0 * GemmPanelWidth<C>();
       args.packed_k = s_.keys;
     } else {
       args.b = p_.v.at(b, kv_head) + k0 * p_.v.row;
@@ -320,8 +351,7 @@ class ScaledDotProduct {
   int64_t blocks_ = 0;
   int64_t k_size_ = 0;
   int64_t v_size_ = 0;
-  C* packed_k_ = nullptr;
-  C* packed_v_ = nullptr;
+  C* packed_ = nullptr;  // by head: panels of keys and values
 };
 
 }  // namespace tessera::cpu
