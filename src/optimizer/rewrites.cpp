@@ -21,6 +21,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},
     RewriteEntry{"undo_reshapes", kExtended, UndoReshapes},
     RewriteEntry{"pick_before_transposes", kExtended, PickBeforeTransposes},
+    RewriteEntry{"gather_slices", kExtended, GatherSlices},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},

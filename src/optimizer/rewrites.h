@@ -36,6 +36,7 @@ std::unique_ptr<Rewrite> RecognizeNormalization();
 std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> UndoReshapes();
 std::unique_ptr<Rewrite> PickBeforeTransposes();
+std::unique_ptr<Rewrite> GatherSlices();
 std::unique_ptr<Rewrite> RecognizeAttention();
 std::unique_ptr<Rewrite> ShareHeads();
 std::unique_ptr<Rewrite> RecognizeNBits();

@@ -1,5 +1,7 @@
 // Gather (1, 11, 13): slices of `data` along `axis`, picked by index.
 
+#include <algorithm>
+
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
 #include "engine/strided_copy.h"
@@ -32,13 +34,20 @@ void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte*
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
     const std::byte* source = data + row * g.src_row * element.bytes;
-    for (; at < g.count && i < end; ++at, ++i) {
-      const std::byte* slice = source + NormalizeIndex(indices[at], g.dim) * bytes;
-      if (element.is_string) {
-        CopyElements(output + i * bytes, slice, g.block, element);
-      } else {
-        CopyBytes(output + i * bytes, slice, static_cast<size_t>(bytes));
+    while (at < g.count && i < end) {
+      const int64_t first = NormalizeIndex(indices[at], g.dim);
+      int64_t run = 1;  // neighbours are copied together
+      for (const int64_t most = std::min(g.count - at, end - i); run < most && indices[at + run] == first + run; ++run) {
+        if (first + run >= g.dim) break;
       }
+      const std::byte* slices = source + first * bytes;
+      if (element.is_string) {
+        CopyElements(output + i * bytes, slices, run * g.block, element);
+      } else {
+        CopyBytes(output + i * bytes, slices, static_cast<size_t>(run * bytes));
+      }
+      at += run;
+      i += run;
     }
   }
 }

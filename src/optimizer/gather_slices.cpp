@@ -1,0 +1,84 @@
+// gather_slices: a Concat of slices of one tensor, along the axis that they were cut on, becomes one Gather: what was rolled, for
+// example, is copied once.
+
+#include <algorithm>
+#include <set>
+
+#include "optimizer/edit.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+/// More are no copy of large pieces, and the list of indices would take memory.
+constexpr size_t kMostIndices = 4096;
+/// Elements that lie side by side: few are copied faster by Slice and Concat.
+constexpr int64_t kLeastBlock = 16;
+
+/// The indices that a Slice with constant bounds takes on `axis`, of `size`, when it cuts no other.
+std::optional<std::vector<int64_t>> IndicesOf(const Graph& graph, const Node& slice, int64_t axis, int64_t rank, int64_t size) {
+  if (!IsOp(slice, "Slice") || slice.since_version < 10 || !HasInput(slice, 3)) return std::nullopt;
+  const auto input = [&](size_t i) { return Integers(ConstantInput(graph, slice, i)); };
+  const auto starts = input(1), ends = input(2), axes = input(3);
+  const auto steps = HasInput(slice, 4) ? input(4) : std::optional(std::vector<int64_t>{1});
+  if (!starts || !ends || !axes || !steps) return std::nullopt;
+  if (starts->size() != 1 || ends->size() != 1 || axes->size() != 1 || *steps != std::vector<int64_t>{1}) return std::nullopt;
+  if (((*axes)[0] < 0 ? (*axes)[0] + rank : (*axes)[0]) != axis) return std::nullopt;
+  const auto bound = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  std::vector<int64_t> indices;
+  for (int64_t i = bound((*starts)[0]); i < bound((*ends)[0]); ++i) indices.push_back(i);
+  return indices;
+}
+
+class SliceGathering final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
+    const Node& concat = graph.node(index);
+    const Node* first = IsOp(concat, "Concat") && concat.inputs.size() > 1 ? Producer(graph, concat, 0) : nullptr;
+    if (first == nullptr || !HasInput(*first, 0) || VersionOf(graph, "Gather") == 0) return false;
+    const ValueIndex source = first->inputs[0];
+    const SymbolicShape* shape = ShapeOf(graph, source);
+    if (shape == nullptr) return false;
+    const auto rank = static_cast<int64_t>(shape->size());
+    const int64_t given = IntAttribute(concat, "axis", 1), axis = given < 0 ? given + rank : given;
+    if (axis < 0 || axis >= rank) return false;
+    const Dimension& size = (*shape)[static_cast<size_t>(axis)];
+    if (!size.known() || size.value > static_cast<int64_t>(kMostIndices) || !HasBlocks(*shape, axis)) return false;
+    std::vector<int64_t> indices;
+    std::set<NodeIndex> slices;
+    for (size_t i = 0; i < concat.inputs.size(); ++i) {
+      const Node* slice = Producer(graph, concat, i);
+      if (slice == nullptr || slice->inputs[0] != source || !HasOneReader(graph, concat.inputs[i])) return false;
+      const auto taken = IndicesOf(graph, *slice, axis, rank, size.value);
+      if (!taken || indices.size() + taken->size() > kMostIndices) return false;
+      indices.insert(indices.end(), taken->begin(), taken->end());
+      slices.insert(slice->index);
+    }
+    Node gather = concat;
+    gather.op_type = "Gather";
+    gather.since_version = VersionOf(graph, "Gather");
+    gather.attributes.clear();
+    SetAttribute(gather, "axis", axis);
+    const Shape count{static_cast<int64_t>(indices.size())};
+    gather.inputs = {source, graph.AddConstant("", Tensor::Of<int64_t>(count, std::span<const int64_t>(indices)))};
+    graph.RemoveNode(index);
+    graph.AddNode(std::move(gather), index);
+    for (const NodeIndex slice : slices) RemoveUnread(graph, slice);
+    return true;
+  }
+
+ private:
+  static bool HasBlocks(const SymbolicShape& shape, int64_t axis) {
+    int64_t block = 1;
+    for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) {
+      if (!shape[i].known() || __builtin_mul_overflow(block, shape[i].value, &block)) return false;
+    }
+    return block >= kLeastBlock;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> GatherSlices() { return std::make_unique<SliceGathering>(); }
+
+}  // namespace tessera
