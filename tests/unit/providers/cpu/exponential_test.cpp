@@ -56,8 +56,8 @@ void Check(T x, T y, long double exact, int ulps) {
 
 template <class T>
 class Exponential : public ::testing::Test {};
-using Types = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(Exponential, Types);
+using RealTypes = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Exponential, RealTypes);
 
 TYPED_TEST(Exponential, ExpIsWithinTwoUlps) {
   const std::vector<TypeParam> x = Sweep<TypeParam>(), y = Run("Exp", x);

@@ -61,8 +61,8 @@ std::vector<T> Run(const char* op, bool fmod, const std::vector<T>& a, const std
 
 template <class T>
 class IntegerDivision : public ::testing::Test {};
-using Types = ::testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
-TYPED_TEST_SUITE(IntegerDivision, Types);
+using IntegerTypes = ::testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(IntegerDivision, IntegerTypes);
 
 TYPED_TEST(IntegerDivision, GivesWhatTheDefinitionSays) {
   using T = TypeParam;
