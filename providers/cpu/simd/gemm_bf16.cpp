@@ -182,10 +182,14 @@ TileFn TileOfRows(std::index_sequence<R...>, int64_t rows) {
   return kTiles[rows - 1];
 }
 
+/// Elements of a packed B's column.
+HWY_INLINE int64_t PanelColumn(const GemmBf16Args& args) { return PairedSize(args.packed_k == 0 ? args.k : args.packed_k); }
+
 /// Rows [m0, m1) of one panel, tiles as alike in height as can be. `depth` pairs at a time.
 template <class Product>
 void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth, BlockPrefetch& prefetch) {
-  const int64_t pairs = CeilDiv(args.k, 2), a_row = 2 * pairs, width = std::min<int64_t>(kWidth, n1 - n);
+  const int64_t pairs = CeilDiv(args.k, 2), width = std::min<int64_t>(kWidth, n1 - n);
+  const int64_t a_row = args.a_row == 0 ? 2 * pairs : args.a_row, b_column = PanelColumn(args);
   const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
   for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
     const int64_t count = std::min(depth, pairs - p);
@@ -205,7 +209,7 @@ void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, 
       if (last && epilogue.row_bias != nullptr) out.row_bias = epilogue.row_bias + m;
       if (last && epilogue.residual != nullptr) out.residual = epilogue.residual + at;
       const TileFn tile = TileOfRows<Product>(std::make_index_sequence<kRows>{}, std::min(height, m1 - m));
-      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * a_row + 2 * p * kWidth, count, out, prefetch);
+      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * b_column + 2 * p * kWidth, count, out, prefetch);
     }
   }
 }
@@ -221,7 +225,7 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
     const int64_t end = std::min(m1, m + block);
     BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, kAskingSteps));
     for (int64_t n = n0; n < n1; n += kWidth) {
-      if (n + kWidth < n1) prefetch.Begin(args.packed_b + (n + kWidth) * 2 * pairs);
+      if (n + kWidth < n1) prefetch.Begin(args.packed_b + (n + kWidth) * PanelColumn(args));
       MultiplyPanel<Product>(args, m, end, n, n1, depth, prefetch);
     }
   }

@@ -19,7 +19,9 @@ struct GemmBf16Args {
   int64_t n = 0;
   int64_t k = 0;
   const BFloat16* a = nullptr;         // from RoundToPairs
+  int64_t a_row = 0;                   // between rows, even; 0: PairedSize(k)
   const BFloat16* packed_b = nullptr;  // from PackGemmBf16
+  int64_t packed_k = 0;                // rows of the whole packed matrix, when this product takes some of them; 0: k
   float* c = nullptr;
   int64_t c_row = 0;
   float alpha = 1;
