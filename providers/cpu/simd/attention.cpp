@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
+#include "base/rounding.h"
 #include "simd/attention.h"
 #include "simd/exp-inl.h"
 
@@ -65,29 +67,121 @@ void AddTo(T* row, const T* bias, int64_t count) {
   for (int64_t i = 0; i < count; ++i) row[i] += bias[i];
 }
 
-template <class T>
-T Largest(const T* row, int64_t count) {
-  const hn::ScalableTag<T> d;
+/// Elements [from, from + lanes) of `row` where `mask` is set; only those are read.
+template <class D, class M>
+HWY_INLINE hn::Vec<D> LoadSome(D d, M mask, const hn::TFromD<D>* row) {
+#if HWY_MEM_OPS_MIGHT_FAULT
+  using T = hn::TFromD<D>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto best = hn::Set(d, -std::numeric_limits<T>::infinity());
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) best = hn::Max(best, hn::LoadU(d, row + i));
-  T result = hn::GetLane(hn::MaxOfLanes(d, best));
-  for (; i < count; ++i) result = row[i] > result ? row[i] : result;
-  return result;
+  HWY_ALIGN T chosen[HWY_LANES(T)], some[HWY_LANES(T)];
+  hn::Store(hn::IfThenElseZero(mask, hn::Set(d, T{1})), d, chosen);
+  for (int64_t i = 0; i < lanes; ++i) some[i] = chosen[i] != T{0} ? row[i] : T{0};
+  return hn::Load(d, some);
+#else
+  return hn::MaskedLoad(mask, d, row);
+#endif
 }
 
+/// visit(i, mask) for each vector of a row that holds some of [begin, end), from element i, a multiple of the lanes; `mask` is
+/// std::true_type where it holds nothing else.
+template <class D, class Visit>
+HWY_INLINE void ForSpan(D d, int64_t begin, int64_t end, Visit&& visit) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = begin - begin % lanes;
+  const auto edge = [&]() HWY_ATTR {
+    const auto before = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(begin - i, 0)));
+    visit(i, hn::AndNot(before, hn::FirstN(d, static_cast<size_t>(std::min(end - i, lanes)))));
+    i += lanes;
+  };
+  if (i < begin) edge();
+  for (; i + lanes <= end; i += lanes) visit(i, std::true_type());
+  if (i < end) edge();
+}
+
+/// The greatest of [begin, end) and `max`, after the bias is added. A NaN is lost here; the exponentials bring it back.
 template <class T>
-T Exponentiate(T* row, int64_t count, T max) {
+HWY_INLINE T AddAndMax(T* row, int64_t begin, int64_t end, const T* bias, T max) {
   const hn::ScalableTag<T> d;
-  const auto shift = hn::Set(d, max);
+  const auto least = hn::Set(d, -std::numeric_limits<T>::infinity());
+  auto best = least;
+  if (bias == nullptr) {
+    ForSpan(d, begin, end, [&](int64_t i, auto mask) HWY_ATTR {
+      const auto v = hn::LoadU(d, row + i);
+      if constexpr (std::is_same_v<decltype(mask), std::true_type>) best = hn::Max(v, best);
+      else best = hn::Max(hn::IfThenElse(mask, v, least), best);
+    });
+  } else {
+    ForSpan(d, begin, end, [&](int64_t i, auto mask) HWY_ATTR {
+      const auto v = hn::LoadU(d, row + i);
+      if constexpr (std::is_same_v<decltype(mask), std::true_type>) {
+        const auto sum = hn::Add(v, hn::LoadU(d, bias + i));
+        best = hn::Max(sum, best);
+        hn::StoreU(sum, d, row + i);
+      } else {
+        const auto sum = hn::Add(v, LoadSome(d, mask, bias + i));
+        best = hn::Max(hn::IfThenElse(mask, sum, least), best);
+        hn::StoreU(sum, d, row + i);
+      }
+    });
+  }
+  const T top = hn::GetLane(hn::MaxOfLanes(d, best));
+  return top > max ? top : max;
+}
+
+/// Exponentials of scores [begin, end), zeros for the others.
+template <class T>
+HWY_INLINE void Exponentiate(ScoreRow<T>& row, T* scores, int64_t stride, int64_t begin, int64_t end, T before) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, row.max == -std::numeric_limits<T>::infinity() ? T{0} : row.max);
   auto sum = hn::Zero(d);
-  ForRow(row, count, -std::numeric_limits<T>::infinity(), [&](auto v) HWY_ATTR {
-    const auto e = ExpBounded(d, hn::Sub(v, shift));
+  for (int64_t i = 0; i + lanes <= begin; i += lanes) hn::StoreU(hn::Zero(d), d, scores + i);
+  ForSpan(d, begin, end, [&](int64_t i, auto mask) HWY_ATTR {
+    auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, scores + i), shift));
+    if constexpr (!std::is_same_v<decltype(mask), std::true_type>) e = hn::IfThenElseZero(mask, e);
     sum = hn::Add(sum, e);
-    return e;
+    hn::StoreU(e, d, scores + i);
   });
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  for (int64_t i = RoundUp(end, lanes); i < stride; i += lanes) hn::StoreU(hn::Zero(d), d, scores + i);
+  row.rescale = before == row.max ? T{1} : hn::GetLane(ExpNotPositive(d, hn::Sub(hn::Set(d, before), shift)));
+  row.sum = row.sum * row.rescale + hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+/// First the greatest of several rows, then their exponentials: within a row each waits for the other.
+template <class T>
+void Softmax(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) {
+  constexpr int64_t kTogether = 16;
+  T before[kTogether];
+  int64_t begin[kTogether], end[kTogether];
+  for (int64_t i = 0; i < count; i += kTogether, rows += kTogether, scores += kTogether * stride) {
+    const int64_t some = std::min(kTogether, count - i);
+    for (int64_t j = 0; j < some; ++j) {
+      ScoreRow<T>& row = rows[j];
+      before[j] = row.max;
+      begin[j] = std::clamp<int64_t>(row.begin - k0, 0, keys);
+      end[j] = std::clamp<int64_t>(row.end - k0, begin[j], keys);
+      row.max = AddAndMax(scores + j * stride, begin[j], end[j], row.bias == nullptr ? nullptr : row.bias + k0, row.max);
+    }
+    for (int64_t j = 0; j < some; ++j) Exponentiate(rows[j], scores + j * stride, stride, begin[j], end[j], before[j]);
+  }
+}
+
+/// As whole numbers, magnitudes are in the same order, and infinity and NaN above all.
+template <class T>
+T Magnitude(const T* numbers, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto largest = hn::Zero(bits);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(hn::LoadU(d, numbers + i))));
+  T each[HWY_LANES(T)];
+  hn::StoreU(hn::BitCast(d, largest), d, each);
+  T result = 0;
+  const auto take = [&](T x) { result = !(x <= result) ? x : result; };
+  for (int64_t j = 0; j < lanes && result == result; ++j) take(each[j]);
+  for (; i < count && result == result; ++i) take(std::abs(numbers[i]));
+  return result;
 }
 
 template <class T>
@@ -95,88 +189,17 @@ void Scale(T* row, int64_t count, T factor) {
   for (int64_t i = 0; i < count; ++i) row[i] *= factor;
 }
 
-/// The first `count` lanes; the others are zero.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* from, size_t count) {
-#if HWY_MEM_OPS_MIGHT_FAULT
-  HWY_ALIGN T lanes[HWY_LANES(T)] = {};
-  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
-  return hn::Load(d, lanes);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-#endif
-}
-
-/// Adds the bias and returns the maximum. `rest` elements are left after whole vectors up to `whole`.
-template <class D, class T>
-HWY_INLINE T AddAndFindMaximum(D d, T* row, const T* bias, int64_t whole, size_t rest) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto best = hn::Set(d, -std::numeric_limits<T>::infinity());
-  for (int64_t i = 0; i < whole; i += lanes) {
-    auto v = hn::LoadU(d, row + i);
-    if (bias != nullptr) {
-      v = hn::Add(v, hn::LoadU(d, bias + i));
-      hn::StoreU(v, d, row + i);
-    }
-    best = hn::Max(best, v);
-  }
-  if (rest > 0) {
-    auto v = hn::LoadU(d, row + whole);
-    if (bias != nullptr) {
-      v = hn::Add(v, LoadFirst(d, bias + whole, rest));
-      hn::StoreU(v, d, row + whole);
-    }
-    best = hn::IfThenElse(hn::FirstN(d, rest), hn::Max(best, v), best);
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, best));
-}
-
-template <class T>
-void Softmax(const ScoreRows<T>& rows, T* maxima, T* sums) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t whole = rows.keys / lanes * lanes;
-  const auto rest = static_cast<size_t>(rows.keys - whole);
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    T* row = rows.scores + r * rows.stride;
-    const T max = AddAndFindMaximum(d, row, rows.bias == nullptr ? nullptr : rows.bias + r * rows.bias_row, whole, rest);
-    maxima[r] = max;
-    sums[r] = T{0};
-    if (max == -std::numeric_limits<T>::infinity()) {
-      std::fill_n(row, rows.keys, T{0});
-      continue;
-    }
-    const auto shift = hn::Set(d, max);
-    auto sum = hn::Zero(d);
-    for (int64_t i = 0; i < whole; i += lanes) {
-      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, row + i), shift));
-      sum = hn::Add(sum, e);
-      hn::StoreU(e, d, row + i);
-    }
-    if (rest > 0) {
-      const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, row + whole), shift));
-      sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, rest), e));
-      hn::StoreU(e, d, row + whole);
-    }
-    sums[r] = hn::GetLane(hn::SumOfLanes(d, sum));
-  }
-}
-
-template <class T>
-void Divide(T* rows, int64_t stride, int64_t count, int64_t width, const T* by) {
-  for (int64_t r = 0; r < count; ++r) Scale(rows + r * stride, width, T{1} / by[r]);
-}
-
 }  // namespace
 
 #define TESSERA_DEFINE(T, Name)                                                                  \
   void Softcap##Name(T* row, int64_t count, T cap) { Softcap(row, count, cap); }                 \
   void AddTo##Name(T* row, const T* bias, int64_t count) { AddTo(row, bias, count); }            \
-  T Largest##Name(const T* row, int64_t count) { return Largest(row, count); }                   \
-  T Exponentiate##Name(T* row, int64_t count, T max) { return Exponentiate(row, count, max); }   \
-  void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }               \
-  void Softmax##Name(const ScoreRows<T>& rows, T* maxima, T* sums) { Softmax(rows, maxima, sums); } \
-  void Divide##Name(T* rows, int64_t stride, int64_t count, int64_t width, const T* by) { Divide(rows, stride, count, width, by); }
+  void Softmax##Name(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) { \
+    Softmax(rows, count, scores, stride, k0, keys);                                              \
+  }                                                                                              \
+  T Magnitude##Name(const T* numbers, int64_t count) { return Magnitude(numbers, count); }       \
+  int64_t Lanes##Name() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())); }        \
+  void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }
 TESSERA_DEFINE(float, Float)
 TESSERA_DEFINE(double, Double)
 #undef TESSERA_DEFINE
@@ -190,11 +213,10 @@ namespace tessera::cpu {
 #define TESSERA_DISPATCH(T, Name)                              \
   HWY_EXPORT(Softcap##Name);                                   \
   HWY_EXPORT(AddTo##Name);                                     \
-  HWY_EXPORT(Largest##Name);                                   \
-  HWY_EXPORT(Exponentiate##Name);                              \
-  HWY_EXPORT(Scale##Name);                                     \
   HWY_EXPORT(Softmax##Name);                                   \
-  HWY_EXPORT(Divide##Name);                                    \
+  HWY_EXPORT(Lanes##Name);                                     \
+  HWY_EXPORT(Magnitude##Name);                                 \
+  HWY_EXPORT(Scale##Name);                                     \
   template <>                                                  \
   void SoftcapRow<T>(T * row, int64_t count, T cap) {          \
     HWY_DYNAMIC_DISPATCH(Softcap##Name)(row, count, cap);      \
@@ -204,24 +226,20 @@ namespace tessera::cpu {
     HWY_DYNAMIC_DISPATCH(AddTo##Name)(row, bias, count);       \
   }                                                            \
   template <>                                                  \
-  T MaxOfRow<T>(const T* row, int64_t count) {                 \
-    return HWY_DYNAMIC_DISPATCH(Largest##Name)(row, count);    \
+  void SoftmaxRows<T>(ScoreRow<T> * rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) { \
+    HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, count, scores, stride, k0, keys); \
   }                                                            \
   template <>                                                  \
-  T ExpRow<T>(T * row, int64_t count, T max) {                 \
-    return HWY_DYNAMIC_DISPATCH(Exponentiate##Name)(row, count, max); \
+  T LargestMagnitude<T>(const T* numbers, int64_t count) {     \
+    return HWY_DYNAMIC_DISPATCH(Magnitude##Name)(numbers, count); \
+  }                                                            \
+  template <>                                                  \
+  int64_t ScoreLanes<T>() {                                    \
+    return HWY_DYNAMIC_DISPATCH(Lanes##Name)();                \
   }                                                            \
   template <>                                                  \
   void ScaleRow<T>(T * row, int64_t count, T factor) {         \
     HWY_DYNAMIC_DISPATCH(Scale##Name)(row, count, factor);     \
-  }                                                            \
-  template <>                                                  \
-  void SoftmaxRows<T>(const ScoreRows<T>& rows, T* maxima, T* sums) { \
-    HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, maxima, sums);   \
-  }                                                            \
-  template <>                                                  \
-  void DivideRows<T>(T * rows, int64_t stride, int64_t count, int64_t width, const T* by) { \
-    HWY_DYNAMIC_DISPATCH(Divide##Name)(rows, stride, count, width, by); \
   }
 TESSERA_DISPATCH(float, Float)
 TESSERA_DISPATCH(double, Double)

@@ -14,34 +14,33 @@ void SoftcapRow(T* row, int64_t count, T softcap);
 template <class T>
 void AddRow(T* row, const T* bias, int64_t count);
 
+/// One query's way to a softmax over all keys, a block of them at a time.
 template <class T>
-T MaxOfRow(const T* row, int64_t count);
+struct ScoreRow {
+  const T* bias = nullptr;  // null: none
+  int64_t begin = 0;        // keys that the query sees
+  int64_t end = 0;
+  T max = 0;      // of the blocks so far
+  T sum = 0;      // of exponentials of differences to it
+  T rescale = 1;  // what the last block made of exponentials before it
+};
 
-/// row = exp(row - max); returns the sum. `max` is finite and no smaller than any element.
+/// Scores for keys [k0, k0 + keys), in rows `stride` apart, each of whole vectors (ScoreLanes). Adds the bias to those that are seen
+/// and replaces them by exponentials of their differences to the greatest of them and `max`, or by 0 where there is none but minus
+/// infinity; others up to the stride by 0. NaN stays NaN.
 template <class T>
-T ExpRow(T* row, int64_t count, T max);
+void SoftmaxRows(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys);
+
+/// Scores of a row that are taken together: rows are of whole vectors.
+template <class T>
+int64_t ScoreLanes();
+
+/// The greatest magnitude among `count` numbers; infinity or NaN where there is one.
+template <class T>
+T LargestMagnitude(const T* numbers, int64_t count);
 
 template <class T>
 void ScaleRow(T* row, int64_t count, T factor);
-
-/// Scores of several queries with all keys. Rows reach to a multiple of GemmPanelWidth(): what is past `keys` may be anything.
-template <class T>
-struct ScoreRows {
-  T* scores;
-  int64_t stride;
-  int64_t rows;
-  int64_t keys;
-  const T* bias;  // may be null
-  int64_t bias_row;
-};
-
-/// Each row becomes exp(row + bias - its maximum), with the sums of these; a row of minus infinity becomes zeros.
-template <class T>
-void SoftmaxRows(const ScoreRows<T>& rows, T* maxima, T* sums);
-
-/// Each row divided by its number.
-template <class T>
-void DivideRows(T* rows, int64_t stride, int64_t count, int64_t width, const T* by);
 
 #define TESSERA_DECLARE(T)                          \
   template <>                                       \
@@ -49,15 +48,13 @@ void DivideRows(T* rows, int64_t stride, int64_t count, int64_t width, const T* 
   template <>                                       \
   void AddRow<T>(T * row, const T* bias, int64_t count); \
   template <>                                       \
-  T MaxOfRow<T>(const T* row, int64_t count);       \
+  void SoftmaxRows<T>(ScoreRow<T> * rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys); \
   template <>                                       \
-  T ExpRow<T>(T * row, int64_t count, T max);       \
+  T LargestMagnitude<T>(const T* numbers, int64_t count); \
   template <>                                       \
-  void ScaleRow<T>(T * row, int64_t count, T factor); \
+  int64_t ScoreLanes<T>();                          \
   template <>                                       \
-  void SoftmaxRows<T>(const ScoreRows<T>& rows, T* maxima, T* sums); \
-  template <>                                       \
-  void DivideRows<T>(T * rows, int64_t stride, int64_t count, int64_t width, const T* by);
+  void ScaleRow<T>(T * row, int64_t count, T factor);
 TESSERA_DECLARE(float)
 TESSERA_DECLARE(double)
 #undef TESSERA_DECLARE

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/checked.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/attention/scaled_dot_product.h"
 #include "ops/ops.h"
@@ -181,12 +182,12 @@ class Attention final : public Kernel {
     RealResult<C> result(context, *y);
     problem.y = y_sizes.Place(result.data());
     if (captured == nullptr) {
-      ScaledDotProduct<C>(context, problem).Run();
+      ScaledDotProduct<C>(context, problem);
     } else {
       RealResult<C> capture(context, *captured);
       problem.capture = static_cast<CaptureStage>(attributes_.capture);
       problem.captured = capture.data();
-      ScaledDotProduct<C>(context, problem).Run();
+      ScaledDotProduct<C>(context, problem);
       capture.Finish();
     }
     result.Finish();

@@ -61,7 +61,7 @@ class Attention final : public Kernel {
     problem.range.causal = causal_;
     RealResult<float> result(context, *y);
     problem.y = {result.data(), rows * hidden[2], value_width, hidden[2]};
-    ScaledDotProduct<float>(context, problem).Run();
+    ScaledDotProduct<float>(context, problem);
     result.Finish();
   }
 

@@ -81,11 +81,11 @@ class GroupQueryAttention final : public Kernel {
   void Run(KernelContext& context, AttentionProblem<float>& problem) const {
     const AttentionSizes& s = problem.sizes;
     Tensor* captured = context.has_output(3) ? context.output(3, {s.batch, heads_, s.queries, s.keys}) : nullptr;
-    if (captured == nullptr) return ScaledDotProduct<float>(context, problem).Run();
+    if (captured == nullptr) return ScaledDotProduct<float>(context, problem);
     RealResult<float> capture(context, *captured);
     problem.capture = captured_ == 2 ? CaptureStage::kSoftmax : CaptureStage::kBias;
     problem.captured = capture.data();
-    ScaledDotProduct<float>(context, problem).Run();
+    ScaledDotProduct<float>(context, problem);
     capture.Finish();
   }
 

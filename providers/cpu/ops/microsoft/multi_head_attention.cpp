@@ -53,10 +53,10 @@ class MultiHeadAttention final : public Kernel {
       RealResult<float> capture(context, *captured);
       problem.capture = CaptureStage::kBias;
       problem.captured = capture.data();
-      ScaledDotProduct<float>(context, problem).Run();
+      ScaledDotProduct<float>(context, problem);
       capture.Finish();
     } else {
-      ScaledDotProduct<float>(context, problem).Run();
+      ScaledDotProduct<float>(context, problem);
     }
     result.Finish();
   }

@@ -1,4 +1,7 @@
-// Attention with as many queries and keys as blocks and vectors end in between, against plain loops.
+// Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows that see
+// nothing.
+
+#include "simd/attention.h"
 
 #include <gtest/gtest.h>
 
@@ -6,97 +9,240 @@
 #include <cmath>
 #include <limits>
 
+#include "attributes.h"
 #include "model_builder.h"
+#include "random_numbers.h"
+#include "simd/targets.h"
 
-namespace tessera {
+#include <hwy/targets.h>
+
+namespace tessera::testing {
 namespace {
 
-using testing::Floats;
-using testing::ModelBuilder;
-using testing::ToVector;
+constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
 
-constexpr int64_t kBatch = 2, kHeads = 2, kWidth = 5;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+/// What a mask holds; where it masks, it holds `masked`.
+enum class Mask { kNone, kRandom, kFuture, kPadding, kBand, kEveryThird, kAll };
 
-struct Case {
-  int64_t queries, keys, mask_batch;
+struct Attending {
+  int64_t queries = 16, keys = 16, width = 8, value_width = 8;
+  Mask mask = Mask::kNone;
+  float masked = -kInfinity;
+  bool causal = false;
+  int64_t batch = 1, heads = 2, kv_heads = 2;
+  bool mask_of_all = false;  // one for all batches and heads
+  float softcap = 0;
 };
 
-struct Attended {
-  std::vector<float> q, k, v, mask;
+bool Masks(Mask mask, int64_t i, int64_t j) {
+  switch (mask) {
+    case Mask::kNone:
+    case Mask::kRandom: return false;
+    case Mask::kFuture: return j > i;
+    case Mask::kPadding: return j >= 5;
+    case Mask::kBand: return j > i || j + 20 < i;
+    case Mask::kEveryThird: return i % 3 == 0;
+    case Mask::kAll: return true;
+  }
+  return false;
+}
+
+class AttentionModel {
+ public:
+  explicit AttentionModel(const Attending& a) : a_(a) {
+    q_ = Random(static_cast<size_t>(a.batch * a.heads * a.queries * a.width), 1);
+    k_ = Random(static_cast<size_t>(a.batch * a.kv_heads * a.keys * a.width), 2);
+    v_ = Random(static_cast<size_t>(a.batch * a.kv_heads * a.keys * a.value_width), 3);
+    const int64_t masks = a.mask_of_all ? 1 : a.batch * a.heads;
+    mask_ = Random(static_cast<size_t>(masks * a.queries * a.keys), 4);
+    for (int64_t m = 0; m < masks; ++m) {
+      for (int64_t i = 0; i < a.queries * a.keys; ++i) {
+        if (Masks(a.mask, i / a.keys, i % a.keys)) mask_[static_cast<size_t>(m * a.queries * a.keys + i)] = a.masked;
+      }
+    }
+  }
+
+  std::vector<float> Run(int threads) const {
+    SessionOptions options;
+    options.intra_op_threads = threads;
+    ModelBuilder model(23);
+    std::vector<Value> inputs;
+    const auto add = [&](const char* name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+      model.Input(name, ElementType::kFloat, dims);
+      inputs.push_back(Tensor::Of<float>(Shape(dims), values));
+    };
+    add("q", {a_.batch, a_.heads, a_.queries, a_.width}, q_);
+    add("k", {a_.batch, a_.kv_heads, a_.keys, a_.width}, k_);
+    add("v", {a_.batch, a_.kv_heads, a_.keys, a_.value_width}, v_);
+    std::vector<std::string> names = {"q", "k", "v"};
+    if (a_.mask != Mask::kNone) {
+      add("m", {a_.mask_of_all ? 1 : a_.batch, a_.mask_of_all ? 1 : a_.heads, a_.queries, a_.keys}, mask_);
+      names.push_back("m");
+    }
+    model.Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+    auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "Attention", names, {"y"}, "only");
+    Int(node, "is_causal", a_.causal);
+    if (a_.softcap > 0) Float(node, "softcap", a_.softcap);
+    const Session session = model.Session(options);
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  }
+
+  std::vector<float> Expected() const {
+    std::vector<float> y;
+    for (int64_t row = 0; row < a_.batch * a_.heads * a_.queries; ++row) ExpectedRow(row, y);
+    return y;
+  }
+
+  std::vector<float> q_, k_, v_, mask_;
+
+ private:
+  void ExpectedRow(int64_t row, std::vector<float>& y) const {
+    const int64_t i = row % a_.queries, head = row / a_.queries, b = head / a_.heads;
+    const int64_t kv = b * a_.kv_heads + head % a_.heads / (a_.heads / a_.kv_heads);
+    const float* bias = a_.mask == Mask::kNone ? nullptr : &mask_[static_cast<size_t>(((a_.mask_of_all ? 0 : head) * a_.queries + i) * a_.keys)];
+    const int64_t end = a_.causal ? std::min(a_.keys, i + 1) : a_.keys;
+    std::vector<double> scores;
+    double top = -kInfinity, sum = 0;
+    bool seen = false;
+    for (int64_t j = 0; j < end; ++j) {
+      double score = 0;
+      for (int64_t c = 0; c < a_.width; ++c) score += At(q_, row * a_.width + c) * At(k_, (kv * a_.keys + j) * a_.width + c);
+      score /= std::sqrt(static_cast<double>(a_.width));
+      if (a_.softcap > 0) score = a_.softcap * std::tanh(score / a_.softcap);
+      scores.push_back(bias == nullptr ? score : static_cast<float>(score + bias[j]));
+      seen |= bias == nullptr || bias[j] != -kInfinity;
+      top = scores.back() > top ? scores.back() : top;
+    }
+    for (double& score : scores) sum += score = std::exp(score - (std::isinf(top) ? 0 : top));
+    for (int64_t c = 0; c < a_.value_width; ++c) {
+      double value = 0;
+      for (int64_t j = 0; j < end; ++j) value += scores[static_cast<size_t>(j)] * At(v_, (kv * a_.keys + j) * a_.value_width + c);
+      y.push_back(seen ? static_cast<float>(value / sum) : 0.0f);
+    }
+  }
+
+  static double At(const std::vector<float>& values, int64_t i) { return values[static_cast<size_t>(i)]; }
+
+  Attending a_;
 };
 
-Attended Numbers(const Case& c) {
-  const auto numbers = [](int64_t count, float step) {
-    std::vector<float> values(static_cast<size_t>(count));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = 2 * std::sin(step * static_cast<float>(i + 1));
-    return values;
-  };
-  Attended a{numbers(kBatch * kHeads * c.queries * kWidth, 0.7f), numbers(kBatch * kHeads * c.keys * kWidth, 1.1f),
-             numbers(kBatch * kHeads * c.keys * kWidth, 1.3f), numbers(c.mask_batch * c.queries * c.keys, 1.7f)};
-  for (size_t i = 0; i < a.mask.size(); i += 3) a.mask[i] = -kInfinity;
-  // The last query sees nothing, the first one only the last key.
-  std::fill(a.mask.end() - c.keys, a.mask.end(), -kInfinity);
-  if (c.queries > 1) {
-    std::fill_n(a.mask.begin(), c.keys, -kInfinity);
-    a.mask[static_cast<size_t>(c.keys) - 1] = 1;
-  }
-  return a;
-}
-
-/// Row `i` of head `n`, of batch and heads together.
-std::vector<double> Expected(const Case& c, const Attended& a, int64_t n, int64_t i) {
-  std::vector<double> scores(static_cast<size_t>(c.keys)), result(kWidth);
-  double sum = 0;
-  for (int64_t j = 0; j < c.keys; ++j) {
-    double score = 0;
-    for (int64_t p = 0; p < kWidth; ++p) score += static_cast<double>(a.q[(n * c.queries + i) * kWidth + p]) * a.k[(n * c.keys + j) * kWidth + p];
-    const int64_t batch = c.mask_batch == 1 ? 0 : n / kHeads;
-    scores[j] = std::exp(score / std::sqrt(double{kWidth}) + a.mask[(batch * c.queries + i) * c.keys + j]);
-    sum += scores[j];
-  }
-  if (sum == 0) return result;
-  for (int64_t j = 0; j < c.keys; ++j) {
-    for (int64_t p = 0; p < kWidth; ++p) result[p] += scores[j] / sum * a.v[(n * c.keys + j) * kWidth + p];
-  }
-  return result;
-}
-
-class AttentionRows : public ::testing::TestWithParam<Case> {};
-
-TEST_P(AttentionRows, WithMask) {
-  const Case& c = GetParam();
-  const Attended a = Numbers(c);
-  const std::vector<int64_t> q = {kBatch, kHeads, c.queries, kWidth}, k = {kBatch, kHeads, c.keys, kWidth};
-  const std::vector<int64_t> mask = {c.mask_batch, 1, c.queries, c.keys};
-  ModelBuilder model(23);
-  model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, k);
-  model.Input("m", ElementType::kFloat, mask).Output("y", ElementType::kFloat, q);
-  model.Node("Attention", {"q", "k", "v", "m"}, {"y"});
-  const std::vector<Value> inputs = {Floats(q, a.q), Floats(k, a.k), Floats(k, a.v), Floats(mask, a.mask)};
-  std::vector<Value> results(1);
-  model.Session().Run(inputs, results);
-  const std::vector<float> y = ToVector(results[0]);
-  for (int64_t row = 0; row < kBatch * kHeads * c.queries; ++row) {
-    const std::vector<double> expected = Expected(c, a, row / c.queries, row % c.queries);
-    for (int64_t p = 0; p < kWidth; ++p) ASSERT_NEAR(y[static_cast<size_t>(row * kWidth + p)], expected[p], 2e-5) << "row " << row;
+void ExpectNear(const std::vector<float>& found, const std::vector<float>& expected, float tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (std::isnan(expected[i])) ASSERT_TRUE(std::isnan(found[i])) << i << " is " << found[i];
+    else ASSERT_NEAR(found[i], expected[i], tolerance) << i;
   }
 }
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
-  for (const int64_t queries : {1, 7, 8, 47, 48, 49, 59, 60, 97, 107}) {
-    for (const int64_t keys : {1, 15, 16, 17, 33, 49, 64}) cases.push_back({queries, keys, 1 + (queries + keys) % 2});
-  }
-  cases.push_back({50, 512, 1});
-  cases.push_back({50, 513, 2});
-  cases.push_back({3, 1040, 1});
-  return cases;
+void Check(const Attending& a) {
+  SCOPED_TRACE(::testing::Message() << a.queries << " queries, " << a.keys << " keys, " << a.width << " and " << a.value_width
+                                    << " wide, mask " << static_cast<int>(a.mask) << " of " << a.masked << ", causal " << a.causal);
+  const AttentionModel model(a);
+  const std::vector<float> expected = model.Expected();
+  for (const int threads : {1, 3}) ExpectNear(model.Run(threads), expected, 5e-6f);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, AttentionRows, ::testing::ValuesIn(Cases()), [](const auto& info) {
-  return std::to_string(info.param.queries) + "_by_" + std::to_string(info.param.keys);
-});
+TEST(Attention, EdgesOfTilesAndVectors) {
+  for (const int64_t queries : {1, 2, 7, 8, 9, 47, 49, 60, 61, 73}) Check({.queries = queries, .keys = 33});
+  for (const int64_t keys : {1, 2, 15, 17, 31, 32, 63, 65, 513, 1031}) Check({.queries = 13, .keys = keys, .mask = Mask::kRandom});
+  for (const int64_t width : {1, 3, 16, 33, 130, 257}) Check({.queries = 9, .keys = 21, .width = width, .value_width = 5});
+  for (const int64_t width : {1, 16, 31, 32, 33, 64, 100}) Check({.queries = 25, .keys = 19, .width = 7, .value_width = width});
+}
+
+TEST(Attention, Heads) {
+  Check({.queries = 49, .keys = 49, .width = 32, .value_width = 32, .mask = Mask::kRandom, .batch = 3, .heads = 4, .kv_heads = 4});
+  Check({.queries = 50, .keys = 50, .mask = Mask::kFuture, .batch = 2, .heads = 6, .kv_heads = 2, .mask_of_all = true});
+  Check({.queries = 1, .keys = 90, .mask = Mask::kPadding, .batch = 2, .heads = 6, .kv_heads = 2});
+  Check({.queries = 20, .keys = 90, .causal = true, .batch = 9, .heads = 6, .kv_heads = 3, .softcap = 0.7f});
+}
+
+TEST(Attention, Masks) {
+  for (const float masked : {-kInfinity, std::numeric_limits<float>::lowest(), -1e30f, -1e29f, -1e10f, -10000.0f, kInfinity, kNaN}) {
+    for (const Mask mask : {Mask::kFuture, Mask::kPadding, Mask::kBand, Mask::kEveryThird, Mask::kAll}) {
+      // Infinity as a mask means NaN; finite ones leave a row that they cover as it is, but for rounding.
+      const bool covers = mask == Mask::kEveryThird || mask == Mask::kAll;
+      if (masked == kInfinity || (covers && std::abs(masked) > 1e4f && !std::isinf(masked))) continue;
+      Check({.queries = 100, .keys = 100, .mask = mask, .masked = masked});
+      Check({.queries = 30, .keys = 41, .mask = mask, .masked = masked, .causal = true});
+    }
+  }
+}
+
+/// A mask of the lowest number covers all scores of a row alike: the mean of all values.
+TEST(Attention, RowsThatFiniteMasksCover) {
+  const Attending a{.queries = 12, .keys = 40, .mask = Mask::kAll, .masked = std::numeric_limits<float>::lowest(), .heads = 1, .kv_heads = 1};
+  const AttentionModel model(a);
+  std::vector<float> mean(static_cast<size_t>(a.value_width));
+  for (size_t i = 0; i < model.v_.size(); ++i) mean[i % mean.size()] += model.v_[i] / 40;
+  const std::vector<float> found = model.Run(1);
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], mean[i % mean.size()], 1e-5f) << i;
+}
+
+/// Keys that masks leave out may not hide what is no number, or too large for the mask.
+TEST(Attention, WhatIsNoNumberComesThrough) {
+  const Attending a{.queries = 30, .keys = 30, .mask = Mask::kFuture, .masked = -1e30f, .heads = 1, .kv_heads = 1};
+  AttentionModel key(a), value(a), query(a), large(a);
+  key.k_[static_cast<size_t>(29 * a.width)] = kNaN;
+  value.v_[static_cast<size_t>(29 * a.value_width + 1)] = kInfinity;
+  query.q_[static_cast<size_t>(3 * a.width)] = kNaN;
+  for (const AttentionModel* model : {&key, &query}) ExpectNear(model->Run(1), model->Expected(), 1e-5f);
+  EXPECT_TRUE(std::isnan(value.Run(1)[1]));
+  for (int64_t c = 0; c < a.width; ++c) large.k_[static_cast<size_t>(29 * a.width + c)] = large.q_[static_cast<size_t>(c)] * 1e35f;
+  ExpectNear(large.Run(1), large.Expected(), 1e-5f);
+}
+
+/// Two blocks of keys of one row, of which it sees [begin, end).
+void CheckRow(int64_t begin, int64_t end, const std::vector<float>& bias) {
+  const std::vector<float> scores = Random(64, 9, -20, 20);
+  cpu::ScoreRow<float> row;
+  row.bias = bias.empty() ? nullptr : bias.data();
+  row.begin = begin;
+  row.end = end;
+  row.max = -kInfinity;
+  double top = -kInfinity, sum = 0;
+  for (int64_t k0 : {0, 32}) {
+    std::vector<float> found(scores.begin() + k0, scores.begin() + k0 + 32);
+    cpu::SoftmaxRows<float>(&row, 1, found.data(), 32, k0, k0 == 0 ? 32 : 29);
+    for (int64_t j = k0; j < k0 + 32; ++j) {
+      if (j >= begin && j < std::min<int64_t>(end, 61)) top = std::max(top, static_cast<double>(scores[j] + (bias.empty() ? 0 : bias[j])));
+    }
+    double block = 0;
+    for (int64_t j = k0; j < k0 + 32; ++j) {
+      const bool seen = j >= begin && j < std::min<int64_t>(end, 61) && !std::isinf(top);
+      const double expected = seen ? std::exp(scores[j] + (bias.empty() ? 0 : bias[j]) - top) : 0;
+      block += expected;
+      ASSERT_NEAR(found[static_cast<size_t>(j - k0)], expected, 2e-6) << "key " << j << " of " << begin << " to " << end;
+    }
+    sum = sum * row.rescale + block;
+    ASSERT_EQ(row.max, static_cast<float>(top));
+    ASSERT_NEAR(row.sum, sum, 1e-5 * (1 + sum));
+  }
+}
+
+TEST(Attention, SoftmaxOfEveryInstructionSet) {
+  const std::vector<float> bias = Random(61, 5);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (int64_t begin = 0; begin < 61; begin += 3) {
+      for (int64_t end = begin; end <= 61; end += 2) {
+        CheckRow(begin, end, {});
+        CheckRow(begin, end, bias);
+      }
+    }
+    std::vector<float> numbers = Random(37, 6);
+    numbers[20] = -7;
+    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 37), 7);
+    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 0), 0);
+    numbers[36] = kNaN;
+    EXPECT_TRUE(std::isnan(cpu::LargestMagnitude(numbers.data(), 37)));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::testing
