@@ -11,7 +11,8 @@ const OptionSchema kOptions[] = {
     {"cpu_mem_limit", OptionType::kBytes, "", "most bytes of host memory for a session's values; 0: no limit"},
     {"arena_extend_strategy", OptionType::kEnum, "", "how much the arena takes at once", {"kNextPowerOfTwo", "kSameAsRequested"}},
     {cpu::kPrecisionOption, OptionType::kEnum, "f32",
-     "what MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of their products to, on processors with AVX512-BF16",
+     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of their products to, "
+     "on processors with AVX512-BF16",
      {"f32", "bf16"}},
 };
 

@@ -23,17 +23,37 @@ const Tensor* Constant(const GraphViewer& graph, const Node& node, size_t input)
   return constant != nullptr && constant->num_elements() > 0 ? constant : nullptr;
 }
 
+bool IsAttention(const Node& node) {
+  if (node.domain.empty()) return node.op_type == "Attention";
+  return node.domain == "com.microsoft" && (node.op_type == "MultiHeadAttention" || node.op_type == "GroupQueryAttention");
+}
+
+/// Of an input that is not there, too.
+bool IsReal(const GraphViewer& graph, const Node& node, size_t input) {
+  if (input >= node.inputs.size() || node.inputs[input] == kNone) return true;
+  return std::find(kReals.begin(), kReals.end(), graph.value(node.inputs[input]).type.element) != kReals.end();
+}
+
+/// Whether the shape tells that there are fewer queries than are worth rounding keys for.
+bool HasFewQueries(const GraphViewer& graph, const Node& node) {
+  const std::optional<SymbolicShape>& shape = graph.value(node.inputs[0]).type.shape;
+  if (!shape || shape->size() < 3) return false;
+  const Dimension& queries = (*shape)[node.domain.empty() && shape->size() == 4 ? 2 : 1];
+  return queries.known() && queries.value < kLeastRoundedQueries;
+}
+
 }  // namespace
 
 bool MayRoundFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   const auto option = provider.options().find(kPrecisionOption);
   if (option == provider.options().end() || option->second != NameOf(Precision::kBFloat16)) return false;
-  if (!IsProduct(node) && !IsOneOf(node, kRecurrent)) return false;
-  return std::find(kReals.begin(), kReals.end(), graph.value(node.inputs[0]).type.element) != kReals.end();
+  if (IsAttention(node)) return IsReal(graph, node, 0) && IsReal(graph, node, 2);
+  return (IsProduct(node) || IsOneOf(node, kRecurrent)) && IsReal(graph, node, 0);
 }
 
 bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   if (!MayRoundFactors(provider, graph, node) || !HasGemmBf16()) return false;
+  if (IsAttention(node)) return !HasFewQueries(graph, node);
   const Tensor* weights = Constant(graph, node, 1);
   if (!IsProduct(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
   const AttributeValue* turned = node.FindAttribute("transA");

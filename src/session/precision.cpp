@@ -35,7 +35,8 @@ bool HasProducts(Precision precision) {
 std::string_view WhatMay(Precision precision) {
   if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
   if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
-  return "; convolutions and products on DnnlExecutionProvider may, and products and recurrent operators with constant weights on CPU";
+  return "; convolutions and products on DnnlExecutionProvider may, and on CPU attention of several queries, and products and recurrent operators "
+         "with constant weights";
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
                                       [](const PlacementReport::NodeEntry& node) { return node.precision == "f32"; });
   const bool unused = used == 0 && not_used > 0;
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
-      "session.precision is {}: {} nodes run at it, {} convolutions, products and recurrent operators at f32{}", NameOf(precision), used, not_used,
-      unused ? WhatMay(precision) : "");
+      "session.precision is {}: {} nodes run at it, {} convolutions, products, attention and recurrent operators at f32{}", NameOf(precision),
+      used, not_used, unused ? WhatMay(precision) : "");
 }
 
 }  // namespace tessera

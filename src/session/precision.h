@@ -11,7 +11,7 @@ namespace tessera {
 /// `requested`, or float32, with a warning that names what this processor lacks.
 Precision UsablePrecision(Precision requested, const Logger& log);
 
-/// Warns when convolutions, products or recurrent operators run in the session, but none at its precision.
+/// Warns when convolutions, products, attention or recurrent operators run in the session, but none at its precision.
 void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, const Logger& log);
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "ops/attention/real_tensor.h"
 #include "ops/attention/scaled_dot_product.h"
 #include "ops/ops.h"
+#include "rounding.h"
 
 namespace tessera::cpu {
 namespace {
@@ -141,7 +142,8 @@ AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const Atten
 template <class C>
 class Attention final : public Kernel {
  public:
-  explicit Attention(const KernelInfo& info) : attributes_(info) {}
+  explicit Attention(const KernelInfo& info)
+      : attributes_(info), rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& q = context.required_input(0);
@@ -165,6 +167,7 @@ class Attention final : public Kernel {
     problem.scale = static_cast<C>(attributes_.has_scale ? static_cast<double>(attributes_.scale)
                                                          : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
     problem.softcap = static_cast<C>(attributes_.softcap);
+    problem.rounds = rounds_;
     problem.bias = FitMask<C>(context, context.input(3), problem.sizes, !attributes_.broadcasts);
     problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
     HeadSizes y_sizes = q_sizes;
@@ -265,6 +268,7 @@ class Attention final : public Kernel {
   }
 
   AttentionAttributes attributes_;
+  bool rounds_;
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/attention/attention_products.h"
+#include "ops/attention/rounded_attention.h"
 #include "ops/attention/visible_keys.h"
 #include "simd/attention.h"
 
@@ -198,6 +200,9 @@ class TiledAttention {
 
 template <class C>
 void ScaledDotProduct(KernelContext& context, const AttentionProblem<C>& problem) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (RoundedProducts::Suits(problem)) return TiledAttention<float, RoundedProducts>(context, problem).Run();
+  }
   TiledAttention<C, WholeProducts<C>>(context, problem).Run();
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/microsoft/attention_parts.h"
 #include "ops/ops.h"
+#include "rounding.h"
 #include "simd/rotary.h"
 #include "types.h"
 
@@ -35,7 +36,8 @@ class GroupQueryAttention final : public Kernel {
         smooth_(info.attribute<int64_t>("smooth_softmax", 0) == 1),
         captured_(info.attribute<int64_t>("qk_output", 0)),
         scale_(info.attribute<float>("scale", 0.0f)),
-        softcap_(info.attribute<float>("softcap", 0.0f)) {
+        softcap_(info.attribute<float>("softcap", 0.0f)),
+        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_, kv_heads_);
     Require(info.attribute<int64_t>("sliding_window_cache", 0) == 0, "caches of the size of the window are not supported");
     for (const char* name : {"k_quant_type", "v_quant_type"}) {
@@ -64,6 +66,7 @@ class GroupQueryAttention final : public Kernel {
     problem.v = Keep(context, 2, context.input(4), call, v);
     Tensor* y = context.output(0, {call.batch, call.steps, heads_ * call.width});
     if (y == nullptr || y->num_elements() == 0) return;
+    problem.rounds = rounds_;
     problem.scale = ScaleOr(scale_, call.width);
     problem.softcap = softcap_;
     problem.bias = FitBias(context, context.input(10), problem.sizes);
@@ -222,6 +225,7 @@ class GroupQueryAttention final : public Kernel {
   bool causal_, rotary_, interleaved_, smooth_;
   int64_t captured_;
   float scale_, softcap_;
+  bool rounds_;
 };
 
 }  // namespace

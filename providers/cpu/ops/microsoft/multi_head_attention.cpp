@@ -2,6 +2,7 @@
 
 #include "ops/microsoft/attention_parts.h"
 #include "ops/ops.h"
+#include "rounding.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -19,7 +20,8 @@ class MultiHeadAttention final : public Kernel {
       : heads_(info.attribute<int64_t>("num_heads")),
         causal_(info.attribute<int64_t>("unidirectional", 0) != 0),
         scale_(info.attribute<float>("scale", 0.0f)),
-        filter_(info.attribute<float>("mask_filter_value", -10000.0f)) {
+        filter_(info.attribute<float>("mask_filter_value", -10000.0f)),
+        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0, "num_heads is {}", heads_);
     Require(!info.has_input(8) && !info.has_input(9), "a buffer that past and present share, and beams in it, are not supported");
   }
@@ -42,6 +44,7 @@ class MultiHeadAttention final : public Kernel {
     Tensor* y = context.output(0, {batch, q.rows, heads_ * v.width});
     Tensor* captured = context.has_output(3) ? context.output(3, {batch, heads_, s.queries, s.keys}) : nullptr;
     if (y == nullptr || y->num_elements() == 0) return;
+    problem.rounds = rounds_;
     problem.scale = ScaleOr(scale_, q.width);
     const KeyMask mask(context.input(4), s, past);
     problem.bias = MaskAndBias(context, mask, filter_, context.input(5), s);
@@ -177,6 +180,7 @@ class MultiHeadAttention final : public Kernel {
   bool causal_;
   float scale_;
   float filter_;
+  bool rounds_;
 };
 
 }  // namespace

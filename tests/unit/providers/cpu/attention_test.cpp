@@ -1,5 +1,5 @@
 // Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows that see
-// nothing.
+// nothing, factors of bfloat16.
 
 #include "simd/attention.h"
 
@@ -12,6 +12,7 @@
 #include "attributes.h"
 #include "model_builder.h"
 #include "random_numbers.h"
+#include "simd/gemm_bf16.h"
 #include "simd/targets.h"
 
 #include <hwy/targets.h>
@@ -62,9 +63,10 @@ class AttentionModel {
     }
   }
 
-  std::vector<float> Run(int threads) const {
+  std::vector<float> Run(int threads, const std::string& precision = "") const {
     SessionOptions options;
     options.intra_op_threads = threads;
+    if (!precision.empty()) options.config["session.precision"] = precision;
     ModelBuilder model(23);
     std::vector<Value> inputs;
     const auto add = [&](const char* name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
@@ -84,6 +86,10 @@ class AttentionModel {
     Int(node, "is_causal", a_.causal);
     if (a_.softcap > 0) Float(node, "softcap", a_.softcap);
     const Session session = model.Session(options);
+    precision_.clear();
+    for (const auto& entry : session.placement().nodes) {
+      if (entry.name == "only") precision_ = entry.precision;
+    }
     std::vector<Value> results(1);
     session.Run(inputs, results);
     return ToVector(results[0]);
@@ -94,6 +100,9 @@ class AttentionModel {
     for (int64_t row = 0; row < a_.batch * a_.heads * a_.queries; ++row) ExpectedRow(row, y);
     return y;
   }
+
+  /// Of the last session.
+  const std::string& precision() const { return precision_; }
 
   std::vector<float> q_, k_, v_, mask_;
 
@@ -126,6 +135,7 @@ class AttentionModel {
   static double At(const std::vector<float>& values, int64_t i) { return values[static_cast<size_t>(i)]; }
 
   Attending a_;
+  mutable std::string precision_;
 };
 
 void ExpectNear(const std::vector<float>& found, const std::vector<float>& expected, float tolerance) {
@@ -142,6 +152,9 @@ void Check(const Attending& a) {
   const AttentionModel model(a);
   const std::vector<float> expected = model.Expected();
   for (const int threads : {1, 3}) ExpectNear(model.Run(threads), expected, 5e-6f);
+  ExpectNear(model.Run(1, "bf16"), expected, 0.02f);
+  const bool rounds = a.queries >= 8 && cpu::HasGemmBf16();
+  EXPECT_EQ(model.precision() == "bf16", rounds);
 }
 
 TEST(Attention, EdgesOfTilesAndVectors) {
@@ -239,6 +252,13 @@ TEST(Attention, SoftmaxOfEveryInstructionSet) {
     EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 0), 0);
     numbers[36] = kNaN;
     EXPECT_TRUE(std::isnan(cpu::LargestMagnitude(numbers.data(), 37)));
+    numbers[1] = kNaN;
+    std::vector<BFloat16> pairs(2 * 36);
+    cpu::RoundRowPair(numbers.data(), numbers.data() + 1, 36, pairs.data());
+    for (size_t i = 0; i < 36; ++i) {
+      EXPECT_EQ(pairs[2 * i].bits, BFloat16(numbers[i]).bits) << i;
+      EXPECT_EQ(pairs[2 * i + 1].bits, BFloat16(numbers[i + 1]).bits) << i;
+    }
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

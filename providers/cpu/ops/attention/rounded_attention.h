@@ -1,0 +1,118 @@
+#pragma once
+
+// The two products of attention with factors of bfloat16.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "ops/attention/attention_products.h"
+#include "rounding.h"
+#include "simd/attention.h"
+#include "simd/convert.h"
+#include "simd/gemm_bf16.h"
+
+namespace tessera::cpu {
+
+/// Rounded to bfloat16, in pairs; sums are float32.
+class RoundedProducts {
+ public:
+  explicit RoundedProducts(const AttentionProblem<float>& problem) : p_(problem), s_(problem.sizes) {
+    k_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.width, s_.keys)) / 2;
+    v_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.keys, s_.value_width)) / 2;
+  }
+
+  /// Where there are enough queries to pay for packing.
+  static bool Suits(const AttentionProblem<float>& problem) {
+    return problem.rounds && problem.sizes.queries >= kLeastRoundedQueries && problem.sizes.keys > 0 && HasGemmBf16();
+  }
+
+  int64_t packed_size() const { return CheckedAdd(k_size_, v_size_); }
+  int64_t panels() const { return CeilDiv(s_.keys, width_) + CeilDiv(s_.value_width, width_); }
+  int64_t own_size(int64_t rows, int64_t keys) const { return CheckedMul(rows, CheckedAdd(PairedSize(s_.width), Stride(keys)) / 2); }
+  int64_t Stride(int64_t keys) const { return RoundUp(keys, width_); }
+
+  void Pack(int64_t b, int64_t kv_head, int64_t panel, float* packed) const {
+    const int64_t k_panels = CeilDiv(s_.keys, width_);
+    if (panel < k_panels) {
+      PackKeys(p_.k.at(b, kv_head) + panel * width_ * p_.k.row, std::min(width_, s_.keys - panel * width_),
+               packed + panel * width_ * PairedSize(s_.width) / 2);
+    } else {
+      const int64_t column = (panel - k_panels) * width_;
+      PackValues(p_.v.at(b, kv_head) + column, std::min(width_, s_.value_width - column),
+                 AsPairs(packed + k_size_) + column * PairedSize(s_.keys));
+    }
+  }
+
+  void Begin(const QueryBlock<float>& block) const {
+    RoundRows(p_.q.at(block.b, block.h) + block.q0 * p_.q.row, p_.q.row, block.count, AsPairs(block.own));
+  }
+
+  void MultiplyKeys(const QueryBlock<float>& block, int64_t k0, int64_t keys) const {
+    GemmBf16Args args;
+    args.m = block.count;
+    args.n = Stride(keys);
+    args.k = s_.width;
+    args.a = AsPairs(block.own);
+    args.packed_b = AsPairs(block.packed) + k0 * PairedSize(s_.width);
+    args.c = block.scores;
+    args.c_row = args.n;
+    args.alpha = p_.scale;
+    kernels_.multiply(args, 0, args.m, 0, args.n);
+  }
+
+  void MultiplyValues(const QueryBlock<float>& block, int64_t k0, int64_t keys, bool accumulate) const {
+    GemmBf16Args args;
+    BFloat16* exponentials = AsPairs(block.own) + block.count * PairedSize(s_.width);
+    ConvertFromFloat(block.scores, exponentials, block.count * Stride(keys));
+    args.m = block.count;
+    args.n = s_.value_width;
+    args.k = keys;
+    args.a = exponentials;
+    args.a_row = Stride(keys);
+    args.packed_b = AsPairs(block.packed + k_size_) + k0 * width_;
+    args.packed_k = s_.keys;
+    args.c = p_.y.at(block.b, block.h) + block.q0 * p_.y.row;
+    args.c_row = p_.y.row;
+    args.accumulate = accumulate;
+    kernels_.multiply(args, 0, args.m, 0, args.n);
+  }
+
+ private:
+  static BFloat16* AsPairs(float* room) { return reinterpret_cast<BFloat16*>(room); }
+  static const BFloat16* AsPairs(const float* room) { return reinterpret_cast<const BFloat16*>(room); }
+
+  void RoundRows(const float* rows, int64_t row, int64_t count, BFloat16* out) const {
+    if (row == s_.width) return RoundToPairs(rows, count, s_.width, out);
+    for (int64_t i = 0; i < count; ++i) RoundToPairs(rows + i * row, 1, s_.width, out + i * PairedSize(s_.width));
+  }
+
+  /// Pairs are moved as floats are.
+  void PackKeys(const float* keys, int64_t count, float* panel) const {
+    constexpr int64_t kTogether = 128, kMostWidth = 32;  // 8 KiB
+    float lines[kMostWidth * kTogether / 2];
+    for (int64_t c = 0; c < s_.width; c += kTogether) {
+      const int64_t some = std::min(kTogether, s_.width - c), pairs = CeilDiv(some, 2);
+      for (int64_t i = 0; i < count; ++i) RoundToPairs(keys + i * p_.k.row + c, 1, some, AsPairs(lines) + i * 2 * pairs);
+      PackGemmPanel<float>(lines, 1, pairs, pairs, count, panel + c / 2 * width_);
+    }
+  }
+
+  void PackValues(const float* values, int64_t count, BFloat16* panel) const {
+    if (count < width_) std::fill_n(panel, width_ * PairedSize(s_.keys), BFloat16());
+    constexpr float kNone[64] = {};
+    for (int64_t i = 0; i < s_.keys; i += 2, panel += 2 * width_) {
+      const float* first = values + i * p_.v.row;
+      RoundRowPair(first, i + 1 < s_.keys ? first + p_.v.row : kNone, count, panel);
+    }
+  }
+
+  const AttentionProblem<float>& p_;
+  const AttentionSizes& s_;
+  const GemmBf16Kernels kernels_ = KernelsBf16(false);
+  const int64_t width_ = GemmPanelWidth<float>();
+  int64_t k_size_ = 0, v_size_ = 0;
+};
+
+}  // namespace tessera::cpu
