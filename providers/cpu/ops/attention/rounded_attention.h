@@ -40,7 +40,9 @@ class RoundedProducts {
                packed + panel * width_ * PairedSize(s_.width) / 2);
     } else {
       const int64_t column = (panel - k_panels) * width_;
-      PackValues(p_.v.at(b, kv_head) + column, std::min(width_, s_.value_width - column),
+      // What lies behind the valid ones may be no number, and the last one's partner in a pair.
+      const int64_t valid = p_.range.lengths == nullptr ? s_.keys : std::min(s_.keys, p_.range.lengths[b]);
+      PackValues(p_.v.at(b, kv_head) + column, valid, std::min(width_, s_.value_width - column),
                  AsPairs(packed + k_size_) + column * PairedSize(s_.keys));
     }
   }
@@ -80,6 +82,12 @@ class RoundedProducts {
   }
 
  private:
+  /// Asked for once: the question to the processor takes longer than a small product.
+  static const GemmBf16Kernels& Kernels() {
+    static const GemmBf16Kernels kernels = KernelsBf16(false);
+    return kernels;
+  }
+
   static BFloat16* AsPairs(float* room) { return reinterpret_cast<BFloat16*>(room); }
   static const BFloat16* AsPairs(const float* room) { return reinterpret_cast<const BFloat16*>(room); }
 
@@ -99,18 +107,19 @@ class RoundedProducts {
     }
   }
 
-  void PackValues(const float* values, int64_t count, BFloat16* panel) const {
-    if (count < width_) std::fill_n(panel, width_ * PairedSize(s_.keys), BFloat16());
+  void PackValues(const float* values, int64_t valid, int64_t count, BFloat16* panel) const {
+    const int64_t written = count < width_ ? 0 : PairedSize(valid), all = PairedSize(s_.keys);
+    std::fill_n(panel + written * width_, (all - written) * width_, BFloat16());
     constexpr float kNone[64] = {};
-    for (int64_t i = 0; i < s_.keys; i += 2, panel += 2 * width_) {
+    for (int64_t i = 0; i < valid; i += 2, panel += 2 * width_) {
       const float* first = values + i * p_.v.row;
-      RoundRowPair(first, i + 1 < s_.keys ? first + p_.v.row : kNone, count, panel);
+      RoundRowPair(first, i + 1 < valid ? first + p_.v.row : kNone, count, panel);
     }
   }
 
   const AttentionProblem<float>& p_;
   const AttentionSizes& s_;
-  const GemmBf16Kernels kernels_ = KernelsBf16(false);
+  const GemmBf16Kernels& kernels_ = Kernels();
   const int64_t width_ = GemmPanelWidth<float>();
   int64_t k_size_ = 0, v_size_ = 0;
 };

@@ -206,6 +206,33 @@ TEST(Attention, WhatIsNoNumberComesThrough) {
   ExpectNear(large.Run(1), large.Expected(), 1e-5f);
 }
 
+/// What lies in a cache behind the valid keys may be anything.
+TEST(Attention, NothingBehindTheLengthsIsRead) {
+  constexpr int64_t kQueries = 9, kKeys = 64, kWidth = 8;
+  for (const int64_t length : {9, 33, 48}) {
+    ModelBuilder model(24);
+    std::vector<Value> inputs;
+    for (const char* name : {"q", "k", "v"}) {
+      const int64_t rows = name[0] == 'q' ? kQueries : kKeys;
+      model.Input(name, ElementType::kFloat, {1, 1, rows, kWidth});
+      std::vector<float> values = Random(static_cast<size_t>(rows * kWidth), 3);
+      if (name[0] != 'q') std::fill(values.begin() + length * kWidth, values.end(), kNaN);
+      inputs.push_back(Tensor::Of<float>({1, 1, rows, kWidth}, values));
+    }
+    model.Input("n", ElementType::kInt64, {1});
+    inputs.push_back(Tensor::Of<int64_t>({1}, std::vector<int64_t>{length}));
+    model.Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+    ModelBuilder::AddNode(*model.proto().mutable_graph(), "Attention", {"q", "k", "v", "", "", "", "n"}, {"y"});
+    for (const char* precision : {"f32", "bf16"}) {
+      SessionOptions options;
+      options.config["session.precision"] = precision;
+      std::vector<Value> results(1);
+      model.Session(options).Run(inputs, results);
+      for (const float value : ToVector(results[0])) ASSERT_TRUE(std::isfinite(value)) << precision << ", length " << length;
+    }
+  }
+}
+
 /// Two blocks of keys of one row, of which it sees [begin, end).
 void CheckRow(int64_t begin, int64_t end, const std::vector<float>& bias) {
   const std::vector<float> scores = Random(64, 9, -20, 20);
