@@ -197,19 +197,21 @@ void RoundPair(const float* first, const float* second, int64_t count, BFloat16*
 
 /// As whole numbers, magnitudes are in the same order, and infinity and NaN above all.
 template <class T>
-T Magnitude(const T* numbers, int64_t count) {
+T Magnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count) {
   const hn::ScalableTag<T> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   auto largest = hn::Zero(bits);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(hn::LoadU(d, numbers + i))));
+  T result = 0;
+  const auto take = [&](T x) { result = result == result && !(x <= result) ? x : result; };
+  for (int64_t r = 0; r < rows; ++r, numbers += stride) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(hn::LoadU(d, numbers + i))));
+    for (; i < count; ++i) take(std::abs(numbers[i]));
+  }
   T each[HWY_LANES(T)];
   hn::StoreU(hn::BitCast(d, largest), d, each);
-  T result = 0;
-  const auto take = [&](T x) { result = !(x <= result) ? x : result; };
-  for (int64_t j = 0; j < lanes && result == result; ++j) take(each[j]);
-  for (; i < count && result == result; ++i) take(std::abs(numbers[i]));
+  for (int64_t j = 0; j < lanes; ++j) take(each[j]);
   return result;
 }
 
@@ -226,7 +228,9 @@ void Scale(T* row, int64_t count, T factor) {
   void Softmax##Name(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) { \
     Softmax(rows, count, scores, stride, k0, keys);                                              \
   }                                                                                              \
-  T Magnitude##Name(const T* numbers, int64_t count) { return Magnitude(numbers, count); }       \
+  T Magnitude##Name(const T* numbers, int64_t rows, int64_t stride, int64_t count) {             \
+    return Magnitude(numbers, rows, stride, count);                                              \
+  }                                                                                              \
   int64_t Lanes##Name() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())); }        \
   void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }
 TESSERA_DEFINE(float, Float)
@@ -261,8 +265,8 @@ namespace tessera::cpu {
     HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, count, scores, stride, k0, keys); \
   }                                                            \
   template <>                                                  \
-  T LargestMagnitude<T>(const T* numbers, int64_t count) {     \
-    return HWY_DYNAMIC_DISPATCH(Magnitude##Name)(numbers, count); \
+  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count) { \
+    return HWY_DYNAMIC_DISPATCH(Magnitude##Name)(numbers, rows, stride, count); \
   }                                                            \
   template <>                                                  \
   int64_t ScoreLanes<T>() {                                    \

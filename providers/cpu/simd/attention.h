@@ -37,9 +37,9 @@ void SoftmaxRows(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, in
 template <class T>
 int64_t ScoreLanes();
 
-/// The greatest magnitude among `count` numbers; infinity or NaN where there is one.
+/// The greatest magnitude in rows of `count` numbers, `stride` apart; infinity or NaN where there is one.
 template <class T>
-T LargestMagnitude(const T* numbers, int64_t count);
+T LargestMagnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count);
 
 template <class T>
 void ScaleRow(T* row, int64_t count, T factor);
@@ -55,7 +55,7 @@ void RoundRowPair(const float* first, const float* second, int64_t count, BFloat
   template <>                                       \
   void SoftmaxRows<T>(ScoreRow<T> * rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys); \
   template <>                                       \
-  T LargestMagnitude<T>(const T* numbers, int64_t count); \
+  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count); \
   template <>                                       \
   int64_t ScoreLanes<T>();                          \
   template <>                                       \

@@ -100,13 +100,7 @@ class VisibleKeys {
       const auto large = context.scratch<C>(static_cast<size_t>(s_.batch * heads));
       context.threads().ParallelFor(s_.batch * heads, static_cast<double>(rows * width) * 0.05, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const C* at = factor.at(i / heads, i % heads);
-          C& most = large[static_cast<size_t>(i)] = C{0};
-          const bool whole = factor.row == width;
-          for (int64_t r = 0; r < (whole ? 1 : rows) && most <= kLargestFactor; ++r) {
-            const C row = LargestMagnitude<C>(at + r * factor.row, whole ? rows * width : width);
-            if (!(row <= most)) most = row;
-          }
+          large[static_cast<size_t>(i)] = LargestMagnitude<C>(factor.at(i / heads, i % heads), rows, factor.row, width);
         }
       });
       return std::all_of(large.begin(), large.end(), [](C most) { return most <= kLargestFactor; });

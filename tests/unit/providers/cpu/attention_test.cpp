@@ -275,10 +275,10 @@ TEST(Attention, SoftmaxOfEveryInstructionSet) {
     }
     std::vector<float> numbers = Random(37, 6);
     numbers[20] = -7;
-    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 37), 7);
-    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 0), 0);
+    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 1, 0, 37), 7);
+    EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 3, 0, 0), 0);
     numbers[36] = kNaN;
-    EXPECT_TRUE(std::isnan(cpu::LargestMagnitude(numbers.data(), 37)));
+    EXPECT_TRUE(std::isnan(cpu::LargestMagnitude(numbers.data(), 1, 0, 37)));
     numbers[1] = kNaN;
     std::vector<BFloat16> pairs(2 * 36);
     cpu::RoundRowPair(numbers.data(), numbers.data() + 1, 36, pairs.data());
