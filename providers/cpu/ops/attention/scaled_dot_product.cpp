@@ -109,6 +109,7 @@ class TiledAttention {
     bool first = true;
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
       const int64_t keys = std::min(key_block_, seen.end - k0);
+      if (p_.bias.batch != 0 && p_.bias.row != 0) AskForBias(block, rows, k0, keys);
       products_.MultiplyKeys(block, k0, keys);
       if (p_.softcap > 0 || p_.capture != CaptureStage::kNone) {
         for (int64_t i = 0; i < count; ++i) PrepareRow(b, h, q0 + i, k0, keys, rows[i], scores + i * products_.Stride(keys));
@@ -124,6 +125,14 @@ class TiledAttention {
       C* captured = p_.capture == CaptureStage::kSoftmax ? Captured(b, h, q0 + i) : nullptr;
       if (captured != nullptr && !first) std::copy_n(scores + i * products_.Stride(s_.keys), s_.keys, captured);
       FinishRow(b, h, q0 + i, first ? C{0} : rows[i].sum, captured);
+    }
+  }
+
+  /// What the next scores are added to, while they are computed: a mask of each batch is read once and comes from afar.
+  void AskForBias(const QueryBlock<C>& block, const ScoreRow<C>* rows, int64_t k0, int64_t keys) const {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(C));
+    for (int64_t i = 0; i < block.count; ++i) {
+      for (int64_t j = k0; j < k0 + keys && rows[i].bias != nullptr; j += kLine) __builtin_prefetch(rows[i].bias + j);
     }
   }
 
