@@ -36,27 +36,23 @@ bool CpuProviderRounds() {
 #endif
 }
 
-bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
-  const Tensor* weights = graph.constant(node.inputs[1]);
-  return weights != nullptr && weights->shape().rank() == 2 && AttributeOr<int64_t>(node, "transA", 0) == 0;
-}
-
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (claims == Claims::kFasterRounded) {
-    const bool leaves = IsOneOf(node, kProducts) && CpuProviderRounds() && !HasTiles() && HasConstantWeights(graph, node);
-    return leaves ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
+    return IsProduct(node) && CpuProviderRounds() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
-  if (IsOneOf(node, kProducts)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
+  if (IsProduct(node)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
   if (HasAvx512() || !IsOneOf(node, kConvolutions) || SuitsAvx2(graph, node)) return {};
   return "without AVX-512 the CPU provider is faster; option claims=all claims it";
 }
 
+bool IsProduct(const Node& node) { return IsOneOf(node, kProducts); }
+
 bool IsAnchor(const Node& node, Claims claims) {
   if (IsOneOf(node, kConvolutions)) return true;
-  if (IsOneOf(node, kProducts)) return claims != Claims::kFaster;
+  if (IsProduct(node)) return claims != Claims::kFaster;
   return IsOneOf(node, kPooling) && (claims != Claims::kFaster || HasAvx512());
 }
 

@@ -2,8 +2,9 @@
 
 // The cost rule: which of the nodes that can be lowered oneDNN computes faster than the CPU provider.
 //
-// Of factors that are to be rounded to 16 bits all of them, but for products with constant weights in bfloat16 where the processor
-// has no tiles (AMX): on Zen 5 at one thread the CPU provider takes 0.80 to 0.95 of oneDNN's time for those.
+// Of factors that are to be rounded to 16 bits all of them, but for products in bfloat16 where the processor has no tiles (AMX): on
+// Zen 5 the CPU provider takes 0.80 to 0.95 of oneDNN's time for those, attention included. Not beside convolutions on several
+// threads, though: what goes back and forth between the two waits more than it gains (ConvNeXt at two threads 24 ms, else 16).
 //
 // With AVX-512 convolutions of float32 and what stands between them. Measured on Zen 5 at one and two threads, the CPU provider's
 // time over oneDNN's: MobileNetV2 1.10, ResNet-50 1.04, MobileNetV3 1.03, U-Net 0.99, EfficientNet 0.98, DenseNet 0.89 and 0.77;
@@ -31,6 +32,8 @@ enum class Claims {
 
 /// Why the CPU provider is to have a node that can be lowered; empty when oneDNN is.
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims);
+
+bool IsProduct(const Node& node);
 
 /// Whether a region with this node in it is worth compiling.
 bool IsAnchor(const Node& node, Claims claims);

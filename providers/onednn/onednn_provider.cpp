@@ -163,18 +163,19 @@ class OnednnProvider final : public ExecutionProvider {
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&,
                                                RefusalSink& refusals) const override {
+    const Claims rule = RuleFor(graph);
     std::vector<bool> takes;
     for (NodeIndex index : graph.nodes()) {
       const Node& node = graph.node(index);
       if (takes.size() <= static_cast<size_t>(index)) takes.resize(static_cast<size_t>(index) + 1);
       if (!node.provider.empty()) continue;
       std::string reason = RefusalReason(graph, node);
-      if (reason.empty()) reason = WhyLeave(graph, node, claims_);
+      if (reason.empty()) reason = WhyLeave(graph, node, rule);
       takes[static_cast<size_t>(index)] = reason.empty();
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
     }
     std::vector<ComputeCapability> claims;
-    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(node, claims_); })) {
+    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(node, rule); })) {
       for (NodeIndex index : region) takes[static_cast<size_t>(index)] = false;
       const Node& first = graph.node(region.front());
       std::string name = fmt::format("dnnl_{}_{}", first.op_type, first.index);
@@ -196,13 +197,24 @@ class OnednnProvider final : public ExecutionProvider {
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
-      const int threads = services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads();
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, threads, factor_type_, PackedStore::Current() != nullptr));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, Threads(), factor_type_, PackedStore::Current() != nullptr));
     }
     return kernels;
   }
 
  private:
+  int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
+
+  /// Rounded products stay beside convolutions where threads would go from one to the other.
+  Claims RuleFor(const GraphViewer& graph) const {
+    if (claims_ != Claims::kFasterRounded || Threads() == 1) return claims_;
+    const auto stays = [&](NodeIndex index) {
+      const Node& node = graph.node(index);
+      return node.provider.empty() && !IsProduct(node) && IsAnchor(node, claims_) && RefusalReason(graph, node).empty();
+    };
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kAll : claims_;
+  }
+
   KernelRegistry kernels_;
   const DataType factor_type_;
   const Claims claims_;
