@@ -86,16 +86,18 @@ HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t
 /// What sums of each group of A with weights begin with, so that weights count from their common zero point.
 template <class Form>
 void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
+  using Sums = typename Form::Sums;
   const D8 d8;
   const D32 d32;
-  const V8 zero = hn::Set(d8, static_cast<uint8_t>(w.has_common_zero() ? w.common_zero : 0));
+  const V8 one = hn::Set(d8, 1);  // as zero points are, products of pairs would not fit into 16 bits
+  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(w.has_common_zero() ? -w.common_zero : 0));
   const auto* codes = reinterpret_cast<const uint8_t*>(to.codes);
   for (int64_t group = 0; group < GroupsOf(w); group += kLanes) {
     V32 start = hn::Zero(d32);
     for (int limb = 0; limb < Form::kLimbs; ++limb) {
-      typename Form::Sums sums = Form::Of(hn::Zero(d32));
-      for (int64_t half = 0; half < Form::kHalves; ++half, codes += kVectorBytes) sums = Form::Add(sums, zero, hn::LoadU(d8, codes));
-      start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Neg(sums)));
+      Sums sums = Form::Of(hn::Zero(d32));
+      for (int64_t half = 0; half < Form::kHalves; ++half, codes += kVectorBytes) sums = Form::Add(sums, one, hn::LoadU(d8, codes));
+      start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Mul(sums, factor)));
     }
     hn::StoreU(start, d32, to.starts + group);
   }
