@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/cpu_features.h"
 #include "lowering.h"
+#include "simd/gemm_bf16.h"
 
 namespace tessera::onednn {
 namespace {
@@ -26,22 +26,12 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
   return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
 }
 
-/// Whether the CPU provider multiplies bfloat16: it is compiled for the instructions, and they are there.
-bool CpuProviderRounds() {
-#ifdef TESSERA_NO_AVX512
-  return false;
-#else
-  static const bool rounds = HasAvx512() && HasAvx512Bf16();
-  return rounds;
-#endif
-}
-
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (claims == Claims::kFasterRounded) {
-    return IsProduct(node) && CpuProviderRounds() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
+    return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
   if (IsProduct(node)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
   if (HasAvx512() || !IsOneOf(node, kConvolutions) || SuitsAvx2(graph, node)) return {};

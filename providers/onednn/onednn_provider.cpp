@@ -163,16 +163,21 @@ class OnednnProvider final : public ExecutionProvider {
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&,
                                                RefusalSink& refusals) const override {
-    const Claims rule = RuleFor(graph);
     std::vector<bool> takes;
     for (NodeIndex index : graph.nodes()) {
       const Node& node = graph.node(index);
       if (takes.size() <= static_cast<size_t>(index)) takes.resize(static_cast<size_t>(index) + 1);
       if (!node.provider.empty()) continue;
       std::string reason = RefusalReason(graph, node);
-      if (reason.empty()) reason = WhyLeave(graph, node, rule);
       takes[static_cast<size_t>(index)] = reason.empty();
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
+    }
+    const Claims rule = RuleFor(graph, takes);
+    for (NodeIndex index : graph.nodes()) {
+      std::string reason = takes[static_cast<size_t>(index)] ? WhyLeave(graph, graph.node(index), rule) : "";
+      if (reason.empty()) continue;
+      takes[static_cast<size_t>(index)] = false;
+      refusals.Refuse(index, std::move(reason));
     }
     std::vector<ComputeCapability> claims;
     for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(node, rule); })) {
@@ -205,12 +210,12 @@ class OnednnProvider final : public ExecutionProvider {
  private:
   int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
 
-  /// Rounded products stay beside convolutions where threads would go from one to the other.
-  Claims RuleFor(const GraphViewer& graph) const {
+  /// Rounded products stay beside convolutions where threads would go from one to the other. `takes`: what can be claimed.
+  Claims RuleFor(const GraphViewer& graph, const std::vector<bool>& takes) const {
     if (claims_ != Claims::kFasterRounded || Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return node.provider.empty() && !IsProduct(node) && IsAnchor(node, claims_) && RefusalReason(graph, node).empty();
+      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(node, claims_);
     };
     return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kAll : claims_;
   }

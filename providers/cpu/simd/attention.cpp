@@ -166,35 +166,6 @@ void Softmax(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_
   }
 }
 
-/// The upper halves are what is left: to nearest, ties to even; a NaN stays one.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V RoundUpperHalf(D d, hn::Vec<hn::RebindToFloat<D>> v) {
-  const V bits = hn::BitCast(d, v);
-  const V odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
-  const V rounded = hn::Add(hn::Add(bits, hn::Set(d, 0x7fffu)), odd);
-  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), hn::Or(bits, hn::Set(d, 0x400000u)), rounded);
-}
-
-void RoundPair(const float* first, const float* second, int64_t count, BFloat16* out) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> bits;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto* pairs = reinterpret_cast<uint32_t*>(out);
-  const auto pair = [&](const float* low, const float* high) HWY_ATTR {
-    const auto upper = hn::And(RoundUpperHalf(bits, hn::LoadU(d, high)), hn::Set(bits, 0xffff0000u));
-    return hn::Or(upper, hn::ShiftRight<16>(RoundUpperHalf(bits, hn::LoadU(d, low))));
-  };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(pair(first + i, second + i), bits, pairs + i);
-  if (i == count) return;
-  float low[HWY_LANES(float)] = {}, high[HWY_LANES(float)] = {};
-  uint32_t some[HWY_LANES(float)];
-  std::copy_n(first + i, count - i, low);
-  std::copy_n(second + i, count - i, high);
-  hn::StoreU(pair(low, high), bits, some);
-  std::copy_n(some, count - i, pairs + i);
-}
-
 /// As whole numbers, magnitudes are in the same order, and infinity and NaN above all.
 template <class T>
 T Magnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count) {
@@ -237,8 +208,6 @@ TESSERA_DEFINE(float, Float)
 TESSERA_DEFINE(double, Double)
 #undef TESSERA_DEFINE
 
-void RoundPairHere(const float* first, const float* second, int64_t count, BFloat16* out) { RoundPair(first, second, count, out); }
-
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -279,11 +248,6 @@ namespace tessera::cpu {
 TESSERA_DISPATCH(float, Float)
 TESSERA_DISPATCH(double, Double)
 #undef TESSERA_DISPATCH
-
-HWY_EXPORT(RoundPairHere);
-void RoundRowPair(const float* first, const float* second, int64_t count, BFloat16* out) {
-  HWY_DYNAMIC_DISPATCH(RoundPairHere)(first, second, count, out);
-}
 
 }  // namespace tessera::cpu
 #endif

@@ -44,9 +44,6 @@ T LargestMagnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count
 template <class T>
 void ScaleRow(T* row, int64_t count, T factor);
 
-/// Two rows of numbers as pairs of bfloat16: out[2 j] of the first, out[2 j + 1] of the second.
-void RoundRowPair(const float* first, const float* second, int64_t count, BFloat16* out);
-
 #define TESSERA_DECLARE(T)                          \
   template <>                                       \
   void SoftcapRow<T>(T * row, int64_t count, T cap); \

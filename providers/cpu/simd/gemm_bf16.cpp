@@ -231,7 +231,26 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
   }
 }
 
+/// The upper halves are what is left: to nearest, ties to even; a NaN stays one.
+HWY_INLINE Pairs RoundUpperHalf(V v) {
+  const DPairs d;
+  const Pairs bits = hn::BitCast(d, v);
+  const Pairs odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
+  const Pairs rounded = hn::Add(hn::Add(bits, hn::Set(d, 0x7fffu)), odd);
+  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), hn::Or(bits, hn::Set(d, 0x400000u)), rounded);
+}
+
 }  // namespace
+
+/// Whole vectors.
+void RoundPairs(const float* first, const float* second, int64_t count, BFloat16* out) {
+  auto* pairs = reinterpret_cast<uint32_t*>(out);
+  for (int64_t j = 0; j < count; j += kLanes) {
+    const Pairs high = hn::And(RoundUpperHalf(hn::LoadU(D(), second + j)), hn::Set(DPairs(), 0xffff0000u));
+    const Pairs low = hn::ShiftRight<16>(RoundUpperHalf(hn::LoadU(D(), first + j)));
+    hn::StoreU(hn::Or(high, low), DPairs(), pairs + j);
+  }
+}
 
 GemmBf16Kernels TableBf16(bool emulated) {
   if (emulated) return {true, kWidth, kRows, Multiply<EmulatedPairProduct>};
@@ -254,6 +273,7 @@ const GemmBf16Kernels& Kernels() {
 }  // namespace
 
 HWY_EXPORT(TableBf16);
+HWY_EXPORT(RoundPairs);
 
 GemmBf16Kernels KernelsBf16(bool emulated) { return HWY_DYNAMIC_DISPATCH(TableBf16)(emulated); }
 
@@ -271,16 +291,22 @@ size_t PackedGemmBf16Size(int64_t k, int64_t n) { return 2 * PackedGemmBSize<flo
 
 namespace {
 
-/// `count` numbers at any address, rounded.
+constexpr int64_t kTogether = 256;
+
+/// At most kTogether numbers at any address.
+template <class S>
+void ReadLine(const S* from, int64_t count, float* to) {
+  S line[kTogether];
+  std::memcpy(line, from, static_cast<size_t>(count) * sizeof(S));
+  ConvertToFloat(line, to, count);
+}
+
 template <class S>
 void RoundLine(const S* from, int64_t count, BFloat16* to) {
-  constexpr int64_t kTogether = 256;
-  S line[kTogether];
   float numbers[kTogether];
   for (int64_t i = 0; i < count; i += kTogether) {
     const int64_t some = std::min(kTogether, count - i);
-    std::memcpy(line, from + i, static_cast<size_t>(some) * sizeof(S));
-    ConvertToFloat(line, numbers, some);
+    ReadLine(from + i, some, numbers);
     ConvertFromFloat(numbers, to + i, some);
   }
 }
@@ -295,16 +321,12 @@ void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int6
     for (int64_t j = 0; j < width; ++j) RoundLine(b + j * row, k, reinterpret_cast<BFloat16*>(lines.data() + j * pairs));
     return PackGemmPanel<float>(lines.data(), 1, pairs, pairs, width, reinterpret_cast<float*>(packed));
   }
-  constexpr int64_t kMostWidth = 64;
-  BFloat16 first[kMostWidth] = {}, second[kMostWidth] = {};
+  float first[kTogether] = {}, second[kTogether] = {};
   for (int64_t p = 0; p < k; p += 2, packed += 2 * panel_width) {
-    RoundLine(b + p * row, width, first);
-    if (p + 1 < k) RoundLine(b + (p + 1) * row, width, second);
-    else std::fill_n(second, kMostWidth, BFloat16());
-    for (int64_t j = 0; j < panel_width; ++j) {
-      packed[2 * j] = first[j];
-      packed[2 * j + 1] = second[j];
-    }
+    ReadLine(b + p * row, width, first);
+    if (p + 1 < k) ReadLine(b + (p + 1) * row, width, second);
+    else std::fill_n(second, width, 0.0f);
+    HWY_DYNAMIC_DISPATCH(RoundPairs)(first, second, panel_width, packed);
   }
 }
 template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, BFloat16*);

@@ -108,13 +108,9 @@ class RoundedProducts {
   }
 
   void PackValues(const float* values, int64_t valid, int64_t count, BFloat16* panel) const {
-    const int64_t written = count < width_ ? 0 : PairedSize(valid), all = PairedSize(s_.keys);
+    const int64_t written = PairedSize(valid), all = PairedSize(s_.keys);
     std::fill_n(panel + written * width_, (all - written) * width_, BFloat16());
-    constexpr float kNone[64] = {};
-    for (int64_t i = 0; i < valid; i += 2, panel += 2 * width_) {
-      const float* first = values + i * p_.v.row;
-      RoundRowPair(first, i + 1 < valid ? first + p_.v.row : kNone, count, panel);
-    }
+    PackGemmBf16Panel(values, p_.v.row, false, valid, count, panel);
   }
 
   const AttentionProblem<float>& p_;

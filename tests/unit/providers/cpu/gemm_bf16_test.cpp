@@ -5,10 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "runtime/thread_pools.h"
+#include "simd/targets.h"
+
+#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -92,6 +97,32 @@ TEST(GemmBf16, RoundsToNearestEven) {
   EXPECT_EQ(static_cast<float>(pairs[1]), 1.015625f);
   EXPECT_EQ(static_cast<float>(pairs[2]), -0.333984375f);
   EXPECT_EQ(pairs[3].bits, 0);
+}
+
+TEST(GemmBf16, PacksRowsOnEveryInstructionSet) {
+  constexpr int64_t kRow = 40, kK = 5;
+  std::vector<float> b = WholeNumbers(kRow * kK, 7);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = b[i] / 3 + static_cast<float>(i);
+  b[3] = std::numeric_limits<float>::quiet_NaN();
+  b[45] = -std::numeric_limits<float>::infinity();
+  b[81] = std::numeric_limits<float>::max();
+  const int64_t width = std::min<int64_t>(GemmPanelWidth<float>(), kRow) - 1;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    std::vector<BFloat16> packed(static_cast<size_t>(PairedSize(kK) * GemmPanelWidth<float>()), BFloat16(1.0f));
+    PackGemmBf16Panel(b.data(), kRow, false, kK, width, packed.data());
+    for (int64_t p = 0; p < PairedSize(kK); ++p) {
+      for (int64_t j = 0; j < GemmPanelWidth<float>(); ++j) {
+        const float number = p < kK && j < width ? b[static_cast<size_t>(p * kRow + j)] : 0;
+        const auto at = static_cast<size_t>((p / 2 * GemmPanelWidth<float>() + j) * 2 + p % 2);
+        EXPECT_EQ(packed[at].bits, BFloat16(number).bits) << p << " " << j;
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 }  // namespace
