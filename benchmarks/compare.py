@@ -6,7 +6,9 @@
 
 Every measurement is its own process; the runtimes take turns, and a row shows medians over the rounds. All get the same seeded
 inputs, and their outputs are compared with ONNX Runtime's. A ratio is the peer's time over Tessera's: above 1.0, Tessera is
-faster. --throughput: as many callers as cores on one session, one thread each; runs a second instead of latency.
+faster. --throughput: as many callers as cores on one session, one thread each; runs a second instead of latency. Files are read
+before each measurement, so that loads are compared and not what of a file the kernel still has in memory. --context: Tessera loads
+from a context that it wrote before.
 """
 
 import argparse
@@ -46,6 +48,13 @@ def write_inputs(description, folder):
         onnx.save_tensor(tensor, str(folder / f"input_{i}.pb"))
 
 
+def read_whole(path):
+    """So that the kernel has it in memory."""
+    with open(path, "rb", buffering=0) as file:
+        while file.read(16 << 20):
+            pass
+
+
 def error_against(folder, reference):
     """The largest difference of any output from the reference, as a share of that output's largest magnitude."""
     import numpy as np
@@ -70,7 +79,7 @@ class Measurer:
         self.arguments, self.model, self.work = arguments, model, work
         self.description = json.loads(model.with_suffix(".json").read_text())
         write_inputs(self.description, work)
-        self.errors = {}
+        self.errors, self.contexts = {}, {}
         self.run("ort", 1, seconds=0.01)  # the reference
 
     def command(self, runtime, threads, seconds):
@@ -79,8 +88,10 @@ class Measurer:
         common += [part for entry in self.arguments.config for part in ("--config", entry)]
         if runtime in NAMES:
             return [sys.executable, HERE / "peers.py", runtime, *common]
-        precision = ["--precision", self.arguments.precision] if self.arguments.precision else []
-        return [self.arguments.build / "bin/tessera_perf", *common, "-e", runtime, "--json", *precision]
+        options = ["--precision", self.arguments.precision] if self.arguments.precision else []
+        if self.arguments.context:
+            options += ["--context", self.contexts.setdefault((runtime, threads), self.work / f"{runtime}_{threads}.context")]
+        return [self.arguments.build / "bin/tessera_perf", *common, "-e", runtime, "--json", *options]
 
     def run(self, runtime, threads, seconds=None):
         """One measurement; the first one of each runtime and number of threads also yields outputs to compare."""
@@ -89,14 +100,23 @@ class Measurer:
         outputs = self.work / ("reference" if seconds is not None else runtime)
         if first:
             command += ["--outputs", outputs]
+        context = self.contexts.get((runtime, threads))
+        if context and not context.exists():
+            self.execute(command)
+        for path in [*self.model.parent.glob(self.model.stem + ".*"), *([context] if context else [])]:
+            read_whole(path)
+        measurement = self.execute(command)
+        if first and seconds is None:
+            self.errors[runtime, threads] = error_against(outputs, self.work / "reference")
+        return measurement
+
+    def execute(self, command):
         try:
             out = subprocess.run(command, capture_output=True, text=True, timeout=self.arguments.timeout)
         except subprocess.TimeoutExpired:
             raise Failed(f"took over {self.arguments.timeout} s") from None
         if out.returncode != 0:
             raise Failed((out.stderr.strip().splitlines() or [f"exit code {out.returncode}"])[-1])
-        if first and seconds is None:
-            self.errors[runtime, threads] = error_against(outputs, self.work / "reference")
         return json.loads(out.stdout)
 
     def rounds(self, threads):
@@ -119,8 +139,12 @@ def speed(measurement, arguments):
     return measurement["runs_per_second"] if arguments.throughput else 1e3 / measurement["latency_ms"][arguments.statistic]
 
 
-def ratio(ours, theirs, arguments):
-    return statistics.median(speed(a, arguments) / speed(b, arguments) for a, b in zip(ours, theirs))
+def ratios_of(ours, theirs, arguments):
+    """How many times as fast Tessera is, runs and loads, and its share of the peer's memory: medians over the rounds."""
+    pairs = list(zip(ours, theirs))
+    return {"speed": statistics.median(speed(a, arguments) / speed(b, arguments) for a, b in pairs),
+            "load": statistics.median(b["load_ms"] / a["load_ms"] for a, b in pairs),
+            "memory": statistics.median(a["peak_rss_mib"] / b["peak_rss_mib"] for a, b in pairs)}
 
 
 def cell(measurements, pick, form="{:.2f}"):
@@ -134,12 +158,12 @@ def row(name, provider, found, errors, arguments):
     ratios = {}
     for peer in arguments.peers:
         if not isinstance(found[provider], str) and not isinstance(found[peer], str):
-            ratios[peer] = ratio(found[provider], found[peer], arguments)
+            ratios[peer] = ratios_of(found[provider], found[peer], arguments)
     limit = arguments.limit
     difference = errors.get(provider)
     agrees = "" if difference is None else f"{difference:.1e}" if difference <= limit else f"**{difference:.1e}**"
     cells = [name, provider, *(cell(found[r], shown) for r in runtimes),
-             *(f"{ratios[p]:.2f}" if p in ratios else "-" for p in arguments.peers),
+             *(f"{ratios[p]['speed']:.2f}" if p in ratios else "-" for p in arguments.peers),
              *(cell(found[r], lambda m: m["load_ms"], "{:.0f}") for r in runtimes),
              *(cell(found[r], lambda m: m["peak_rss_mib"], "{:.0f}") for r in runtimes), agrees]
     return "| " + " | ".join(cells) + " |", ratios
@@ -154,14 +178,15 @@ def header(arguments):
 
 
 def summary(ratios, failures):
-    """Geometric means and what is slower than a peer or failed, of (model, provider, threads, peer) -> ratio."""
+    """Geometric means and what is slower than a peer or failed, of (model, provider, threads, peer) -> ratios."""
     lines = []
     for provider, peer, threads in sorted({(key[1], key[3], key[2]) for key in ratios}):
         chosen = [r for key, r in ratios.items() if key[1:] == (provider, threads, peer)]
-        mean = math.exp(statistics.fmean(map(math.log, chosen)))
-        below = sum(r < 1 for r in chosen)
-        lines.append(f"- {provider}, {threads} threads: {mean:.2f}x {NAMES[peer]} (geometric mean of {len(chosen)}; {below} below 1.0)")
-    slower = sorted((r, key) for key, r in ratios.items() if r < 1)
+        mean = {of: math.exp(statistics.fmean(math.log(r[of]) for r in chosen)) for of in chosen[0]}
+        below = sum(r["speed"] < 1 for r in chosen)
+        lines.append(f"- {provider}, {threads} threads: {mean['speed']:.2f}x {NAMES[peer]} (geometric mean of {len(chosen)}; {below} below "
+                     f"1.0); load {mean['load']:.1f}x as fast, memory {mean['memory']:.2f}x")
+    slower = sorted((r["speed"], key) for key, r in ratios.items() if r["speed"] < 1)
     lines.append("\nBelow 1.0: " + ("; ".join(f"{k[0]} {k[1]} at {k[2]} beside {NAMES[k[3]]} {r:.2f}" for r, k in slower) or "none"))
     lines.append("\nFailed or wrong: " + ("; ".join(failures) or "none"))
     return "\n".join(lines)
@@ -183,6 +208,7 @@ def parse():
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])
     parser.add_argument("--peers", type=split, default=["ort", "openvino"], help=f"of {', '.join(NAMES)}")
     parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--context", action="store_true")
     parser.add_argument("--fastest", dest="statistic", action="store_const", const="min", default="median",
                         help="compare the fastest run of each measurement, not the median: for a machine that others use, too")
     parser.add_argument("--limit", type=float, default=1e-3, help="difference above which outputs do not agree")

@@ -19,10 +19,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// k steps at a time that divide k evenly.
-HWY_INLINE int64_t DepthStep(int64_t k) {
-  const int64_t steps = CeilDiv(k, kDepth);
-  return steps <= 1 ? std::max<int64_t>(k, 1) : CeilDiv(k, steps);
+/// k steps at a time that divide k evenly, at most `most`.
+HWY_INLINE int64_t DepthStep(const GemmArgs<T>& args, int64_t most = kDepth) {
+  const int64_t steps = CeilDiv(args.k, args.panel_type == PanelType::kWhole ? most : kWidenedDepth);
+  return steps <= 1 ? std::max<int64_t>(args.k, 1) : CeilDiv(args.k, steps);
 }
 
 /// Of T, or of 16 bits.
@@ -44,11 +44,11 @@ template <class B>
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile = nullptr);
 
-/// Panels of 16 bits that several tiles read: each becomes floats once. kc is at most kDepth.
+/// Panels of 16 bits that several tiles read: each becomes floats once. kc is at most kWidenedDepth.
 template <class B>
 void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                      const Panels<B>& panels, int64_t k0, int64_t kc) {
-  HWY_ALIGN T buffer[kDepth * kWidth];
+  HWY_ALIGN T buffer[kWidenedDepth * kWidth];
   const B* panel = panels.data;
   BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
   for (int64_t n = n0; n < n1; n += kWidth, panel += panels.stride) {
@@ -138,7 +138,7 @@ void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0
 void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   HWY_ALIGN T rows[kCopySize];
   HWY_ALIGN T buffer[kCopiedRows * kBufferedColumns];
-  const int64_t depth = DepthStep(args.k);
+  const int64_t depth = DepthStep(args);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t m_end = std::min(m1, m + kCopiedRows);
     for (int64_t n = n0; n < n1; n += kBufferedColumns) {
@@ -164,10 +164,10 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 8 * kColumns;  // enough to pay for the copy
   HWY_ALIGN T rows[kCopySize];
-  const int64_t depth = DepthStep(args.k);
   // Blocks of about the same height: the last would pay for all of B with few rows.
   const int64_t blocks = CeilDiv(m1 - m0, kCopiedRows);
   const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
+  const int64_t depth = DepthStep(args, std::min(kMostDepth, kCopiedRows * kDepth / height));
   for (int64_t n = n0; n < n1; n += kTogether) {
     constexpr int64_t kCacheBytes = 256 << 10;
     const bool leaves_cache = std::min(n1 - n, kTogether) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;
@@ -197,7 +197,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
   }
   HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
-  const int64_t depth = DepthStep(args.k);
+  const int64_t depth = DepthStep(args);
   for (int64_t n = n0; n < n1; n += kColumns) {
     const int64_t n_end = std::min(n1, n + kColumns);
     // Reading B in place must not run past its last column.

@@ -103,7 +103,7 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
 /// Elements that CopyTiles needs room for: the last vectors of PackTiles reach past the rows.
 constexpr int64_t kCopySize = kCopiedRows * kDepth + kLanes;
 
-/// Copies of at most kCopiedRows of A's rows in the order that a tile reads them. `rows` holds kCopySize.
+/// Copies of A's rows, at most kCopiedRows * kDepth elements, in the order that a tile reads them. `rows` holds kCopySize.
 Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
   if (args.a_row == 1) {
     PackTiles(args, m0, m1, k0, kc, rows);
