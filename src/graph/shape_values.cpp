@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "base/slice_range.h"
+
 namespace tessera {
 namespace {
 
@@ -173,19 +175,10 @@ std::optional<ShapeValue> Gather(const Node& node, const ShapeValue& data, const
 }
 
 std::optional<ShapeValue> Slice(const ShapeValue& data, int64_t start, int64_t end, int64_t step) {
-  const auto size = static_cast<int64_t>(data.size());
-  if (step == 0 || step == std::numeric_limits<int64_t>::min()) return std::nullopt;
-  const auto clamp = [&](int64_t bound) {
-    if (bound < 0) bound += size;
-    return step > 0 ? std::clamp<int64_t>(bound, 0, size) : std::clamp<int64_t>(bound, -1, size - 1);
-  };
+  if (step == 0) return std::nullopt;
+  const SliceRange range = ClampSlice(start, end, step, static_cast<int64_t>(data.size()));
   ShapeValue result;
-  const int64_t last = clamp(end);
-  for (int64_t i = clamp(start); step > 0 ? i < last : i > last;) {
-    result.push_back(data[static_cast<size_t>(i)]);
-    if (std::abs(step) > size) break;
-    i += step;
-  }
+  for (int64_t i = 0; i < range.count; ++i) result.push_back(data[static_cast<size_t>(range.start + i * range.step)]);
   return result;
 }
 

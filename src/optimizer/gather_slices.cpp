@@ -1,9 +1,10 @@
 // gather_slices: a Concat of slices of one tensor, along the axis that they were cut on, becomes one Gather: what was rolled, for
 // example, is copied once.
 
-#include <algorithm>
+#include <numeric>
 #include <set>
 
+#include "base/slice_range.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -24,9 +25,9 @@ std::optional<std::vector<int64_t>> IndicesOf(const Graph& graph, const Node& sl
   if (!starts || !ends || !axes || !steps) return std::nullopt;
   if (starts->size() != 1 || ends->size() != 1 || axes->size() != 1 || *steps != std::vector<int64_t>{1}) return std::nullopt;
   if (((*axes)[0] < 0 ? (*axes)[0] + rank : (*axes)[0]) != axis) return std::nullopt;
-  const auto bound = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
-  std::vector<int64_t> indices;
-  for (int64_t i = bound((*starts)[0]); i < bound((*ends)[0]); ++i) indices.push_back(i);
+  const SliceRange range = ClampSlice((*starts)[0], (*ends)[0], 1, size);
+  std::vector<int64_t> indices(static_cast<size_t>(range.count));
+  std::iota(indices.begin(), indices.end(), range.start);
   return indices;
 }
 

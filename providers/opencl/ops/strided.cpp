@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/slice_range.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -192,17 +193,12 @@ class Slice final : public StridedKernel {
       const size_t axis = Axis(axes.rank() > 0 ? axes[i] : static_cast<int64_t>(i), shape.rank());
       Require((seen >> axis & 1u) == 0, "axis {} is named twice", axis);
       seen |= 1u << axis;
-      const int64_t step = steps.rank() > 0 ? steps[i] : 1, size = shape[axis];
+      const int64_t step = steps.rank() > 0 ? steps[i] : 1;
       Require(step != 0, "a step is 0");
-      const auto clamp = [&](int64_t at, int64_t low, int64_t high) { return std::clamp(at < 0 ? at + size : at, low, std::max(low, high)); };
-      const int64_t begin = clamp(starts[i], 0, step > 0 ? size : size - 1);
-      const int64_t end = clamp(ends[i], step > 0 ? 0 : -1, step > 0 ? size : size - 1);
-      const int64_t span = step > 0 ? end - begin : begin - end;
-      // A step past the dimension takes its first element only.
-      const int64_t stride = std::clamp<int64_t>(step, -size - 1, size + 1), distance = stride < 0 ? -stride : stride;
-      result[axis] = size == 0 || span <= 0 ? 0 : (span - 1) / distance + 1;
-      from += begin * block.a[axis];
-      block.a[axis] *= stride;
+      const SliceRange range = ClampSlice(starts[i], ends[i], step, shape[axis]);
+      result[axis] = range.count;
+      from += range.start * block.a[axis];
+      block.a[axis] *= range.count > 1 ? range.step : 0;
     }
     Tensor& y = *context.output(0, result);
     std::copy(result.begin(), result.end(), block.dims.begin());

@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "attributes.h"
@@ -182,6 +185,29 @@ TEST_F(OpenclOperatorsTest, TablesThatShapesCutAreCutOnTheDevice) {
   const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), ::testing::UnorderedElementsAre("Shape", "Gather"));
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
+}
+
+TEST_F(OpenclOperatorsTest, SliceClampsAsOnCpu) {
+  ModelBuilder model(18);
+  model.Input("x", ElementType::kFloat, {2, 4}).Output("y", ElementType::kFloat, {2, -1});
+  for (const char* name : {"starts", "ends", "axes", "steps"}) model.Input(name, ElementType::kInt64, {1});
+  model.Node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"});
+  const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  const Value x = Floats({2, 4}, Random(8, 4)), axis = Integers({1}, {-1});
+  for (const int64_t start : {kLeast, int64_t{-5}, int64_t{-4}, int64_t{-1}, int64_t{0}, int64_t{3}, int64_t{4}, kMost}) {
+    for (const int64_t end : {kLeast, int64_t{-6}, int64_t{-5}, int64_t{-2}, int64_t{0}, int64_t{2}, int64_t{4}, kMost}) {
+      for (const int64_t step : {kLeast, int64_t{-3}, int64_t{-1}, int64_t{1}, int64_t{2}, kMost}) {
+        SCOPED_TRACE(fmt::format("from {} to {} by {}", start, end, step));
+        const std::vector<Value> inputs = {x, Integers({1}, {start}), Integers({1}, {end}), axis, Integers({1}, {step})};
+        Value actual, expected;
+        session.Run(inputs, {&actual, 1});
+        cpu.Run(inputs, {&expected, 1});
+        ASSERT_EQ(actual.tensor().shape().ToString(), expected.tensor().shape().ToString());
+        ASSERT_EQ(ToVector(actual), ToVector(expected));
+      }
+    }
+  }
 }
 
 TEST_F(OpenclOperatorsTest, IndicesOnTheirWayToAGatherStayOnTheHost) {

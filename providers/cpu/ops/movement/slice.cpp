@@ -1,7 +1,6 @@
 // Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as numpy does.
 
-#include <limits>
-
+#include "base/slice_range.h"
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
 #include "engine/strided_copy.h"
@@ -9,25 +8,6 @@
 
 namespace tessera::cpu {
 namespace {
-
-struct SliceRange {
-  int64_t start, count, step;
-};
-
-SliceRange Clamped(int64_t start, int64_t end, int64_t step, int64_t dim) {
-  Require(step != 0, "a step is 0");
-  step = std::max(step, -std::numeric_limits<int64_t>::max());
-  if (start < 0) start += dim;
-  if (end < 0) end += dim;
-  if (step > 0) {
-    start = std::clamp<int64_t>(start, 0, dim);
-    end = std::clamp<int64_t>(end, 0, dim);
-    return {start, end > start ? (end - start - 1) / step + 1 : 0, step};
-  }
-  start = std::clamp<int64_t>(start, -1, dim - 1);
-  end = std::clamp<int64_t>(end, -1, dim - 1);
-  return {start, start > end ? (start - end - 1) / -step + 1 : 0, step};
-}
 
 class Slice final : public Kernel {
  public:
@@ -77,7 +57,9 @@ class Slice final : public Kernel {
             step.size());
     Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims);
     const auto set = [&](size_t i, size_t axis) {
-      const SliceRange range = Clamped(first[i], end[i], steps_input != nullptr ? step[i] : 1, dims[axis]);
+      const int64_t by = steps_input != nullptr ? step[i] : 1;
+      Require(by != 0, "a step is 0");
+      const SliceRange range = ClampSlice(first[i], end[i], by, dims[axis]);
       starts[axis] = range.start;
       shape[axis] = range.count;
       steps[axis] = range.step;
