@@ -88,7 +88,7 @@ struct SessionOptions {
   std::filesystem::path profile_prefix;
   std::optional<LogLevel> log_level;
   std::string log_id;
-  /// Key-value extras ("session.*", "ep.*"), as in the C ABI. Unknown keys are errors that list what is allowed.
+  /// Key-value extras ("session.*", "ep.*"), as in the C ABI, of session_config_schema(). Others are errors that list what is allowed.
   std::map<std::string, std::string, std::less<>> config;
 };
 
@@ -270,6 +270,9 @@ class TESSERA_API IoBinding {
 
 /// Names of the compiled-in providers, in priority order.
 TESSERA_API std::vector<std::string> available_providers();
+
+/// Entries that SessionOptions::config takes.
+TESSERA_API std::span<const OptionSchema> session_config_schema();
 
 /// "1.0.0"
 TESSERA_API std::string_view version() noexcept;

@@ -1,99 +1,120 @@
 #include "session/config.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
+#include <variant>
 
-#include "base/check.h"
 #include "session/provider_options.h"
 
 namespace tessera {
 namespace {
 
-struct ConfigKey {
-  std::string_view name;
-  bool SessionConfig::*flag;
-  int64_t SessionConfig::*number;
-  std::string_view description;
-  std::string SessionConfig::*text = nullptr;
-  int64_t most = std::numeric_limits<int64_t>::max();  // of `number`
+/// What an entry sets; nothing where it has no effect here.
+using Target = std::variant<std::monostate, bool SessionConfig::*, int64_t SessionConfig::*, std::string SessionConfig::*,
+                            Precision SessionConfig::*>;
+
+struct Entry {
+  OptionSchema schema;
+  Target target;
 };
 
-constexpr std::string_view kPrecision = "session.precision";
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16, Precision::kInt8Dynamic};
 
-constexpr std::array kKeys = {
-    ConfigKey{"session.min_island_nodes", nullptr, &SessionConfig::min_island_nodes,
-              "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number"},
-    ConfigKey{"session.intra_op.allow_spinning", &SessionConfig::allow_spinning, nullptr,
-              "threads look for work for a moment before they sleep"},
-    ConfigKey{"session.use_env_allocators", &SessionConfig::use_env_allocators, nullptr,
-              "share the environment's host arena with other sessions that say so"},
-    ConfigKey{"session.disable_prepacking", &SessionConfig::disable_prepacking, nullptr,
-              "kernels do not share packed weights between sessions"},
-    ConfigKey{"session.set_denormal_as_zero", &SessionConfig::denormal_as_zero, nullptr,
-              "floating-point denormals count as zero while the session runs"},
-    ConfigKey{"session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, nullptr,
-              "a node that no named provider takes is an error"},
-    ConfigKey{"ep.context_enable", &SessionConfig::context_enable, nullptr,
-              "keep the optimized graph and packed weights in a file, from which the next session starts"},
-    ConfigKey{"ep.context_file_path", nullptr, nullptr, "that file (default: MODEL_ctx.tessera beside MODEL.onnx)",
-              &SessionConfig::context_file_path},
-    ConfigKey{"ep.context_embed_mode", &SessionConfig::context_embed, nullptr,
-              "that file holds the model's constants, too, instead of naming their place in the model's files"},
-    ConfigKey{kTuningKey, &SessionConfig::tuning, nullptr,
-              "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"},
-    ConfigKey{"session.qdq_matmulnbits_accuracy_level", nullptr, &SessionConfig::nbits_accuracy_level,
-              "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its own types, "
-              "4 may quantize to 8 bits what 4-bit weights meet",
-              nullptr, 4},
-    ConfigKey{"session.round_halves", &SessionConfig::round_halves, nullptr,
-              "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between those that "
-              "the CPU provider runs"},
-    ConfigKey{kPrecision, nullptr, nullptr,
-              "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"},
-};
+Entry Flag(std::string_view name, bool SessionConfig::*target, std::string_view description, std::string_view fallback = "0") {
+  return {{name, OptionType::kBool, fallback, description}, target};
+}
 
-Precision ParsePrecision(std::string_view value) {
-  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16, Precision::kInt8Dynamic}) {
-    if (value == NameOf(precision)) return precision;
+Entry Number(std::string_view name, int64_t SessionConfig::*target, std::string_view description, std::string_view fallback,
+             int64_t most = std::numeric_limits<int64_t>::max()) {
+  return {{name, OptionType::kInt, fallback, description, {}, 0, most}, target};
+}
+
+/// Of ONNX Runtime, for its own speed.
+Entry WithoutEffect(std::string_view name) {
+  return {{name, OptionType::kString, "", "of programs written for ONNX Runtime; without effect here, of which a warning tells"},
+          std::monostate()};
+}
+
+std::vector<Entry> MakeEntries() {
+  OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
+                            "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"};
+  for (const Precision allowed : kPrecisions) precision.allowed.push_back(NameOf(allowed));
+  return {
+      {std::move(precision), &SessionConfig::precision},
+      Flag("session.round_halves", &SessionConfig::round_halves,
+           "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between those that the CPU "
+           "provider runs"),
+      Number("session.qdq_matmulnbits_accuracy_level", &SessionConfig::nbits_accuracy_level,
+             "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its own types, 4 may "
+             "quantize to 8 bits what 4-bit weights meet",
+             "0", kInt8AccuracyLevel),
+      Flag("session.set_denormal_as_zero", &SessionConfig::denormal_as_zero, "floating-point denormals count as zero while the session runs"),
+      Flag("session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, "a node that no named provider takes is an error"),
+      Number("session.min_island_nodes", &SessionConfig::min_island_nodes,
+             "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number", "3"),
+      Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning, "threads look for work for a moment before they sleep", "1"),
+      Flag("session.use_env_allocators", &SessionConfig::use_env_allocators,
+           "share the environment's host arena with other sessions that say so"),
+      Flag("session.disable_prepacking", &SessionConfig::disable_prepacking, "kernels do not share packed weights between sessions"),
+      Flag(kTuningKey, &SessionConfig::tuning,
+           "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"),
+      Flag("ep.context_enable", &SessionConfig::context_enable,
+           "keep the optimized graph and packed weights in a file, from which the next session starts"),
+      {{"ep.context_file_path", OptionType::kString, "", "that file; empty: MODEL_ctx.tessera beside MODEL.onnx"},
+       &SessionConfig::context_file_path},
+      Flag("ep.context_embed_mode", &SessionConfig::context_embed,
+           "that file holds the model's constants, too, instead of naming their place in the model's files"),
+      WithoutEffect("session.inter_op.allow_spinning"),
+      WithoutEffect("session.force_spinning_stop"),
+      WithoutEffect("session.dynamic_block_base"),
+      WithoutEffect("session.intra_op_thread_affinities"),
+      WithoutEffect("session.use_device_allocator_for_initializers"),
+      WithoutEffect("session.disable_double_qdq_remover"),
+      WithoutEffect("session.enable_quant_qdq_cleanup"),
+      WithoutEffect("session.disable_aot_function_inlining"),
+      WithoutEffect("session.x64quantprecision"),
+      WithoutEffect("optimization.enable_gelu_approximation"),
+      WithoutEffect("optimization.minimal_build_optimizations"),
+      WithoutEffect("mlas.enable_gemm_fastmath_arm64_bfloat16"),
+  };
+}
+
+const std::vector<Entry>& Entries() {
+  static const std::vector<Entry> entries = MakeEntries();
+  return entries;
+}
+
+/// `value` as CheckOptions leaves it.
+void Set(SessionConfig& config, const Target& target, const std::string& value) {
+  if (const auto* flag = std::get_if<bool SessionConfig::*>(&target)) config.**flag = value == "1";
+  if (const auto* number = std::get_if<int64_t SessionConfig::*>(&target)) config.**number = *ParseInt(value);
+  if (const auto* text = std::get_if<std::string SessionConfig::*>(&target)) config.**text = value;
+  if (const auto* precision = std::get_if<Precision SessionConfig::*>(&target)) {
+    config.**precision = *std::ranges::find(kPrecisions, value, NameOf);
   }
-  Fail(ErrorCode::kInvalidArgument, "session configuration entry '{}' is '{}', expected f32, bf16, fp16 or int8-dynamic", kPrecision, value);
 }
 
 }  // namespace
 
 SessionConfig ParseConfig(const SessionOptions& options) {
+  const ProviderOptions checked = CheckOptions("the session's configuration", session_config_schema(), options.config);
   SessionConfig config;
-  for (const auto& [name, value] : options.config) {
-    const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const ConfigKey& known) { return known.name == name; });
-    if (key == kKeys.end()) {
-      Fail(ErrorCode::kInvalidArgument, "there is no session configuration entry '{}' (allowed: {})", name,
-           JoinNames(kKeys, [](const ConfigKey& known) { return std::string(known.name); }));
-    }
-    if (key->text != nullptr) {
-      config.*key->text = value;
-    } else if (key->name == kPrecision) {
-      config.precision = ParsePrecision(value);
-    } else if (key->flag != nullptr) {
-      const auto parsed = ParseBool(value);
-      Require(parsed.has_value(), "session configuration entry '{}' is '{}', expected true or false", name, value);
-      config.*key->flag = *parsed;
-    } else {
-      const auto parsed = ParseInt(value);
-      Require(parsed.has_value() && *parsed >= 0 && *parsed <= key->most,
-              "session configuration entry '{}' is '{}', expected a number from 0{}", name, value,
-              key->most == ConfigKey{}.most ? "" : fmt::format(" to {}", key->most));
-      config.*key->number = *parsed;
-    }
+  for (const Entry& entry : Entries()) {
+    const std::string name(entry.schema.name);
+    Set(config, entry.target, checked.at(name));
+    if (std::holds_alternative<std::monostate>(entry.target) && options.config.contains(name)) config.without_effect.push_back(name);
   }
   config.disable_cpu_fallback |= options.disable_cpu_fallback;
   return config;
 }
 
-std::vector<std::pair<std::string, std::string>> ConfigKeys() {
-  std::vector<std::pair<std::string, std::string>> keys;
-  for (const ConfigKey& key : kKeys) keys.emplace_back(key.name, key.description);
-  return keys;
+std::span<const OptionSchema> session_config_schema() {
+  static const std::vector<OptionSchema> schemas = [] {
+    std::vector<OptionSchema> all;
+    for (const Entry& entry : Entries()) all.push_back(entry.schema);
+    return all;
+  }();
+  return schemas;
 }
 
 }  // namespace tessera

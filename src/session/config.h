@@ -11,10 +11,10 @@ namespace tessera {
 
 inline constexpr std::string_view kTuningKey = "session.tuning";
 
-/// Session configuration entries, parsed.
+/// Session configuration entries, parsed; their defaults stand in session_config_schema().
 struct SessionConfig {
-  int64_t min_island_nodes = 3;
-  bool allow_spinning = true;
+  int64_t min_island_nodes = 0;
+  bool allow_spinning = false;
   bool use_env_allocators = false;
   bool disable_prepacking = false;
   bool denormal_as_zero = false;
@@ -26,12 +26,10 @@ struct SessionConfig {
   Precision precision = Precision::kFloat32;
   int64_t nbits_accuracy_level = 0;
   bool round_halves = false;
+  std::vector<std::string> without_effect;  // entries that were given and do nothing here
 };
 
 /// Throws Error for unknown keys, listing those that are known, and for bad values.
 SessionConfig ParseConfig(const SessionOptions& options);
-
-/// Known keys with one line of description each.
-std::vector<std::pair<std::string, std::string>> ConfigKeys();
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<S
       Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
            JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
     }
-    CheckOptions(*factory, request.options);
+    CheckOptions(factory->name, factory->options, request.options);
   }
   state_->log = Logger(options.log_id, options.log_level);
   state_->options = std::move(options);

@@ -16,10 +16,9 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// The value as providers see it: booleans are "1" or "0", numbers are plain decimal.
-std::string Normalize(const ProviderFactory& factory, const OptionSchema& schema, const std::string& value) {
+std::string Normalize(std::string_view owner, const OptionSchema& schema, const std::string& value) {
   const auto reject = [&](const std::string& expected) {
-    Fail(ErrorCode::kInvalidArgument, "{}: option '{}' is '{}', expected {}", factory.name, schema.name, value, expected);
+    Fail(ErrorCode::kInvalidArgument, "{}: option '{}' is '{}', expected {}", owner, schema.name, value, expected);
   };
   switch (schema.type) {
     case OptionType::kString:
@@ -84,17 +83,16 @@ std::optional<bool> ParseBool(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-ProviderOptions CheckOptions(const ProviderFactory& factory, const ProviderOptions& given) {
+ProviderOptions CheckOptions(std::string_view owner, std::span<const OptionSchema> schemas, const ProviderOptions& given) {
   ProviderOptions checked;
-  for (const OptionSchema& schema : factory.options) checked.emplace(schema.name, schema.default_value);
+  for (const OptionSchema& schema : schemas) checked.emplace(schema.name, schema.default_value);
   for (const auto& [name, value] : given) {
-    const auto schema = std::find_if(factory.options.begin(), factory.options.end(),
-                                     [&](const OptionSchema& known) { return known.name == name; });
-    if (schema == factory.options.end()) {
-      Fail(ErrorCode::kInvalidArgument, "{} has no option '{}' (allowed: {})", factory.name, name,
-           JoinNames(factory.options, [](const OptionSchema& known) { return std::string(known.name); }));
+    const auto schema = std::ranges::find(schemas, name, &OptionSchema::name);
+    if (schema == schemas.end()) {
+      Fail(ErrorCode::kInvalidArgument, "{} has no option '{}' (allowed: {})", owner, name,
+           JoinNames(schemas, [](const OptionSchema& known) { return std::string(known.name); }));
     }
-    checked[name] = Normalize(factory, *schema, value);
+    checked[name] = Normalize(owner, *schema, value);
   }
   return checked;
 }

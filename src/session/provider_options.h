@@ -4,8 +4,9 @@
 
 namespace tessera {
 
-/// The options with defaults filled in. Throws Error naming the provider and what is allowed for unknown names and bad values.
-ProviderOptions CheckOptions(const ProviderFactory& factory, const ProviderOptions& given);
+/// The options with defaults filled in; booleans are "1" or "0", numbers plain decimal. Throws Error naming the owner and what is
+/// allowed for unknown names and bad values.
+ProviderOptions CheckOptions(std::string_view owner, std::span<const OptionSchema> schemas, const ProviderOptions& given);
 
 /// "512", "64k", "2M", "1G", "3T": bytes; nothing when it is no number.
 std::optional<int64_t> ParseBytes(std::string_view text) noexcept;

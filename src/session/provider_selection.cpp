@@ -66,7 +66,7 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       const bool allowed = std::find(schema.allowed.begin(), schema.allowed.end(), rounds) != schema.allowed.end();
       if (schema.name == "precision" && allowed) given.emplace(schema.name, rounds);
     }
-    ProviderOptions checked = CheckOptions(*factory, given);
+    ProviderOptions checked = CheckOptions(factory->name, factory->options, given);
     try {
       std::unique_ptr<ExecutionProvider> provider = factory->create(checked);
       provider->set_options(std::move(checked));

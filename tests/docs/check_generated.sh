@@ -26,3 +26,6 @@ page "Operators by execution provider" \
 page "Provider options" \
   "Keys and values of \`ProviderRequest::options\`, of \`-i \"KEY|VALUE\"\` in onnx_test_runner and tessera_perf. A key that is not here is an error." \
   --provider-options | check provider_options.md
+page "Session configuration" \
+  "Keys and values of \`SessionOptions::config\`, of \`--config KEY=VALUE\` in tessera_perf. A key that is not here is an error." \
+  --session-config | check session_configuration.md

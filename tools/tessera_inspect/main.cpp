@@ -67,6 +67,14 @@ std::string Allowed(const OptionSchema& option) {
                                       : fmt::format("{} to {}{}", option.minimum, option.maximum, unit);
 }
 
+void PrintOptionTable(std::span<const OptionSchema> options) {
+  fmt::print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
+  for (const OptionSchema& option : options) {
+    fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value),
+               Allowed(option), option.description);
+  }
+}
+
 /// The page docs/provider_options.md, from the declared schemas.
 void PrintProviderOptions() {
   for (const ProviderFactory* provider : RegisteredProviders()) {
@@ -75,12 +83,7 @@ void PrintProviderOptions() {
       fmt::print("None.\n\n");
       continue;
     }
-    fmt::print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
-    for (const OptionSchema& option : provider->options) {
-      fmt::print("| `{}` | {} | {} | {} |\n", option.name,
-                 option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value), Allowed(option),
-                 option.description);
-    }
+    PrintOptionTable(provider->options);
     fmt::print("\n");
   }
 }
@@ -133,7 +136,7 @@ int Main(int argc, char** argv) {
   std::string model;
   std::vector<std::string> providers, first_options;
   bool placement = false, optimization_report = false, json = false, dot = false;
-  bool list_providers = false, operators = false, provider_options = false;
+  bool list_providers = false, operators = false, provider_options = false, session_config = false;
   int optimization = 99;
   std::string precision;
   app.Add("model", model, "The .onnx file");
@@ -150,13 +153,15 @@ int Main(int argc, char** argv) {
                "The compiled-in providers, whether each starts here, their options");
   app.Flag("--operators", operators, "Operators by provider, as Markdown");
   app.Flag("--provider-options", provider_options, "Options by provider, as Markdown");
+  app.Flag("--session-config", session_config, "Entries of a session's configuration, as Markdown");
   if (const auto status = app.Parse(argc, argv)) return *status;
   try {
     if (list_providers) PrintProviders();
     if (operators) PrintOperators();
     if (provider_options) PrintProviderOptions();
+    if (session_config) PrintOptionTable(session_config_schema());
     if (model.empty()) {
-      if (!list_providers && !operators && !provider_options) fmt::print("{}", app.Help());
+      if (!list_providers && !operators && !provider_options && !session_config) fmt::print("{}", app.Help());
       return 0;
     }
     SessionOptions options;

@@ -93,6 +93,16 @@ TEST(Environment, SkipsAProviderThatCannotStart) {
   EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
 }
 
+TEST(Environment, WarnsOfEntriesOfOtherRuntimesThatDoNothing) {
+  SessionOptions options;
+  options.config["session.dynamic_block_base"] = "4";
+  options.config["session.inter_op.allow_spinning"] = "0";
+  const CapturedLog log;
+  EXPECT_THAT(RunAdd(AddModel().Session(options)), ElementsAre(11, 22));
+  EXPECT_THAT(log.text(), HasSubstr("'session.dynamic_block_base' has no effect here"));
+  EXPECT_THAT(log.text(), HasSubstr("'session.inter_op.allow_spinning' has no effect here"));
+}
+
 TEST(Environment, ReportsPlacement) {
   ModelBuilder model = AddModel();
   model.Output("n", ElementType::kFloat, {2}).Node("Neg", {"y"}, {"n"}, "negate");

@@ -125,7 +125,7 @@ TEST(Session, NamesTheNodeOfAnError) {
 TEST(Session, ListsConfigurationKeys) {
   SessionOptions options = OnToy();
   options.config["session.nonsense"] = "1";
-  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("'session.nonsense' (allowed: session.min_island_nodes"));
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("'session.nonsense' (allowed: session.precision"));
   options = OnToy();
   options.config["session.intra_op.allow_spinning"] = "maybe";
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("is 'maybe', expected true or false"));
