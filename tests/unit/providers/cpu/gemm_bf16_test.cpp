@@ -85,6 +85,7 @@ TEST(GemmBf16, ManyBlocksOnSomeThreads) {
     CheckPairs({700, 100, 390, true, true}, kernels, *pool);
     CheckPairs({4, 1024, 256, true}, kernels, *pool);
     CheckPairs({40, 33, 777}, kernels, *pool);
+    CheckPairs({30, 70, 3301, false, true}, kernels, *pool);
     CheckPairs({300, 8, 50}, kernels, *pool);
   }
 }

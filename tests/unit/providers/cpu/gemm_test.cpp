@@ -205,13 +205,14 @@ TEST(Gemm, BlocksOfRowsAndColumnsAndDepth) {
   std::vector<Product> products;
   for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
     for (const Right right : {Right::kPacked, Right::kFloat16, Right::kBFloat16}) {
-      products.push_back({135, 130, 323, order, right, false, true});
+      products.push_back({135, 130, 423, order, right, false, true});
       products.push_back({5, 130, 323, order, right, false, true});
     }
     products.push_back({194, 131, 161, order, Right::kRows, false, false});
   }
   products.push_back({132, 130, 320, Order::kBoth, Right::kPacked, false, false});
   products.push_back({17, 1041, 5, Order::kRows, Right::kPacked, false, true});
+  for (const int64_t m : {20, 217}) products.push_back({m, 131, 801, Order::kRows, Right::kPacked, false, true});
   CheckAll(products);
 }
 
