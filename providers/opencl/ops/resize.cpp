@@ -45,14 +45,13 @@ class Resize final : public Kernel {
         type_(info.input_type(0)) {}
 
   void Compute(KernelContext& context) override {
-    const std::shared_ptr<const cpu::ResamplePlan> plan = planner_.Plan(context);
+    const auto [plan, y] = planner_.Plan(context);
     const Tensor& x = context.required_input(0);
-    const Tensor& y = *context.output(0, plan->out_shape);
-    if (plan->empty) return;
+    if (y == nullptr || plan->empty) return;
     Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_), "integers are interpolated on the CPU provider");
     const auto sent = Send(plan);
     const float fill = plan->options.extrapolation_value;
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent->firsts.get(), 0}, BufferRange{sent->weights.get(), 0}, y, sent->plan,
+    kernel_.Linear(context, y->num_elements(), x, BufferRange{sent->firsts.get(), 0}, BufferRange{sent->weights.get(), 0}, *y, sent->plan,
                    fill, cl_long{IntegerFill(type_, fill)});
   }
 

@@ -213,8 +213,8 @@ AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRe
   return table;
 }
 
-std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape,
-                                               std::span<const AxisRequest> requests) {
+std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape, std::span<const AxisRequest> requests,
+                                               FunctionRef<void(const Shape&)> reserve) {
   auto plan = std::make_unique<ResamplePlan>();
   plan->options = options;
   plan->out_shape = in_shape;
@@ -224,6 +224,7 @@ std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, c
     plan->out_shape[i] = requests[i].out;
   }
   plan->empty = plan->out_shape.num_elements() == 0;
+  reserve(plan->out_shape);
   if (plan->empty) return plan;
   for (size_t i = 0; i < in_shape.rank(); ++i) {
     if (IsIdentity(options, in_shape[i], requests[i])) {
@@ -240,19 +241,18 @@ std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, c
   return plan;
 }
 
-void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input) {
-  Tensor* output = context.output(0, input.type(), plan.out_shape);
-  if (output == nullptr || plan.empty) return;
+void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output) {
+  if (plan.empty) return;
   if (plan.identity) {
     if (input.is(ElementType::kString)) {
-      std::copy_n(input.data<std::string>(), input.num_elements(), output->mutable_data<std::string>());
+      std::copy_n(input.data<std::string>(), input.num_elements(), output.mutable_data<std::string>());
     } else {
-      std::memcpy(output->mutable_raw(), input.raw(), input.byte_size());
+      std::memcpy(output.mutable_raw(), input.raw(), input.byte_size());
     }
   } else if (plan.options.mode == ResampleMode::kNearest) {
-    ResampleNearest(context, plan, input, *output);
+    ResampleNearest(context, plan, input, output);
   } else {
-    ResampleWeighted(context, plan, input, *output);
+    ResampleWeighted(context, plan, input, output);
   }
 }
 

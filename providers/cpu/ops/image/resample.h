@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/function_ref.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -74,12 +75,13 @@ struct ResamplePlan {
   bool empty = false;
 };
 
-/// `requests` has one entry per axis of `in_shape`.
-std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape,
-                                               std::span<const AxisRequest> requests);
+/// `requests` has one entry per axis of `in_shape`. `reserve` is told the output's shape before there are tables as long as its
+/// axes: it throws where there is no memory for that.
+std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape, std::span<const AxisRequest> requests,
+                                               FunctionRef<void(const Shape&)> reserve);
 
-/// Fills output 0 from `input` as the plan says.
-void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input);
+/// Fills the output from `input` as the plan says.
+void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);
 
 /// The two ways to run a plan that is neither empty nor the identity.
 void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);

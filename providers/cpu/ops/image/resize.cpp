@@ -10,7 +10,10 @@ namespace {
 class Resize final : public Kernel {
  public:
   explicit Resize(const KernelInfo& info) : planner_(info) {}
-  void Compute(KernelContext& context) override { RunResample(context, *planner_.Plan(context), context.required_input(0)); }
+  void Compute(KernelContext& context) override {
+    const auto [plan, output] = planner_.Plan(context);
+    if (output != nullptr) RunResample(context, *plan, context.required_input(0), *output);
+  }
 
  private:
   ResizePlanner planner_;

@@ -124,11 +124,19 @@ void ResizePlanner::ReadUpsampleScales(const KernelInfo& info) {
   }
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::Plan(KernelContext& context) {
-  return upsample_ ? PlanUpsample(context) : PlanResize(context);
+ResizePlanner::Planned ResizePlanner::Plan(KernelContext& context) {
+  Planned planned{nullptr, nullptr};
+  bool reserved = false;
+  const auto reserve = [&](const Shape& shape) {
+    planned.output = context.output(0, context.required_input(0).type(), shape);
+    reserved = true;
+  };
+  planned.plan = upsample_ ? PlanUpsample(context, reserve) : PlanResize(context, reserve);
+  if (!reserved) reserve(planned.plan->out_shape);
+  return planned;
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& context) {
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve) {
   const Tensor& input = context.required_input(0);
   const Shape& shape = input.shape();
   const Tensor* scales = context.input(early_ ? 1 : 2);
@@ -145,10 +153,10 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& con
   const size_t expected = options_.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
   Require(numbers.size() == expected, "{} has {} numbers and roi {} for {} axes", scales != nullptr ? "scales" : "sizes",
           (scales != nullptr ? scales : sizes)->num_elements(), roi == nullptr ? 0 : roi->num_elements(), count);
-  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr); });
+  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr, reserve); });
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context) {
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve) {
   const Shape& shape = context.required_input(0).shape();
   Require(!scales_from_input_ || context.required_input(1).is(ElementType::kFloat), "scales must be float");
   const std::span<const float> scales =
@@ -159,12 +167,12 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& c
   return cache_.Get(shape, numbers, [&]() -> std::shared_ptr<const ResamplePlan> {
     std::vector<AxisRequest> requests(shape.rank());
     for (size_t i = 0; i < shape.rank(); ++i) requests[i] = Scaled(shape[i], numbers[i]);
-    return MakeResamplePlan(options_, shape, requests);
+    return MakeResamplePlan(options_, shape, requests, reserve);
   });
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers, size_t count,
-                                             bool scales) const {
+std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
+                                                            FunctionRef<void(const Shape&)> reserve) const {
   const size_t rank = shape.rank();
   std::vector<AxisRequest> requests(rank);
   for (size_t i = 0; i < rank; ++i) requests[i].out = shape[i];
@@ -187,7 +195,7 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, 
       requests[axes[i]].roi_end = end;
     }
   }
-  return MakeResamplePlan(options_, shape, requests);
+  return MakeResamplePlan(options_, shape, requests, reserve);
 }
 
 void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const {

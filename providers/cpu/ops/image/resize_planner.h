@@ -13,8 +13,12 @@ class ResizePlanner {
  public:
   explicit ResizePlanner(const KernelInfo& info);
 
-  /// For input 0, from scales, sizes and roi in host memory.
-  std::shared_ptr<const ResamplePlan> Plan(KernelContext& context);
+  struct Planned {
+    std::shared_ptr<const ResamplePlan> plan;
+    Tensor* output;  // null where it is omitted
+  };
+  /// For input 0, from scales, sizes and roi in host memory. Makes output 0.
+  Planned Plan(KernelContext& context);
 
  private:
   enum class AspectPolicy : uint8_t { kStretch, kNotLarger, kNotSmaller };
@@ -34,9 +38,10 @@ class ResizePlanner {
 
   static ResampleOptions ReadOptions(const KernelInfo& info);
   void ReadUpsampleScales(const KernelInfo& info);
-  std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context);
-  std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context);
-  std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales) const;
+  std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
+  std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
+  std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
+                                               FunctionRef<void(const Shape&)> reserve) const;
   void KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const;
 
   bool upsample_, early_;

@@ -28,14 +28,16 @@ class Split final : public Kernel {
     const std::span<int64_t> sizes = context.scratch<int64_t>(count);
     FindSizes(context, dims[axis], sizes);
     const ElementKind element = KindOf(input.type());
-    const int64_t rows = dims.SizeOfRange(0, axis), inner = dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
     const std::span<Part> parts = context.scratch<Part>(count);
     Shape shape = dims;
     for (size_t i = 0; i < count; ++i) {
       shape[axis] = sizes[i];
       Tensor* output = context.output(i, input.type(), shape);
-      parts[i] = {output != nullptr ? Bytes(*output) : nullptr, sizes[i] * inner};
+      parts[i] = {output != nullptr ? Bytes(*output) : nullptr, 0};
     }
+    if (input.num_elements() == 0) return;  // sizes beside a dimension of 0 may be of any magnitude
+    const int64_t rows = dims.SizeOfRange(0, axis), inner = dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
+    for (size_t i = 0; i < count; ++i) parts[i].row_bytes = sizes[i] * inner;
     SplitParts(context.threads(), parts, rows, Bytes(input), element);
   }
 

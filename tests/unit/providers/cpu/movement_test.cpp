@@ -1,6 +1,7 @@
 // What the conformance data cannot say of data movement: hostile indices, sizes and pads are refused, and forms that no
 // reference implements give what the specification says.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -8,12 +9,15 @@
 #include <limits>
 
 #include "attributes.h"
+#include "error_of.h"
 #include "model_builder.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::ErrorOf;
 using testing::Floats;
 using testing::Int;
 using testing::ModelBuilder;
@@ -164,6 +168,25 @@ TEST(Movement, RefusesHostileInputs) {
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_THROW(Compute(calls[i]), Error) << "call " << i << ", " << calls[i].op;
   }
+}
+
+TEST(Movement, SplitsNothingIntoPartsOfAnyLength) {
+  const int64_t size = kMax / 3;  // times the size of an element it would overflow
+  const Value y = Compute({"Split", 18, {Tensor(ElementType::kFloat, {0, 2 * size}), Ints({1}, {2 * size})},
+                           [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
+  EXPECT_EQ(y.tensor().shape().ToString(), fmt::format("[0,{}]", 2 * size));
+}
+
+TEST(Movement, ResizeAsksForItsResultBeforeItMakesTables) {
+  ModelBuilder model(18);
+  model.Input("x", ElementType::kFloat, {1, 1, 2, 2}).Input("sizes", ElementType::kInt64, {4}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+  model.Node("Resize", {"x", "", "", "sizes"}, {"y"}, "huge");
+  SessionOptions options;
+  options.providers = {{"cpu", {{"cpu_mem_limit", "2M"}}}};
+  const Session session = model.Session(options);
+  const std::vector<Value> inputs = {Floats({1, 1, 2, 2}, {1, 2, 3, 4}), Ints({4}, {1, 1, 2, (int64_t{1} << 31) - 1})};
+  std::vector<Value> results(1);
+  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }), HasSubstr("Resize 'huge': cpu_mem_limit exceeded"));
 }
 
 TEST(Movement, CutsBeforeItRepeats) {
