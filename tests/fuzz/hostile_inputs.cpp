@@ -1,7 +1,7 @@
 // Runs every kernel on hostile inputs: the cases of ONNX test-data directories with shapes, elements, attributes and types
 // that no honest caller gives. Each case runs in a process of its own; every outcome but a result or an Error is a bug.
 //
-//   hostile_inputs FOLDER... [--seed N] [--per-case N] [--every N] [-j N] [--case NAME --first N]
+//   hostile_inputs FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [--seed N] [--per-case N] [--every N] [-j N] [--case NAME --first N]
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,6 +25,7 @@
 #include "command_line/command_line.h"
 #include "hostile_model.h"
 #include "model/proto.h"
+#include "provider_options.h"
 #include "tessera/serialization.h"
 #include "tessera/session.h"
 
@@ -45,6 +46,7 @@ struct Settings {
   uint32_t seed = 1;
   int per_case = 30;
   int timeout_seconds = 20;  // of one attempt, before it counts as hanging
+  SessionOptions session;    // its providers: before the CPU provider
 };
 
 std::vector<std::byte> Read(const fs::path& path) {
@@ -95,7 +97,10 @@ class Attempts {
     }
     stripped_ = original_;
     DropShapes(stripped_);
+    options_ = settings.session;
     options_.intra_op_threads = 1;
+    options_.error_on_failure = true;
+    options_.config["session.min_island_nodes"] = "0";
     // Every buffer is one of the process's own allocations: an access beyond it is seen.
     options_.enable_arena = false;
     options_.enable_memory_pattern = false;
@@ -208,7 +213,8 @@ struct Child {
 [[noreturn]] void RunChild(const fs::path& folder, int first, const Settings& settings, Progress& progress) {
   int status = 0;
 #ifndef __SANITIZE_ADDRESS__
-  const rlimit memory{rlim_t{2} << 30, rlim_t{2} << 30};
+  const rlim_t gib = settings.session.providers.empty() ? 2 : 8;  // a device's compiler needs some
+  const rlimit memory{gib << 30, gib << 30};
   setrlimit(RLIMIT_AS, &memory);
 #endif
   try {
@@ -322,8 +328,11 @@ int Main(int argc, char** argv) {
   std::vector<std::string> folders;
   Settings settings;
   int every = 1, jobs = 1, first = 0;
-  std::string only;
+  std::string only, provider;
+  std::vector<std::string> provider_options;
   app.Add("folders", folders, "Folders of cases").Required();
+  app.Add("-e", provider, "Execution provider before CPU");
+  app.Add("-i", provider_options, kProviderOptionsHelp);
   app.Add("--seed", settings.seed, "Start of the random stream");
   app.Add("--per-case", settings.per_case, "Attempts on each case");
   app.Add("--every", every, "Take one case of so many").Range(1, std::numeric_limits<int>::max());
@@ -332,6 +341,8 @@ int Main(int argc, char** argv) {
   app.Add("--case", only, "This case only");
   app.Add("--first", first, "Attempts from this one on");
   if (const auto status = app.Parse(argc, argv)) return *status;
+  if (!provider.empty()) settings.session.providers = {{provider, {}}};
+  SetFirstProvidersOptions(settings.session, provider_options);
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {

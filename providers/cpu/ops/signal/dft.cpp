@@ -39,7 +39,7 @@ class Dft final : public Kernel {
     const int64_t axis = given < 0 ? given + rank : given;
     Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
     const auto a = static_cast<size_t>(axis);
-    const int64_t default_length = inverse_ && onesided_ ? 2 * (shape[a] - 1) : shape[a];
+    const int64_t default_length = inverse_ && onesided_ ? CheckedMul(shape[a] - 1, int64_t{2}) : shape[a];
     const int64_t length = ReadLength(context, 1, default_length);
     Require(length >= 1 && length < (int64_t{1} << 31), "dft_length is {}", length);
 
