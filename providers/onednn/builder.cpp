@@ -66,7 +66,13 @@ void ProgramBuilder::AlignConstant(MemoryIndex memory) {
   if (slot.kind == MemoryKind::kAlias) AlignConstant(slot.index);
 }
 
-void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) { values_[index] = std::move(value); }
+void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) {
+  const GraphValue& declared = region_.value(index);
+  const auto& shape = declared.type.shape;
+  Require(!shape || declared.consumers.empty() || shape->size() == value.dims.size(),
+          "the result has {} dimensions, the model declares {}: correct its value_info", value.dims.size(), shape ? shape->size() : 0);
+  values_[index] = std::move(value);
+}
 
 RegionValue ProgramBuilder::input(const Node& node, size_t i) {
   const ValueIndex index = node.inputs[i];

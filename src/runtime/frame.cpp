@@ -15,8 +15,12 @@ bool Overlaps(const Tensor& tensor, const Tensor& buffer) noexcept {
   return data == begin || (data > begin && data < begin + buffer.byte_size());
 }
 
-/// Readers were made for the type that inference found.
-void CheckElement(const Slot& slot, ElementType type) {
+/// Readers were made for the type and the rank that inference found or, where it finds nothing, the model declares.
+void CheckType(const Slot& slot, ElementType type, const Shape& shape) {
+  if (slot.rank != kNone && static_cast<size_t>(slot.rank) != shape.rank()) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument, "output '{}' has shape {}, but the model declares {} dimensions: correct its value_info", slot.name,
+         shape.ToString(), slot.rank);
+  }
   if (slot.element != type && slot.element != ElementType::kUndefined) [[unlikely]] {
     Fail(ErrorCode::kInvalidArgument, "output '{}' is tensor({}), but the model declares tensor({})", slot.name, ElementTypeName(type),
          ElementTypeName(slot.element));
@@ -53,7 +57,7 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   if (type == ElementType::kUndefined) {
     Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)", plan_.slots[static_cast<size_t>(slot)].name);
   }
-  CheckElement(plan_.slots[static_cast<size_t>(slot)], type);
+  CheckType(plan_.slots[static_cast<size_t>(slot)], type, shape);
   Seat& seat = seats_[static_cast<size_t>(slot)];
   Value& value = values_[static_cast<size_t>(slot)];
   if (seat.caller) {
@@ -119,7 +123,7 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
 void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
   const Seat& seat = seats_[static_cast<size_t>(slot)];
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
-    CheckElement(plan_.slots[static_cast<size_t>(slot)], tensor->type_);
+    CheckType(plan_.slots[static_cast<size_t>(slot)], tensor->type_, tensor->shape_);
     if (seat.caller) {
       Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
       if (tensor->raw() == buffer.raw()) return;
@@ -152,6 +156,7 @@ void Frame::Release(SlotIndex slot) noexcept {
 }
 
 void Frame::BindResult(SlotIndex slot, const Tensor& buffer) {
+  CheckType(plan_.slots[static_cast<size_t>(slot)], buffer.type(), buffer.shape());
   Seat& seat = seats_[static_cast<size_t>(slot)];
   value(slot) = buffer;
   seat = Seat{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};

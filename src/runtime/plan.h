@@ -20,6 +20,7 @@ enum class SlotSource : int8_t { kStep, kInput, kCapture, kConstant };
 struct Slot {
   ValueIndex value = kNone;
   ElementType element = ElementType::kUndefined;  // undefined: known only at run time, or not a tensor
+  int32_t rank = kNone;  // of a tensor that some node reads; kNone: not known
   SlotSource source = SlotSource::kStep;
   bool is_output = false;  // or what an output is copied from
   /// The frame's block may hold it: a fixed-size tensor that no result of the run can refer to.

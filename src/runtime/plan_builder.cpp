@@ -69,8 +69,10 @@ class PlanBuilder {
   SlotIndex NewSlot(ValueIndex index, int16_t memory, SlotSource source) {
     const GraphValue& value = graph_.value(index);
     const auto slot = static_cast<SlotIndex>(plan_->slots.size());
+    const bool tensor = value.type.is_tensor(), rank_matters = tensor && value.type.shape && !value.consumers.empty();
     plan_->slots.push_back(Slot{.value = index,
-                                .element = value.type.is_tensor() ? value.type.element : ElementType::kUndefined,
+                                .element = tensor ? value.type.element : ElementType::kUndefined,
+                                .rank = rank_matters ? static_cast<int32_t>(value.type.shape->size()) : kNone,
                                 .source = source,
                                 .memory = memory,
                                 .name = value.name});

@@ -5,6 +5,19 @@
 
 namespace tessera {
 
+namespace {
+
+/// Readers in the nested graph were made for the type and the rank that it declares.
+void CheckInput(const Slot& slot, const Tensor& given) {
+  Require(slot.element == ElementType::kUndefined || given.is(slot.element),
+          "input '{}' of the nested graph is tensor({}), tensor({}) is expected", slot.name, ElementTypeName(given.type()),
+          ElementTypeName(slot.element));
+  Require(slot.rank == kNone || static_cast<size_t>(slot.rank) == given.shape().rank(),
+          "input '{}' of the nested graph has shape {}, {} dimensions are declared", slot.name, given.shape(), slot.rank);
+}
+
+}  // namespace
+
 Plan::Plan() = default;
 Plan::~Plan() = default;
 
@@ -20,11 +33,7 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SlotIndex slot = plan.graph_inputs[i];
     if (slot == kNone) continue;
-    const ElementType expected = plan.slots[static_cast<size_t>(slot)].element;
-    const Tensor* tensor = inputs[i].tensor_if();
-    Require(tensor == nullptr || expected == ElementType::kUndefined || tensor->is(expected),
-            "input {} of the nested graph is tensor({}), tensor({}) is expected", i,
-            tensor == nullptr ? "" : ElementTypeName(tensor->type()), ElementTypeName(expected));
+    if (const Tensor* tensor = inputs[i].tensor_if(); tensor != nullptr) CheckInput(plan.slots[static_cast<size_t>(slot)], *tensor);
     frame->value(slot) = inputs[i];
   }
   for (const auto& [slot, position] : plan.captures) {

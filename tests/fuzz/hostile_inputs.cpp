@@ -120,7 +120,7 @@ class Attempts {
       return RunSession(*session_, inputs);
     }
     onnx::ModelProto model = OneIn(random, 4) ? original_ : stripped_;
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
         DamageNode(model, random);
         if (OneIn(random, 3)) DamageNode(model, random);
@@ -135,6 +135,11 @@ class Attempts {
         DamageSome(inputs, random);
         DropShapes(model);
         DeclareShapes(model, inputs);
+        break;
+      case 3:
+        model = original_;
+        DamageSome(inputs, random);
+        DeclareUnchecked(model, inputs, random);
         break;
       default:
         model = stripped_;

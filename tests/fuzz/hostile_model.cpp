@@ -129,6 +129,36 @@ void DeclareShapes(onnx::ModelProto& model, std::span<const Value> inputs) {
   }
 }
 
+void DeclareUnchecked(onnx::ModelProto& model, std::vector<Value>& inputs, Random& random) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> reshapes;
+  const size_t given = std::min(inputs.size(), static_cast<size_t>(graph.input_size()));
+  for (size_t i = 0; i < given; ++i) {
+    const Tensor* tensor = inputs[i].tensor_if();
+    onnx::ValueInfoProto& input = *graph.mutable_input(static_cast<int>(i));
+    if (tensor == nullptr || !input.type().has_tensor_type()) continue;
+    onnx::ValueInfoProto& declared = *graph.add_value_info();
+    declared = input;
+    for (auto& dim : *declared.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+      if (OneIn(random, 2)) dim.clear_value();
+    }
+    input.set_name(input.name() + ".given");
+    DropShape(*input.mutable_type());
+    onnx::ValueInfoProto& shape = *graph.add_input();
+    shape.set_name(declared.name() + ".shape");
+    shape.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
+    onnx::NodeProto& reshape = *reshapes.Add();
+    reshape.set_op_type("Reshape");
+    reshape.add_input(graph.input(static_cast<int>(i)).name());
+    reshape.add_input(shape.name());
+    reshape.add_output(declared.name());
+    const std::vector<int64_t> dims(tensor->shape().begin(), tensor->shape().end());
+    inputs.push_back(Tensor::Of<int64_t>({static_cast<int64_t>(dims.size())}, dims));
+  }
+  for (auto& node : *graph.mutable_node()) *reshapes.Add() = std::move(node);
+  graph.mutable_node()->Swap(&reshapes);
+}
+
 void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor) {
   onnx::GraphProto& graph = *model.mutable_graph();
   for (int i = 0; i < graph.input_size(); ++i) {

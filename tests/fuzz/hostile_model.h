@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hostile_value.h"
 #include "onnx/onnx_pb.h"
@@ -13,6 +14,10 @@ void DropShapes(onnx::ModelProto& model);
 
 /// Declares the shapes that `inputs` have, which lets inference and memory planning work with them.
 void DeclareShapes(onnx::ModelProto& model, std::span<const Value> inputs);
+
+/// Declares shapes that inference cannot check: each tensor comes out of a Reshape to a shape that is an input, too. The declared
+/// shapes stay, some of their sizes forgotten; `inputs` become those of the new model, and may be of any other shape.
+void DeclareUnchecked(onnx::ModelProto& model, std::vector<Value>& inputs, Random& random);
 
 /// Makes the tensor an initializer instead of the graph's input `name`.
 void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor);

@@ -174,12 +174,14 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
 }
 
 std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
+  const auto& a = graph.value(node.inputs[0]).type.shape;
+  const auto& b = graph.value(node.inputs[1]).type.shape;
+  if (a->size() != 2 || b->size() != 2) return "A and B need 2 dimensions";
   if (AttributeOr<int64_t>(node, "transA", 0) != 0) return "a transposed A is left to the CPU provider";
   if (AttributeOr<float>(node, "alpha", 1.0f) != 1.0f) return "alpha other than 1 is left to the CPU provider";
   if (node.inputs.size() > 2 && node.inputs[2] != kNone) {
     if (AttributeOr<float>(node, "beta", 1.0f) != 1.0f) return "beta other than 1 is left to the CPU provider";
     const auto& c = graph.value(node.inputs[2]).type.shape;
-    const auto& b = graph.value(node.inputs[1]).type.shape;
     const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
     const bool row = c->size() == 1 || (c->size() == 2 && (*c)[0].value == 1);
     if (!row || !c->back().known() || c->back() != (*b)[trans_b ? 0 : 1]) return "C is not one bias a column";
@@ -190,8 +192,6 @@ std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
 void LowerGemm(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
   const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
-  Require(a.dims.size() == 2 && b.dims.size() == 2, "A and B have {} and {} dimensions; both need 2", a.dims.size(),
-          b.dims.size());
   const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
   Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
   Product p;

@@ -1,3 +1,4 @@
+#include "error_of.h"
 #include "providers/onednn_models.h"
 
 namespace tessera::testing {
@@ -311,6 +312,35 @@ TEST(OnednnLowerings, ProductsOverNothingAreZero) {
   model.Node("Sigmoid", {"m"}, {"y"});
   ExpectSameAsCpu(model, {Tensor(ElementType::kFloat, Shape{2, 0}), Tensor(ElementType::kFloat, Shape{0, 3})});
   ExpectSameAsCpu(model, {RandomTensor({2, 5}, 1), RandomTensor({5, 3}, 2)});
+}
+
+TEST(OnednnLowerings, GemmOfOtherRanksIsRefused) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {2, 4}).Input("b", ElementType::kFloat, {4}).Input("c", ElementType::kFloat, {3});
+  model.Output("y", ElementType::kFloat, {2, 3});
+  model.Node("Gemm", {"a", "b", "c"}, {"y"});
+  const std::vector<Value> inputs = {RandomTensor({2, 4}, 1), RandomTensor({4}, 2), RandomTensor({3}, 3)};
+  EXPECT_NE(ErrorOf([&] {
+              std::vector<Value> results(1);
+              model.Session(OnProvider("dnnl")).Run(inputs, results);
+            }),
+            "no error");
+}
+
+TEST(OnednnLowerings, RanksInsideRegionsAreWhatIsDeclared) {
+  ModelBuilder model;  // Squeeze without axes: its rank depends on the sizes
+  model.Input("x", ElementType::kFloat, {-1, -1, 4}).Output("y", ElementType::kFloat, {-1, 4});
+  Weights(model, "w", {4, 4});
+  model.Node("MatMul", {"x", "w"}, {"p"});
+  model.Node("Squeeze", {"p"}, {"q"});
+  model.Node("MatMul", {"q", "w"}, {"y"});
+  ModelBuilder::Declare(model.proto().mutable_graph()->add_value_info(), "q", ElementType::kFloat, {-1, 4});
+  const Session session = ExpectSameAsCpu(model, {RandomTensor({1, 3, 4}, 1)});
+  std::vector<Value> results(1);
+  for (const Shape& shape : {Shape{2, 3, 4}, Shape{1, 1, 4}}) {
+    EXPECT_NE(ErrorOf([&] { session.Run(std::vector<Value>{RandomTensor(shape, 2)}, results); }).find("the model declares 2"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "error_of.h"
 #include "model_builder.h"
 #include "toy_provider.h"
 
@@ -106,6 +107,69 @@ TEST_P(Failure, ThrowingProvidersDoNotLeakSessions) {
     model.Output("z", ElementType::kFloat, {-1}).Node("NoSuchOperator", {"y"}, {"z"}, "unknown");
     EXPECT_THROW(model.Session(Options()), Error);
   }
+}
+
+/// r = Reshape(x, s), whose rank is known at run time only; y = Abs(r).
+ModelBuilder AnyRank() {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {4}).Input("s", ElementType::kInt64, {-1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Node("Reshape", {"x", "s"}, {"r"});
+  model.Node("Abs", {"r"}, {"y"});
+  return model;
+}
+
+std::vector<Value> FourFloatsAnd(std::vector<int64_t> shape) {
+  return {testing::Floats({4}, {-1, 2, -3, 4}), Tensor::Of<int64_t>({static_cast<int64_t>(shape.size())}, shape)};
+}
+
+TEST_P(Failure, ValuesOfAnotherRankThanIsDeclared) {
+  ModelBuilder model = AnyRank();
+  model.Output("r", ElementType::kFloat, {-1, -1});
+  const Session session = model.Session(Options());
+  std::vector<Value> results(2);
+  session.Run(FourFloatsAnd({2, 2}), results);
+  EXPECT_EQ(ToVector(results[0]), std::vector<float>({1, 2, 3, 4}));
+  for (const bool bound : {false, true}) {
+    results = std::vector<Value>(2);
+    if (bound) results[1] = testing::Floats({4}, {0, 0, 0, 0});
+    EXPECT_THAT(testing::ErrorOf([&] { session.Run(FourFloatsAnd({4}), results); }),
+                HasSubstr("output 'r' has shape [4], but the model declares 2 dimensions"));
+  }
+  results = std::vector<Value>(2);
+  session.Run(FourFloatsAnd({1, 4}), results);
+  EXPECT_EQ(ToVector(results[1]), std::vector<float>({-1, 2, -3, 4}));
+}
+
+TEST_P(Failure, OutputsThatNobodyReadsMayHaveAnyRank) {
+  const Session session = AnyRank().Session(Options());
+  std::vector<Value> results(1);
+  session.Run(FourFloatsAnd({4}), results);
+  EXPECT_EQ(results[0].tensor().shape(), Shape({4}));
+}
+
+TEST_P(Failure, NestedGraphsThatDeclareAnotherRank) {
+  ModelBuilder model = AnyRank();
+  model.Ints("count", {1});
+  onnx::AttributeProto& attribute = *model.Node("Loop", {"count", "", "y"}, {"z"}).add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& body = *attribute.mutable_g();
+  body.set_name("body");
+  ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
+  ModelBuilder::Declare(body.add_input(), "more", ElementType::kBool, {});
+  ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {-1, -1});
+  ModelBuilder::AddNode(body, "Identity", {"more"}, {"still"});
+  ModelBuilder::AddNode(body, "Neg", {"v"}, {"w"});
+  ModelBuilder::Declare(body.add_output(), "still", ElementType::kBool, {});
+  ModelBuilder::Declare(body.add_output(), "w", ElementType::kFloat, {-1, -1});
+  model.proto().mutable_graph()->clear_output();
+  model.Output("z", ElementType::kFloat, {-1, -1});
+  const Session session = model.Session(Options());
+  std::vector<Value> results(1);
+  EXPECT_THAT(testing::ErrorOf([&] { session.Run(FourFloatsAnd({4}), results); }),
+              HasSubstr("input 'v' of the nested graph has shape [4], 2 dimensions are declared"));
+  session.Run(FourFloatsAnd({2, 2}), results);
+  EXPECT_EQ(ToVector(results[0]), std::vector<float>({-1, -2, -3, -4}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Failure,
