@@ -9,8 +9,6 @@
 namespace tessera::onednn {
 namespace {
 
-Dims ToDims(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
-
 /// oneDNN has no rank 0: a scalar is one element.
 Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/attribute.h"
+#include "base/window.h"
 #include "builder.h"
 #include "tessera/execution_provider.h"
 
@@ -35,14 +37,6 @@ std::span<const Lowering> ShapeLowerings();
 
 /// Of operators that can be lowered whatever their attributes.
 inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }
-
-/// A node's attribute with its default, as in KernelInfo.
-template <class T>
-T AttributeOr(const Node& node, std::string_view name, T fallback) {
-  const AttributeValue* value = node.FindAttribute(name);
-  const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
-  return typed == nullptr ? fallback : *typed;
-}
 
 /// The elementwise function of a node as a oneDNN algorithm, for primitives and post-ops alike.
 struct Eltwise {
@@ -101,7 +95,7 @@ auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, Memo
   return first;
 }
 
-/// Convolution and pooling attributes for an input of these spatial sizes; also gives the output's sizes.
+/// A window over an input of these spatial sizes, as the node's attributes say.
 struct WindowShape {
   Window window;
   Dims output;

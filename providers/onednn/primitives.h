@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/window.h"
+
 namespace tessera::onednn {
 
 using Dims = dnnl::memory::dims;
@@ -16,6 +18,14 @@ using Desc = dnnl::memory::desc;
 struct Window {
   Dims kernel, strides, dilations, pad_begin, pad_end;
 };
+
+inline Dims ToDims(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
+
+inline Window WindowOf(const tessera::Window& fitted) {
+  Window window{ToDims(fitted.kernel), ToDims(fitted.strides), ToDims(fitted.dilations), ToDims(fitted.begin), ToDims(fitted.end)};
+  for (int64_t& dilation : window.dilations) --dilation;
+  return window;
+}
 
 inline int64_t Elements(const Dims& dims) {
   int64_t count = 1;

@@ -13,7 +13,7 @@ static_assert(kPanel == 16);  // as in ops/winograd.cl
 int64_t ColumnsOf(const KernelInfo& info) { return SettingsOf(info).tiles ? 1 : kPanel; }
 
 int64_t Tiles(const Window& window, int64_t batch, int tile) {
-  return batch * CeilDiv(window.out[0], tile) * CeilDiv(window.out[1], tile);
+  return batch * CeilDiv(window.output[0], tile) * CeilDiv(window.output[1], tile);
 }
 
 std::string TileDefines(const KernelInfo& info, int tile) {
@@ -34,9 +34,9 @@ bool WinogradConv::Suits(const KernelInfo& info, const Shape& weights, int64_t g
 }
 
 bool WinogradConv::Suits(const Window& window) {
-  if (window.rank != 2) return false;
+  if (window.rank() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
-    if (window.kernel[i] != 3 || window.stride[i] != 1 || window.dilation[i] != 1) return false;
+    if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
   }
   return true;
 }
@@ -47,7 +47,7 @@ double WinogradConv::Gain(const Shape& weights, const Window& window, int64_t ba
   const int64_t width = std::max<int64_t>(columns, kPanel);
   const auto up = [&](int64_t count) { return static_cast<double>(CeilDiv(count, width) * width); };
   const auto filters = static_cast<double>(weights[0]), channels = static_cast<double>(weights[1]);
-  const double directly = 9 * up(batch * window.out[0] * window.out[1]) * filters * channels;
+  const double directly = 9 * up(batch * window.output[0] * window.output[1]) * filters * channels;
   const double products = (tile + 2) * (tile + 2) * up(Tiles(window, batch, tile));
   return directly / (products * (filters * channels + kOfImage * channels + kOfResult * filters));
 }

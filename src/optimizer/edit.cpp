@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/attribute.h"
 #include "graph/onnx_schemas.h"
 #include "onnx/defs/schema.h"
 
@@ -16,12 +17,6 @@ void RefineType(GraphValue& to, const TypeInfo& from) {
   } else if (to.type.kind == from.kind && to.type.element == from.element && !to.type.shape) {
     to.type.shape = from.shape;
   }
-}
-
-template <class T>
-const T* FindTyped(const Node& node, std::string_view name) noexcept {
-  const AttributeValue* value = node.FindAttribute(name);
-  return value == nullptr ? nullptr : std::get_if<T>(value);
 }
 
 }  // namespace

@@ -126,40 +126,11 @@ constexpr Lowering kConvolutionLowerings[] = {{"Conv", 1, kLatestVersion, false,
 std::span<const Lowering> ConvolutionLowerings() { return kConvolutionLowerings; }
 
 WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel) {
-  const size_t rank = spatial.size();
-  const auto list = [&](const char* name, int64_t fallback, size_t size) {
-    auto values = AttributeOr<std::vector<int64_t>>(node, name, std::vector<int64_t>(size, fallback));
-    Require(values.size() == size, "attribute {} has {} entries, expected {}", name, values.size(), size);
-    return values;
-  };
-  const auto strides = list("strides", 1, rank), dilations = list("dilations", 1, rank);
-  auto pads = list("pads", 0, 2 * rank);
-  const auto auto_pad = AttributeOr<std::string>(node, "auto_pad", "NOTSET");
-  const bool ceil = AttributeOr<int64_t>(node, "ceil_mode", 0) != 0;
-  WindowShape shape;
-  for (size_t i = 0; i < rank; ++i) {
-    Require(strides[i] > 0 && dilations[i] > 0 && kernel[i] > 0, "strides, dilations and kernel sizes must be positive");
-    const int64_t extent = (kernel[i] - 1) * dilations[i] + 1;
-    int64_t begin = pads[i], end = pads[rank + i];
-    if (auto_pad == "VALID") begin = end = 0;
-    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-      const int64_t wanted = (spatial[i] + strides[i] - 1) / strides[i];
-      const int64_t total = std::max<int64_t>(0, (wanted - 1) * strides[i] + extent - spatial[i]);
-      begin = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
-      end = total - begin;
-    }
-    const int64_t span = spatial[i] + begin + end - extent;
-    Require(span >= 0, "a window of {} does not fit {} padded elements", extent, spatial[i] + begin + end);
-    int64_t out = (ceil ? span + strides[i] - 1 : span) / strides[i] + 1;
-    // A last window that would start in the padding is dropped.
-    if (ceil && (out - 1) * strides[i] >= spatial[i] + begin) --out;
-    shape.output.push_back(out);
-    shape.window.kernel.push_back(kernel[i]);
-    shape.window.strides.push_back(strides[i]);
-    shape.window.dilations.push_back(dilations[i] - 1);
-    shape.window.pad_begin.push_back(begin);
-    // oneDNN derives the output's size from the padding: give it the padding that yields this size.
-    shape.window.pad_end.push_back((out - 1) * strides[i] + extent - spatial[i] - begin);
+  const tessera::Window fitted = WindowAttributes(node).Fit(spatial, kernel);
+  WindowShape shape{WindowOf(fitted), ToDims(fitted.output)};
+  // oneDNN derives the output's size from the padding: give it the padding that yields this size.
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    shape.window.pad_end[i] = (fitted.output[i] - 1) * fitted.strides[i] + fitted.extent(i) - spatial[i] - fitted.begin[i];
   }
   return shape;
 }

@@ -110,29 +110,18 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
   const auto group = AttributeOr<int64_t>(node, "group", 1);
   Require(group > 0 && x.dims[1] == w.dims[0] && w.dims[0] % group == 0, "{} channels do not fit weights of {} in {} groups", x.dims[1],
           w.dims[0], group);
-  const size_t rank = x.dims.size() - 2;
-  const auto list = [&](const char* name, int64_t fallback, size_t size) {
-    auto values = AttributeOr<std::vector<int64_t>>(node, name, std::vector<int64_t>(size, fallback));
-    Require(values.size() == size, "attribute {} has {} entries, expected {}", name, values.size(), size);
-    return values;
-  };
-  Window window{.kernel = Dims(w.dims.begin() + 2, w.dims.end()), .strides = list("strides", 1, rank)};
-  const auto dilations = list("dilations", 1, rank), padding = list("output_padding", 0, rank);
-  const bool padded = AttributeOr<std::string>(node, "auto_pad", "NOTSET") == "NOTSET";
-  const auto pads = padded ? list("pads", 0, 2 * rank) : Dims(2 * rank, 0);
-  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", window.kernel);
-  Require(stated == window.kernel, "kernel_shape differs from the weights' shape");
+  const Dims kernel(w.dims.begin() + 2, w.dims.end());
+  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", kernel);
+  Require(stated == kernel, "kernel_shape differs from the weights' shape");
+  const TransposeAttributes attributes(node);
+  const tessera::Window fitted = FitTransposed(attributes, std::span<const int64_t>(x.dims).subspan(2), kernel);
+  const Window window = WindowOf(fitted);
   Dims out = {x.dims[0], w.dims[1] * group};
-  for (size_t i = 0; i < rank; ++i) {
-    Require(window.strides[i] > 0 && dilations[i] > 0 && window.kernel[i] > 0 && padding[i] >= 0,
-            "strides, dilations, kernel sizes and output_padding must be positive");
+  for (size_t i = 0; i < fitted.rank(); ++i) {
     // oneDNN finds the input's size from the output's: more padding than that would be another input.
-    Require(padding[i] < window.strides[i], "output_padding {} is not below the stride {}", padding[i], window.strides[i]);
-    window.dilations.push_back(dilations[i] - 1);
-    window.pad_begin.push_back(pads[i]);
-    window.pad_end.push_back(pads[rank + i]);
-    const int64_t extent = (window.kernel[i] - 1) * dilations[i] + 1;
-    out.push_back((x.dims[i + 2] - 1) * window.strides[i] + extent + padding[i] - pads[i] - pads[rank + i]);
+    const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];
+    Require(padding < fitted.strides[i], "output_padding {} is not below the stride {}", padding, fitted.strides[i]);
+    out.push_back(fitted.input[i]);
     Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
   }
   const bool has_bias = builder.has_input(node, 2);

@@ -83,9 +83,9 @@ struct Heads {
     rows = shape[packed ? 1 : 2];
     width = packed ? shape[2] / given_heads : shape[3];
   }
-  cl_long batch_step() const { return heads * rows * width; }
-  cl_long head_step() const { return packed ? width : rows * width; }
-  cl_long row_step() const { return packed ? heads * width : width; }
+  cl_long batch_step() const { return CheckedMul(CheckedMul(heads, rows), width); }
+  cl_long head_step() const { return packed ? width : CheckedMul(rows, width); }
+  cl_long row_step() const { return packed ? CheckedMul(heads, width) : width; }
 
   int64_t batch, heads, rows, width;
   bool packed, repeats = false;  // one batch for all
@@ -155,8 +155,8 @@ class Attention final : public Kernel {
     p.softcap = softcap_;
     FitMask(mask, mask_dims, p);
     const Buffer lengths = SendLengths(context, p, past_key != nullptr);
-    const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.heads * yh.width} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
-    const std::array<size_t, 3> rows = {kAttentionLanes, static_cast<size_t>(p.queries), static_cast<size_t>(p.batch * p.q_heads)};
+    const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.row_step()} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
+    const std::array<size_t, 3> rows = {kAttentionLanes, static_cast<size_t>(p.queries), static_cast<size_t>(CheckedMul(p.batch, p.q_heads))};
     if (capture_) {
       const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
       if (captured.num_elements() > 0) {
@@ -196,9 +196,9 @@ class Attention final : public Kernel {
       if (x.num_elements() > 0) operand.range = DeviceAllocator::Find(x.raw());
       return operand;
     }
-    const int64_t rows = before + heads.rows;
+    const int64_t rows = CheckedAdd(before, heads.rows);
     const Shape shape{heads.batch, heads.heads, rows, heads.width};
-    operand.steps = {heads.heads * rows * heads.width, rows * heads.width, heads.width};
+    operand.steps = {CheckedMul(CheckedMul(heads.heads, rows), heads.width), CheckedMul(rows, heads.width), heads.width};
     if (shape.num_elements() == 0) {
       context.has_output(i) ? static_cast<void>(context.output(i, shape)) : void();
       return operand;

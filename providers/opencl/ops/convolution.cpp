@@ -23,7 +23,7 @@ class Conv final : public Kernel {
   explicit Conv(const KernelInfo& info)
       : tiled_(SettingsOf(info).tiles),
         epilogue_(EpilogueOf(info)),
-        window_(info),
+        window_(info.node()),
         group_(info.attribute<int64_t>("group", 1)),
         stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble),
         direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kDirectOutputs), "convolve"),
@@ -37,13 +37,12 @@ class Conv final : public Kernel {
       return;
     }
     if (ws->SizeOfRange(2, ws->rank()) == 1) {
-      Shape any = *ws;
-      for (size_t i = 2; i < any.rank(); ++i) any[i] = kAnySize;
-      pointwise_ = window_.Resolve(any, ws->dims().subspan(2)).IsIdentity();
+      const Shape any(ws->rank() - 2, kAnySize);
+      pointwise_ = IsIdentity(window_.Fit(any.dims(), ws->dims().subspan(2)));
     }
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
-    if (xs && xs->rank() == ws->rank()) geometry = GeometryOf(*xs, *ws, window_.Resolve(*xs, ws->dims().subspan(2)));
+    if (xs && xs->rank() == ws->rank()) geometry = WholeGeometry(*xs, *ws, window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)));
     const int64_t positions = geometry ? Positions(*geometry) : kPanel;
     switch (Choose(*ws, positions)) {
       case Way::kDirect:
@@ -74,11 +73,11 @@ class Conv final : public Kernel {
     const Tensor* bias = context.input(2);
     Require(bias == nullptr || bias->num_elements() == ws[0], "the bias has {} elements for {} filters",
             bias ? bias->num_elements() : 0, ws[0]);
-    const Window window = window_.Resolve(xs, ws.dims().subspan(2));
+    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
     Shape ys = xs;
     ys[1] = ws[0];
-    for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.out[i - 2];
-    const Geometry g = GeometryOf(xs, ws, window);
+    for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.output[i - 2];
+    const Geometry g = WholeGeometry(xs, ws, window);
     Epilogue::Operands storage;
     const auto operands = epilogue_.Collect(context, ys, storage);
     Tensor& y = *context.output(0, ys);
@@ -113,9 +112,8 @@ class Conv final : public Kernel {
   static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
   static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
 
-  Geometry GeometryOf(const Shape& xs, const Shape& ws, const Window& window) const {
-    Geometry g{};
-    window.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
+  Geometry WholeGeometry(const Shape& xs, const Shape& ws, const Window& window) const {
+    Geometry g = GeometryOf(window);
     g.channels = static_cast<cl_int>(xs[1]);
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);
@@ -142,7 +140,7 @@ class Conv final : public Kernel {
     for (size_t i = 2; i < dims->size() && (*dims)[i].known(); ++i) xs.Append((*dims)[i].value);
     only_winograd_ = xs.rank() == ws.rank();
     if (!only_winograd_) xs = Shape{1, ws[1], kAnySize, kAnySize};
-    const Window window = window_.Resolve(xs, ws.dims().subspan(2));
+    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
     if (!WinogradConv::Suits(window)) return false;
     const int tile = only_winograd_ ? WinogradConv::TileFor(info, ws, window, 1) : WinogradConv::kUsualTile;
     only_winograd_ = only_winograd_ && tile != 0;
@@ -226,7 +224,7 @@ class Conv final : public Kernel {
                             .col_bias = 0,
                             .alpha = 1,
                             .beta = 1};
-    if (taps == 1 && window.IsIdentity() && n % kPanel == 0 && stored_as_computed_) {  // the image is the matrix
+    if (taps == 1 && IsIdentity(window) && n % kPanel == 0 && stored_as_computed_) {  // the image is the matrix
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
       shape.b_column = 1;

@@ -110,7 +110,7 @@ class IntegerConv final : public Kernel {
   explicit IntegerConv(const KernelInfo& info)
       : kernel_(DeviceOf(info), "integer_product", IntegerDefines(info), "convolve"),
         places_(PlacesOf(info.node().op_type)),
-        window_(info),
+        window_(info.node()),
         group_(info.attribute<int64_t>("group", 1)) {}
 
   void Compute(KernelContext& context) override {
@@ -121,13 +121,12 @@ class IntegerConv final : public Kernel {
     Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}", xs,
             group_, ws);
     const Operands o(context, places_, ws[0], ws[0]);
-    const Window window = window_.Resolve(xs, ws.dims().subspan(2));
+    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
     Shape ys{xs[0], ws[0]};
-    for (size_t i = 0; i < window.rank; ++i) ys.Append(window.out[i]);
+    for (const int64_t size : window.output) ys.Append(size);
     const Tensor& y = *context.output(0, ys);
     if (y.num_elements() == 0) return;
-    Geometry g{};
-    window.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
+    Geometry g = GeometryOf(window);
     g.channels = static_cast<cl_int>(xs[1]);
     g.filters = static_cast<cl_int>(ws[0]);
     g.group_in = static_cast<cl_int>(ws[1]);

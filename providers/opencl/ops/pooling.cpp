@@ -37,7 +37,7 @@ class Pool final : public Kernel {
         rows_(DeviceOf(info), "pooling", ByColumns(info), "pool_rows"),
         planes_(DeviceOf(info), "pooling", ByColumns(info), "pool_planes"),
         by_rows_(!SettingsOf(info).tiles),
-        window_(info),
+        window_(info.node()),
         global_(info.node().op_type.starts_with("Global")),
         include_padding_(info.attribute<int64_t>("count_include_pad", 0) != 0),
         column_major_(info.attribute<int64_t>("storage_order", 0) != 0),
@@ -50,24 +50,21 @@ class Pool final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Shape& xs = x.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5, "the input is {}; 3 to 5 dimensions are expected", xs);
+    const std::span<const int64_t> sizes = xs.dims().subspan(2);
     Window w;
-    if (global_ || window_.kernel_shape().empty()) {  // LpPool 1 may leave it out
-      w.rank = xs.rank() - 2;
-      for (size_t i = 0; i < w.rank; ++i) {
-        w.in[i] = w.kernel[i] = xs[i + 2];
-        w.out[i] = w.stride[i] = w.dilation[i] = 1;
-      }
+    if (global_ || !window_.has_kernel()) {  // LpPool 1 may leave it out
+      const Shape ones(sizes.size(), 1), zeros(sizes.size());
+      w = {.input = Shape(sizes), .output = ones, .kernel = Shape(sizes), .strides = ones, .dilations = ones, .begin = zeros, .end = zeros};
     } else {
-      w = window_.Resolve(xs, window_.kernel_shape());
+      w = window_.Fit(sizes, window_.kernel().dims());
     }
     Shape ys = xs;
-    for (size_t i = 2; i < xs.rank(); ++i) ys[i] = w.out[i - 2];
+    for (size_t i = 0; i < w.rank(); ++i) ys[i + 2] = w.output[i];
     const Tensor& y = *context.output(0, ys);
     const Tensor* indices = context.num_outputs() > 1 ? context.output(1, ys) : nullptr;
-    Geometry g{};
-    w.Fill(g.in, g.out, g.window, g.stride, g.dilation, g.pad);
+    const Geometry g = GeometryOf(w);
     Rules rules{};
-    for (size_t i = 0; i < 3; ++i) rules.reach[i] = g.in[i] + (i + w.rank < 3 ? 0 : static_cast<cl_int>(w.pad_end[i + w.rank - 3]));
+    for (size_t i = 0; i < 3; ++i) rules.reach[i] = g.in[i] + (i + w.rank() < 3 ? 0 : static_cast<cl_int>(w.end[i + w.rank() - 3]));
     rules.include_padding = include_padding_;
     rules.column_major = column_major_;
     if (by_rows_ && indices == nullptr && global_) {

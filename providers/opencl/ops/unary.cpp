@@ -1,5 +1,6 @@
 // Operators of one tensor, element by element: one expression of OpenCL C each, in the table below; Gelu.
 
+#include "base/attribute.h"
 #include "ops/elementwise.h"
 
 namespace tessera::opencl {
@@ -95,25 +96,17 @@ std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
   return std::make_unique<Elementwise>(info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", negative, positive));
 }
 
-/// An attribute of a node that is not bound to a kernel yet.
-template <class T>
-T AttributeOf(const Node& node, std::string_view name, T fallback) {
-  const AttributeValue* value = node.FindAttribute(name);
-  const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
-  return typed == nullptr ? fallback : *typed;
-}
-
 }  // namespace
 
 std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
   if (!node.domain.empty()) return std::nullopt;
   if (node.op_type == "Gelu") {
-    return UnaryExpression{AttributeOf<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)" : "erf_gelu(a)"};
+    return UnaryExpression{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)" : "erf_gelu(a)"};
   }
   for (const Unary& op : kUnaries) {
     if (node.op_type != op.op_type || !op.types.contains(ElementType::kFloat) || op.version > node.since_version) continue;
     if (node.op_type == "IsNaN") continue;  // not of its input's type
-    return UnaryExpression{op.expression, AttributeOf(node, op.alpha_name, op.alpha), AttributeOf(node, op.beta_name, op.beta)};
+    return UnaryExpression{op.expression, AttributeOr(node, op.alpha_name, op.alpha), AttributeOr(node, op.beta_name, op.beta)};
   }
   return std::nullopt;
 }

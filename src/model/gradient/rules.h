@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "base/attribute.h"
 #include "base/check.h"
 #include "model/gradient/builder.h"
 
@@ -42,9 +43,7 @@ class Step {
   bool has_attribute(std::string_view name) const noexcept { return node_.FindAttribute(name) != nullptr; }
   template <class T>
   T attribute(std::string_view name, T fallback) const {
-    const AttributeValue* value = node_.FindAttribute(name);
-    const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
-    return typed == nullptr ? std::move(fallback) : *typed;
+    return AttributeOr<T>(node_, name, std::move(fallback));
   }
 
   /// Its rank, which the graph must tell.

@@ -54,8 +54,8 @@ struct HeadSizes {
 
   template <class C>
   Heads<C> Place(C* data) const {
-    return packed ? Heads<C>{data + first, rows * columns, width, columns}
-                  : Heads<C>{data, heads * rows * width, rows * width, width};
+    return packed ? Heads<C>{data + first, CheckedMul(rows, columns), width, columns}
+                  : Heads<C>{data, CheckedMul(CheckedMul(heads, rows), width), CheckedMul(rows, width), width};
   }
 };
 
@@ -173,8 +173,8 @@ class Attention final : public Kernel {
     HeadSizes y_sizes = q_sizes;
     y_sizes.width = v_sizes.width;
     y_sizes.first = 0;
-    y_sizes.columns = y_sizes.heads * y_sizes.width;
-    Tensor* y = context.output(0, y_sizes.packed ? Shape{y_sizes.batch, y_sizes.rows, y_sizes.heads * y_sizes.width}
+    y_sizes.columns = CheckedMul(y_sizes.heads, y_sizes.width);
+    Tensor* y = context.output(0, y_sizes.packed ? Shape{y_sizes.batch, y_sizes.rows, y_sizes.columns}
                                                  : Shape{y_sizes.batch, y_sizes.heads, y_sizes.rows, y_sizes.width});
     Tensor* captured = nullptr;
     if (context.has_output(3)) {

@@ -71,6 +71,7 @@ class Unique final : public Kernel {
     if (axis_) {
       axis = NormalizeAxis(*axis_, dims.rank());
       rows = {dims.SizeOfRange(0, axis), dims[axis], dims.SizeOfRange(axis + 1, dims.rank()), dims.rank() > 1};
+      if (input.num_elements() == 0) rows.outer = 0;  // nothing to go through, however many slices it is in
     }
     const auto count = static_cast<size_t>(rows.rows);
     const std::span<int64_t> order = context.scratch<int64_t>(count), spare = context.scratch<int64_t>(count);

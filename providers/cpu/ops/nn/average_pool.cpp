@@ -23,7 +23,7 @@ template <class T>
 class AveragePool final : public Kernel {
  public:
   explicit AveragePool(const KernelInfo& info)
-      : attributes_(info), include_pad_(info.attribute<int64_t>("count_include_pad", 0) != 0) {}
+      : attributes_(info.node()), include_pad_(info.attribute<int64_t>("count_include_pad", 0) != 0) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;

@@ -16,7 +16,7 @@ namespace {
 class BlockedConv final : public Kernel {
  public:
   explicit BlockedConv(const KernelInfo& info)
-      : attributes_(info),
+      : attributes_(info.node()),
         group_(info.attribute<int64_t>("group", 1)),
         plain_input_(info.attribute<int64_t>("plain_input", 0) != 0),
         algorithm_(ChosenAlgorithm(info.node())),

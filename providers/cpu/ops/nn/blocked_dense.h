@@ -2,7 +2,7 @@
 
 // Convolutions over blocks of channels whose outputs sum over many channels, as sums over steps of neighbouring inputs.
 
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/blocked.h"
 #include "tessera/kernel.h"
 

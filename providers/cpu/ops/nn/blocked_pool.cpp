@@ -8,7 +8,7 @@ namespace {
 
 class BlockedPooling : public Kernel {
  public:
-  BlockedPooling(const KernelInfo& info, BlockedPool kind) : attributes_(info), kind_(kind) {
+  BlockedPooling(const KernelInfo& info, BlockedPool kind) : attributes_(info.node()), kind_(kind) {
     Require(attributes_.has_kernel(), "attribute 'kernel_shape' is required");
     Require(kind != BlockedPool::kAverageWithPads || info.attribute<int64_t>("ceil_mode", 0) == 0,
             "count_include_pad with ceil_mode is not supported in blocks");

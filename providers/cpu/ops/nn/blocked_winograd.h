@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/blocked.h"
 #include "tessera/kernel.h"
 

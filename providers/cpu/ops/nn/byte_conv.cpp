@@ -31,7 +31,7 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
-ByteConv::ByteConv(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+ByteConv::ByteConv(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
   const Tensor* w = info.constant_input(3);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;

@@ -23,7 +23,7 @@ class Col2Im final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit Col2Im(const KernelInfo& info) : attributes_(info) {}
+  explicit Col2Im(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);

@@ -4,6 +4,7 @@
 // ConvTranspose.
 
 #include "base/rounding.h"
+#include "ops/nn/multi_index.h"
 #include "ops/nn/pool.h"
 
 namespace tessera::cpu {

@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/conv_input.h"
 #include "ops/nn/fused_activation.h"
@@ -254,7 +255,7 @@ template <class T>
 class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info)
-      : attributes_(info), group_(info.attribute<int64_t>("group", 1)), epilogue_(FusedActivation<ComputeType<T>>(info)) {
+      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)), epilogue_(FusedActivation<ComputeType<T>>(info)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     if (group_ != 1) return;
     if constexpr (std::is_same_v<T, float>) winograd_.emplace(info, 1, attributes_);

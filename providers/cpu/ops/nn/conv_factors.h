@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/nn/qlinear_conv.h"
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/gemm_u8s8.h"
 
 namespace tessera::cpu {

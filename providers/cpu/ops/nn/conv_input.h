@@ -7,8 +7,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/nn/window.h"
+#include "base/window.h"
+#include "ops/nn/multi_index.h"
 #include "simd/conv.h"
 #include "simd/conv_int8.h"
 

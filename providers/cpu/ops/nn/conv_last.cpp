@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/conv_factors.h"
 #include "ops/nn/integer_conv.h"
@@ -35,7 +36,7 @@ int64_t PartsFor(const ThreadPool& threads, int64_t items) {
 
 class QLinearConvLast final : public Kernel {
  public:
-  explicit QLinearConvLast(const KernelInfo& info) : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+  explicit QLinearConvLast(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
     const Tensor* w = info.constant_input(3);
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
@@ -20,7 +21,7 @@ class ConvTranspose final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit ConvTranspose(const KernelInfo& info) : attributes_(info) {
+  explicit ConvTranspose(const KernelInfo& info) : attributes_(info.node()) {
     const Tensor* weights = info.constant_input(1);
     if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3) return;
     weights_shape_ = weights->shape();

@@ -4,7 +4,8 @@
 
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
-#include "ops/nn/window.h"
+#include "base/checked.h"
+#include "base/window.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -32,7 +33,7 @@ class DeformConv final : public Kernel {
 
  public:
   explicit DeformConv(const KernelInfo& info)
-      : attributes_(info), group_(info.attribute<int64_t>("group", 1)), offset_group_(info.attribute<int64_t>("offset_group", 1)) {
+      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)), offset_group_(info.attribute<int64_t>("offset_group", 1)) {
     Require(group_ > 0 && offset_group_ > 0, "attributes 'group' and 'offset_group' must be positive, they are {} and {}", group_,
             offset_group_);
   }

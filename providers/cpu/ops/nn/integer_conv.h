@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/checked.h"
 #include "ops/nn/conv_input.h"
 #include "ops/nn/integer_matmul.h"
 #include "simd/conv_int8.h"
@@ -110,7 +111,7 @@ class IntegerConv {
  public:
   /// Numbers of the inputs: weights and their zero point.
   IntegerConv(const KernelInfo& info, size_t weights, size_t zero_point)
-      : attributes_(info), group_(info.attribute<int64_t>("group", 1)) {
+      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     const Tensor* w = info.constant_input(weights);
     const Tensor* zero = info.constant_input(zero_point);

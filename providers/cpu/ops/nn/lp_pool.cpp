@@ -38,7 +38,7 @@ C Root(C sum, double p) {
 template <class T>
 class LpPool final : public Kernel {
  public:
-  explicit LpPool(const KernelInfo& info) : attributes_(info), p_(ParsePower(info)) {}
+  explicit LpPool(const KernelInfo& info) : attributes_(info.node()), p_(ParsePower(info)) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;

@@ -62,7 +62,7 @@ template <class T>
 class MaxPool final : public Kernel {
  public:
   explicit MaxPool(const KernelInfo& info)
-      : attributes_(info), column_major_(info.attribute<int64_t>("storage_order", 0) != 0) {}
+      : attributes_(info.node()), column_major_(info.attribute<int64_t>("storage_order", 0) != 0) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/nn/window.h"
+#include "base/checked.h"
+#include "base/window.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -14,8 +15,8 @@ template <class T>  // by size: values only move
 class MaxUnpool final : public Kernel {
  public:
   explicit MaxUnpool(const KernelInfo& info)
-      : kernel_(PositiveAttribute(info, "kernel_shape")),
-        strides_(PositiveAttribute(info, "strides")),
+      : kernel_(PositiveAttribute(info.node(), "kernel_shape")),
+        strides_(PositiveAttribute(info.node(), "strides")),
         pads_(info.attribute("pads", std::vector<int64_t>{})) {}
 
   void Compute(KernelContext& context) override {

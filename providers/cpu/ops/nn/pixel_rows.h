@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "ops/nn/window.h"
+#include "base/window.h"
 
 namespace tessera::cpu {
 

@@ -6,8 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/pool.h"
 #include "tessera/function_ref.h"
 

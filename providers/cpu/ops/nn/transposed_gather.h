@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/products.h"
 #include "ops/nn/transposed_window.h"

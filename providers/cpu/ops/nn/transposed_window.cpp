@@ -1,50 +1,10 @@
 #include "ops/nn/transposed_window.h"
 
+#include "base/checked.h"
 #include "base/rounding.h"
+#include "ops/nn/multi_index.h"
 
 namespace tessera::cpu {
-
-TransposeAttributes::TransposeAttributes(const KernelInfo& info)
-    : window(info),
-      group(info.attribute<int64_t>("group", 1)),
-      output_padding(info.attribute("output_padding", std::vector<int64_t>{})),
-      output_shape(info.attribute("output_shape", std::vector<int64_t>{})) {
-  Require(group > 0, "attribute 'group' is {}, which must be positive", group);
-  for (int64_t pad : output_padding) Require(pad >= 0 && pad <= INT32_MAX, "output_padding holds {}", pad);
-  for (int64_t dim : output_shape) Require(dim > 0 && dim <= INT32_MAX, "output_shape holds {}", dim);
-}
-
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input, std::span<const int64_t> kernel) {
-  Window window = attributes.window.Expand(input, kernel);
-  const size_t rank = input.size();
-  const Shape& padding = attributes.output_padding;
-  const Shape& wanted = attributes.output_shape;
-  Require(padding.rank() == 0 || padding.rank() == rank, "output_padding has {} values, {} are expected", padding.rank(), rank);
-  // Some exporters write output_shape with batch and channels.
-  Require(wanted.rank() == 0 || wanted.rank() == rank || wanted.rank() == rank + 2, "output_shape has {} values, {} are expected",
-          wanted.rank(), rank);
-  const AutoPad auto_pad = attributes.window.auto_pad();
-  const bool same = auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower;
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t extra = padding.rank() == 0 ? 0 : padding[i];
-    const int64_t full = CheckedAdd(CheckedMul(window.strides[i], input[i] - 1), window.extent(i) + extra);
-    int64_t size = 0;
-    if (wanted.rank() != 0 || same) {
-      size = wanted.rank() != 0 ? wanted[wanted.rank() - rank + i] : CheckedMul(input[i], window.strides[i]);
-      const int64_t total = std::max<int64_t>(full - size, 0);
-      // The odd element goes to the end for SAME_UPPER and to the beginning otherwise.
-      window.begin[i] = auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-      window.end[i] = total - window.begin[i];
-    } else {
-      if (auto_pad == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
-      size = full - window.begin[i] - window.end[i];
-    }
-    Require(size >= 0, "spatial axis {} of the output would have {} elements", i, size);
-    window.output[i] = input[i];
-    window.input[i] = size;
-  }
-  return window;
-}
 
 TransposedTables::TransposedTables(KernelContext& context, const Window& window)
     : context_(context), window_(window), last_(window.rank() - 1) {

@@ -1,23 +1,11 @@
 #pragma once
 
-// The windows of ConvTranspose: its attributes, the output as a sliding window's input, and which kernel and input positions meet.
+// Which kernel and input positions of a ConvTranspose meet in which output pixels.
 
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/conv_transpose.h"
 
 namespace tessera::cpu {
-
-struct TransposeAttributes {
-  explicit TransposeAttributes(const KernelInfo& info);
-
-  WindowAttributes window;
-  int64_t group;
-  Shape output_padding;
-  Shape output_shape;
-};
-
-/// The output as a sliding window's input: its columns are the operator's input pixels.
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input, std::span<const int64_t> kernel);
 
 /// Tables of which kernel and input positions meet in which output pixels.
 class TransposedTables {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "ops/nn/winograd_lines.h"

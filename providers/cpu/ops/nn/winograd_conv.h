@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "graph/algorithm.h"
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/winograd.h"
 #include "tessera/kernel.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/winograd_products.h"
 #include "simd/winograd_lines.h"

@@ -2,7 +2,7 @@
 
 // Convolutions of three taps along one axis through Winograd's transform, where it pays.
 
-#include "ops/nn/window.h"
+#include "base/window.h"
 #include "simd/gemm.h"
 #include "tessera/kernel.h"
 

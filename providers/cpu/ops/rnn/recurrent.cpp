@@ -42,6 +42,7 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
     clip_ = static_cast<F>(info.attribute<float>("clip"));
     Require(clip_ > 0, "clip is {}", clip_);
   }
+  Require(hidden_ >= 0 && hidden_ < (int64_t{1} << 31), "hidden_size is {}", hidden_);
   const Tensor* r = info.constant_input(2);
   if (hidden_ == 0 && r != nullptr && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};

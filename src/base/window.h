@@ -1,0 +1,82 @@
+#pragma once
+
+// The sliding window of convolutions and poolings: kernel_shape, strides, dilations, pads, auto_pad, ceil_mode.
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/rounding.h"
+#include "tessera/graph.h"
+#include "tessera/shape.h"
+
+namespace tessera {
+
+enum class AutoPad : uint8_t { kNotSet, kSameUpper, kSameLower, kValid };
+
+/// A positive list attribute as a Shape; empty when absent.
+Shape PositiveAttribute(const Node& node, std::string_view name);
+
+/// A window fitted to an input: one entry per spatial axis.
+struct Window {
+  Shape input;
+  Shape output;
+  Shape kernel;
+  Shape strides;
+  Shape dilations;
+  Shape begin;  // padding before and after
+  Shape end;
+
+  size_t rank() const { return input.rank(); }
+  int64_t extent(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
+  /// Outputs [first, last) along an axis whose taps are all inside the input.
+  std::pair<int64_t, int64_t> inner(size_t axis) const {
+    const int64_t first = std::min(CeilDiv(begin[axis], strides[axis]), output[axis]);
+    const int64_t room = input[axis] - extent(axis) + begin[axis];
+    return {first, std::clamp(room < 0 ? 0 : room / strides[axis] + 1, first, output[axis])};
+  }
+};
+
+/// The attributes as the node states them, parsed once. Sizes, strides, dilations and pads are at most INT32_MAX, so that none of
+/// their products overflows.
+class WindowAttributes {
+ public:
+  explicit WindowAttributes(const Node& node);
+
+  bool has_kernel() const { return kernel_.rank() != 0; }
+  const Shape& kernel() const { return kernel_; }
+  AutoPad auto_pad() const { return auto_pad_; }
+  const Shape& pads() const { return pads_; }
+
+  /// Strides, dilations, kernel and explicit pads for `rank` spatial axes, without an output.
+  Window Expand(std::span<const int64_t> input, std::span<const int64_t> kernel) const;
+
+  /// The window over an input of these spatial dimensions. Throws Error when the attributes do not fit.
+  Window Fit(std::span<const int64_t> input, std::span<const int64_t> kernel) const;
+
+ private:
+  void FitAxis(Window& window, size_t i) const;
+
+  Shape kernel_;
+  Shape strides_;
+  Shape dilations_;
+  Shape pads_;
+  AutoPad auto_pad_;
+  bool ceil_;
+};
+
+/// The attributes of ConvTranspose.
+struct TransposeAttributes {
+  explicit TransposeAttributes(const Node& node);
+
+  WindowAttributes window;
+  int64_t group;
+  Shape output_padding;
+  Shape output_shape;
+};
+
+/// The output of a ConvTranspose as a sliding window's input: its columns are the operator's input pixels.
+Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input, std::span<const int64_t> kernel);
+
+}  // namespace tessera
