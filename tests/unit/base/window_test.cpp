@@ -1,0 +1,78 @@
+#include "base/window.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "error_of.h"
+
+namespace tessera {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using ::testing::HasSubstr;
+
+Node WindowNode(std::vector<Attribute> attributes) {
+  Node node;
+  node.attributes = std::move(attributes);
+  return node;
+}
+
+Window Fit(std::vector<Attribute> attributes, const Ints& input, const Ints& kernel) {
+  return WindowAttributes(WindowNode(std::move(attributes))).Fit(input, kernel);
+}
+
+TEST(Window, PadsOfBothSides) {
+  const Window window = Fit({{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 2, 3}}, {"dilations", Ints{1, 2}}}, {7, 9}, {3, 3});
+  EXPECT_EQ(window.output, Shape({4, 8}));
+  EXPECT_EQ(window.begin, Shape({1, 0}));
+  EXPECT_EQ(window.end, Shape({2, 3}));
+  EXPECT_EQ(window.inner(0), std::pair(int64_t{1}, int64_t{3}));
+}
+
+TEST(Window, AutoPad) {
+  for (const char* odd_first : {"SAME_UPPER", "SAME_LOWER"}) {
+    const Window window = Fit({{"auto_pad", std::string(odd_first)}, {"strides", Ints{2}}}, {7}, {4});
+    EXPECT_EQ(window.output, Shape({4}));
+    const bool upper = std::string_view(odd_first) == "SAME_UPPER";
+    EXPECT_EQ(window.begin[0], upper ? 1 : 2);
+    EXPECT_EQ(window.end[0], upper ? 2 : 1);
+  }
+  EXPECT_EQ(Fit({{"auto_pad", std::string("VALID")}, {"pads", Ints{5, 5}}}, {7}, {4}).output, Shape({4}));
+}
+
+TEST(Window, CeilModeDropsWindowsThatStartInThePadding) {
+  EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {4}, {3}).output, Shape({2}));
+  EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}, {"pads", Ints{0, 1}}}, {2}, {1}).output, Shape({1}));
+}
+
+TEST(Window, EmptyAxes) {
+  EXPECT_EQ(Fit({}, {0}, {3}).output, Shape({0}));
+  EXPECT_EQ(Fit({{"pads", Ints{2, 2}}}, {0}, {3}).output, Shape({2}));
+}
+
+TEST(Window, Transposed) {
+  const TransposeAttributes attributes(WindowNode({{"strides", Ints{2}}, {"output_padding", Ints{1}}, {"pads", Ints{1, 1}}}));
+  const Window window = FitTransposed(attributes, Ints{5}, Ints{3});
+  EXPECT_EQ(window.output, Shape({5}));
+  EXPECT_EQ(window.input, Shape({10}));
+}
+
+TEST(Window, WhatOverflowsIsAnError) {
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  for (const char* name : {"strides", "dilations", "kernel_shape"}) {
+    for (const int64_t value : {huge, huge / 2, int64_t{0}, int64_t{-1}}) {
+      EXPECT_THAT(testing::ErrorOf([&] { Fit({{name, Ints{value}}}, {4}, {2}); }), HasSubstr("must be positive")) << name << value;
+    }
+  }
+  EXPECT_THAT(testing::ErrorOf([&] { Fit({{"pads", Ints{huge, 1}}}, {4}, {2}); }), HasSubstr("'pads'"));
+  EXPECT_THAT(testing::ErrorOf([&] { Fit({}, {huge}, {2}); }), HasSubstr("spatial axis 0"));
+  EXPECT_THAT(testing::ErrorOf([&] { Fit({}, {4}, {huge}); }), HasSubstr("spatial axis 0"));
+  EXPECT_THAT(testing::ErrorOf([&] { Fit({{"strides", Ints{1, 1}}}, {4}, {2}); }), HasSubstr("'strides' has 2 values"));
+  EXPECT_THAT(testing::ErrorOf([&] { Fit({{"auto_pad", std::string("OTHER")}}, {4}, {2}); }), HasSubstr("OTHER"));
+}
+
+}  // namespace
+}  // namespace tessera
