@@ -189,7 +189,8 @@ bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
   if (shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
   if (algorithm != Algorithm::kAny) return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
   constexpr double kTileNs = 6;  // to transform a channel's tile on one core
-  return cpu::WinogradPays(shape.in[0], shape.in[1], shape.out[1], shape.out[2], shape.out[3], kTileNs);
+  const cpu::WinogradArea area(shape.out[0], std::span<const int64_t>(shape.out).subspan(2), Dims{1, 1});
+  return cpu::WinogradPays(shape.in[1], shape.out[1], area, kTileNs);
 }
 
 void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, ValueIndex value, MemoryIndex source,

@@ -14,13 +14,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// The six-by-six pixels at (y, x), zeros outside the image.
+/// The six-by-six pixels from (y, x) on, zeros outside the image.
 HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, int64_t y, int64_t x, float* tile) {
   const BlockTag d;
   for (int64_t i = 0; i < 6; ++i) {
     for (int64_t j = 0; j < 6; ++j, tile += kChannelBlock) {
-      const bool inside = y + i >= 0 && y + i < shape.height && x + j >= 0 && x + j < shape.width;
-      const float* from = plane + ((y + i) * shape.width + x + j) * kChannelBlock;
+      const int64_t row = y + i * shape.dilation_y, column = x + j * shape.dilation_x;
+      const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
+      const float* from = plane + (row * shape.width + column) * kChannelBlock;
       for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
         hn::StoreU(inside ? hn::LoadU(d, from + v) : hn::Zero(d), d, tile + v);
       }
@@ -28,15 +29,15 @@ HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, i
   }
 }
 
-/// `from` has `row` elements from row to row; the points go to out[point * matrix].
-HWY_INLINE void TransformTile(const float* from, int64_t row, float* out, int64_t matrix) {
+/// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the points go to out[point * matrix].
+HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
     HWY_ALIGN float half[36 * kBlockLanes];
     for (int j = 0; j < 6; ++j) {
       BlockVector x[6], y[6];
 #pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * kChannelBlock);
+      for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * pixel);
       InputTransform(d, x, y);
 #pragma GCC unroll 6
       for (int i = 0; i < 6; ++i) hn::Store(y[i], d, half + (i * 6 + j) * kBlockLanes);
@@ -54,29 +55,30 @@ HWY_INLINE void TransformTile(const float* from, int64_t row, float* out, int64_
 
 void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   const int64_t matrix = shape.column_matrix();
-  const int64_t row_size = shape.width * kChannelBlock;
+  const int64_t row_size = shape.width * kChannelBlock, pixel = shape.dilation_x * kChannelBlock;
+  const int64_t height = 5 * shape.dilation_y, width = 5 * shape.dilation_x;  // from a tile's first to its last pixel
   for (int64_t block = begin; block < end; ++block) {
     const float* plane = image + block * shape.height * row_size;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = row * 4 - shape.pad_top;
+      const int64_t y = shape.row_of(row) - shape.pad_top;
       for (int64_t tile = 0; tile < shape.tiles_x(); ++tile, out += kChannelBlock) {
-        const int64_t x = tile * 4 - shape.pad_left;
-        if (y >= 0 && y + 6 <= shape.height && x >= 0 && x + 6 <= shape.width) {
-          TransformTile(plane + y * row_size + x * kChannelBlock, row_size, out, matrix);
+        const int64_t x = shape.column_of(tile) - shape.pad_left;
+        if (y >= 0 && y + height < shape.height && x >= 0 && x + width < shape.width) {
+          TransformTile(plane + y * row_size + x * kChannelBlock, shape.dilation_y * row_size, pixel, out, matrix);
         } else {
           HWY_ALIGN float edge[36 * kChannelBlock];
           LoadEdgeTile(shape, plane, y, x, edge);
-          TransformTile(edge, 6 * kChannelBlock, out, matrix);
+          TransformTile(edge, 6 * kChannelBlock, kChannelBlock, out, matrix);
         }
       }
     }
   }
 }
 
-/// A tile's four-by-four pixels, of which the first `rows` and `columns` are stored.
+/// A tile's four-by-four pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
-                           const float* residual, int64_t rows, int64_t columns, int64_t row_size, float* out) {
+                           const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel, float* out) {
   const BlockTag d;
   const Clamp clamp(epilogue);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
@@ -98,7 +100,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
         if (j >= columns) continue;
-        const int64_t at = i * row_size + j * kChannelBlock + v;
+        const int64_t at = i * row_size + j * pixel + v;
         BlockVector value = hn::Add(y[j], offset);
         if (residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + at));
         hn::StoreU(clamp.active ? clamp(value) : value, d, out + at);
@@ -109,22 +111,21 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
 
 void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
             float* image) {
-  const int64_t row_size = shape.output_width * kChannelBlock;
-  const int64_t last_y = std::min(shape.end_row * 4, shape.output_height);
+  const int64_t row_size = shape.output_width * kChannelBlock, dilation_y = shape.dilation_y, dilation_x = shape.dilation_x;
+  const bool activates = ActivatesStored(epilogue);
   for (int64_t block = begin; block < end; ++block) {
     const float* from = products + block * shape.tiles() * kChannelBlock;
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
-    for (int64_t y = shape.first_row * 4; y < last_y; y += 4) {
-      for (int64_t x = 0; x < shape.output_width; x += 4, from += kChannelBlock) {
-        const int64_t at = (block * shape.output_height + y) * row_size + x * kChannelBlock;
+    for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
+      const int64_t y = shape.row_of(row), rows = shape.PixelsFrom(y, shape.output_height, dilation_y);
+      const int64_t line = (block * shape.output_height + y) * row_size;
+      for (int64_t tile = 0; tile < shape.tiles_x(); ++tile, from += kChannelBlock) {
+        const int64_t x = shape.column_of(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile(from, shape.product_matrix(), epilogue, bias, residual, std::min<int64_t>(4, last_y - y),
-                   std::min<int64_t>(4, shape.output_width - x), row_size, image + at);
+        FinishTile(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.PixelsFrom(x, shape.output_width, dilation_x),
+                   dilation_y * row_size, dilation_x * kChannelBlock, image + at);
       }
-    }
-    if (ActivatesStored(epilogue)) {
-      const int64_t first = (block * shape.output_height + shape.first_row * 4) * row_size;
-      ActivateStored(epilogue, image + first, (last_y - shape.first_row * 4) * row_size);
+      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * dilation_y * row_size, row_size);
     }
   }
 }

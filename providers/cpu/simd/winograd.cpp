@@ -225,20 +225,26 @@ void TransformWinogradOutput(const WinogradBlock& block, const float* products, 
 }
 
 bool WinogradMayPay(int64_t channels, int64_t outputs) {
-  constexpr int64_t kFewestChannels = 16, kMostPairs = 512 * 512;  // 36 MiB of transformed weights
+  constexpr int64_t kFewestChannels = 16, kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
   return outputs >= kFewestChannels && channels >= kFewestChannels && outputs <= kMostPairs / channels;
 }
 
-bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_height, int64_t output_width, double tile_ns) {
+WinogradArea::WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations)
+    : pixels(static_cast<double>(batch)), tiles(pixels) {
+  for (size_t i = 0; i < output.size(); ++i) {
+    pixels *= static_cast<double>(output[i]);
+    tiles *= static_cast<double>(dilations[i]) * static_cast<double>(CeilDiv(output[i], kWinogradTile * dilations[i]));
+  }
+}
+
+bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2;  // a multiply-add, a weight
+  constexpr double kManyPairs = 512.0 * 512;              // four times so many weights must save half the time
   if (!WinogradMayPay(channels, outputs)) return false;
-  const auto tiles_along = [](int64_t pixels) { return static_cast<double>(CeilDiv(pixels, kWinogradTile)); };
   const double pairs = static_cast<double>(channels * outputs);
-  const double pixels = static_cast<double>(batch) * static_cast<double>(output_height) * static_cast<double>(output_width);
-  const double tiles = static_cast<double>(batch) * tiles_along(output_height) * tiles_along(output_width);
-  const double transformed = kWinogradPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
-                             tiles * static_cast<double>(channels + outputs) * tile_ns;
-  return transformed < 0.9 * 9 * pairs * pixels * kProductNs;
+  const double transformed = kWinogradPoints * pairs * (std::max(area.tiles, 8.0) * kProductNs + kReadNs) +
+                             area.tiles * static_cast<double>(channels + outputs) * tile_ns;
+  return transformed < (pairs > kManyPairs ? 0.5 : 0.9) * 9 * pairs * area.pixels * kProductNs;
 }
 
 void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,

@@ -3,6 +3,8 @@
 // Winograd's convolution F(4x4, 3x3): each 4x4 tile of output pixels takes 36 products a channel instead of 144. The tiles'
 // columns go through 36 matrix products, between a transform of the input and one of the output.
 
+#include <span>
+
 #include "base/rounding.h"
 #include "simd/gemm.h"
 
@@ -13,8 +15,13 @@ constexpr int64_t kWinogradPoints = 36;  // products of a tile
 
 /// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill memory.
 bool WinogradMayPay(int64_t channels, int64_t outputs);
+/// How many output pixels there are and how many tiles hold them; where pixels are a dilation apart, each offset has its own.
+struct WinogradArea {
+  WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations);
+  double pixels, tiles;
+};
 /// Whether the transform takes less time than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
-bool WinogradPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_height, int64_t output_width, double tile_ns);
+bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns);
 
 /// One image, stride 1, some rows of its tiles.
 struct WinogradBlock {

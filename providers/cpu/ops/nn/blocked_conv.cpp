@@ -99,7 +99,8 @@ class BlockedConv final : public Kernel {
       const Shape image{known ? (*data)[2].value : kLikely, known ? (*data)[3].value : kLikely};
       const auto kernel = weights_shape_.dims().subspan(2);
       const Window window = attributes_.Expand(image.dims(), kernel);
-      if (window.extent(0) == 3 && window.extent(1) == 3 && SuitsWinograd(attributes_.Fit(image.dims(), kernel), batch)) {
+      const auto fits = [&](size_t i) { return window.extent(i) <= window.input[i] + window.begin[i] + window.end[i]; };
+      if (fits(0) && fits(1) && SuitsWinograd(attributes_.Fit(image.dims(), kernel), batch)) {
         transformed_ = SharedTensor(info, weights, "blocked_winograd", ElementType::kFloat, Shape{kWinogradPoints, outputs(), weights_shape_[1]},
                                     [&] { return PackBlockedWinograd(info.threads(), weights); });
         if (known) return;
@@ -119,11 +120,12 @@ class BlockedConv final : public Kernel {
   bool SuitsWinograd(const Window& window, int64_t batch) const {
     constexpr double kTileNs = 4;
     for (size_t i = 0; i < 2; ++i) {
-      if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
-      if (window.begin[i] > 2 || window.end[i] > 2) return false;
+      const int64_t dilation = window.dilations[i];
+      if (window.kernel[i] != 3 || window.strides[i] != 1 || dilation > window.output[i]) return false;
+      if (window.begin[i] > 2 * dilation || window.end[i] > 2 * dilation) return false;
     }
     if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd && WinogradMayPay(channels(), outputs());
-    return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
+    return WinogradPays(channels(), outputs(), WinogradArea(batch, window.output.dims(), window.dilations.dims()), kTileNs);
   }
 
   void PackDepthwise(const float* weights, float* packed) const {

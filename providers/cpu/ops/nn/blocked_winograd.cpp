@@ -179,7 +179,9 @@ void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64
   image.output_width = window.output[1];
   image.pad_top = window.begin[0];
   image.pad_left = window.begin[1];
-  image.end_row = CeilDiv(window.output[0], kWinogradTile);
+  image.dilation_y = window.dilations[0];
+  image.dilation_x = window.dilations[1];
+  image.end_row = image.tiles_y();
   BlockedRun run(context, image, batch, weights, input, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {

@@ -195,7 +195,7 @@ bool WinogradConv::Pays(const Window& window, int64_t batch) const {
   constexpr double kTileNs = 5;
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
   if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
-  return WinogradPays(batch, channels(), outputs(), window.output[0], window.output[1], kTileNs);
+  return WinogradPays(channels(), outputs(), WinogradArea(batch, window.output.dims(), window.dilations.dims()), kTileNs);
 }
 
 bool WinogradConv::Suits(const Window& window, int64_t batch) const {
