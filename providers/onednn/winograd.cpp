@@ -147,10 +147,10 @@ BlockedWinograd ShapeOf(const ConvolutionShape& shape) {
           shape.out[1],
           shape.in[2],
           shape.in[3],
-          shape.out[2],
-          shape.out[3],
           shape.window.pad_begin[0],
-          shape.window.pad_begin[1]};
+          shape.window.pad_begin[1],
+          {shape.out[2], shape.window.dilations[0] + 1},
+          {shape.out[3], shape.window.dilations[1] + 1}};
 }
 
 /// Weights [outputs][channels][3][3] as 36 packed matrices [channels, outputs].
@@ -183,13 +183,15 @@ bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
   const Window& w = shape.window;
   if (shape.in.size() != 4 || shape.group != 1) return false;
   for (size_t i = 0; i < 2; ++i) {
-    if (w.kernel[i] != 3 || w.strides[i] != 1 || w.dilations[i] != 0 || w.pad_begin[i] > 2 || w.pad_end[i] > 2)
-      return false;
+    const int64_t dilation = w.dilations[i] + 1;
+    if (w.kernel[i] != 3 || w.strides[i] != 1 || dilation > shape.out[i + 2]) return false;
+    if (w.pad_begin[i] > 2 * dilation || w.pad_end[i] > 2 * dilation) return false;
   }
   if (shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
   if (algorithm != Algorithm::kAny) return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
   constexpr double kTileNs = 6;  // to transform a channel's tile on one core
-  const cpu::WinogradArea area(shape.out[0], std::span<const int64_t>(shape.out).subspan(2), Dims{1, 1});
+  const Dims dilations = {w.dilations[0] + 1, w.dilations[1] + 1};
+  const cpu::WinogradArea area(shape.out[0], std::span<const int64_t>(shape.out).subspan(2), dilations);
   return cpu::WinogradPays(shape.in[1], shape.out[1], area, kTileNs);
 }
 

@@ -3,8 +3,9 @@
 // Images in blocks of channels, [N, C/8, H, W, 8]: the eight channels of a pixel are one vector, so convolutions read them where
 // they lie. The optimizer's block_channels decides which values of a graph are laid out so.
 
-#include <algorithm>
 #include <cstdint>
+
+#include "simd/winograd_axis.h"
 
 namespace tessera::cpu {
 
@@ -91,35 +92,17 @@ void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int6
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);
 void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes);
 
-/// Winograd's F(4x4, 3x3) of an image, in rows of tiles. A dilated convolution is one for each offset below the dilation, of the
-/// pixels that are a dilation apart: a tile takes such pixels, and offset follows upon offset.
+/// Winograd's F(4x4, 3x3) of an image, in rows of tiles.
 struct BlockedTileRows {
   int64_t input_blocks, output_blocks;
-  int64_t height, width, output_height, output_width, pad_top, pad_left;
-  int64_t dilation_y, dilation_x;
+  int64_t height, width, pad_top, pad_left;  // of the input
+  WinogradAxis y, x;                         // of the output
   int64_t first_row, end_row;  // of tiles
 
-  int64_t tiles_x() const { return dilation_x * TilesOfOffset(output_width, dilation_x); }
-  int64_t tiles_y() const { return dilation_y * TilesOfOffset(output_height, dilation_y); }
-  /// The first output pixel of a tile along an axis; at or past the last one where the tile is empty.
-  int64_t row_of(int64_t tile) const { return FirstPixel(tile, output_height, dilation_y); }
-  int64_t column_of(int64_t tile) const { return FirstPixel(tile, output_width, dilation_x); }
-  /// Output pixels of a tile that begins at `first`.
-  static int64_t PixelsFrom(int64_t first, int64_t size, int64_t dilation) {
-    return first >= size ? 0 : std::min<int64_t>(4, (size - first - 1) / dilation + 1);
-  }
-  int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
+  int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
   /// Elements of a point's matrix; a cache line more keeps the points out of each other's sets.
   int64_t column_matrix() const { return input_blocks * tiles() * kChannelBlock + 16; }
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
-
- private:
-  static int64_t TilesOfOffset(int64_t size, int64_t dilation) { return (size + 4 * dilation - 1) / (4 * dilation); }
-  static int64_t FirstPixel(int64_t tile, int64_t size, int64_t dilation) {
-    if (dilation == 1) return 4 * tile;
-    const int64_t tiles = TilesOfOffset(size, dilation);
-    return tile / tiles + tile % tiles * 4 * dilation;
-  }
 };
 
 /// Input blocks [begin, end) of an image to columns, 36 matrices [input_blocks][tiles][8].

@@ -19,7 +19,7 @@ HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, i
   const BlockTag d;
   for (int64_t i = 0; i < 6; ++i) {
     for (int64_t j = 0; j < 6; ++j, tile += kChannelBlock) {
-      const int64_t row = y + i * shape.dilation_y, column = x + j * shape.dilation_x;
+      const int64_t row = y + i * shape.y.dilation, column = x + j * shape.x.dilation;
       const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
       const float* from = plane + (row * shape.width + column) * kChannelBlock;
       for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
@@ -55,17 +55,16 @@ HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, flo
 
 void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   const int64_t matrix = shape.column_matrix();
-  const int64_t row_size = shape.width * kChannelBlock, pixel = shape.dilation_x * kChannelBlock;
-  const int64_t height = 5 * shape.dilation_y, width = 5 * shape.dilation_x;  // from a tile's first to its last pixel
+  const int64_t row_size = shape.width * kChannelBlock;
   for (int64_t block = begin; block < end; ++block) {
     const float* plane = image + block * shape.height * row_size;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = shape.row_of(row) - shape.pad_top;
-      for (int64_t tile = 0; tile < shape.tiles_x(); ++tile, out += kChannelBlock) {
-        const int64_t x = shape.column_of(tile) - shape.pad_left;
-        if (y >= 0 && y + height < shape.height && x >= 0 && x + width < shape.width) {
-          TransformTile(plane + y * row_size + x * kChannelBlock, shape.dilation_y * row_size, pixel, out, matrix);
+      const int64_t y = shape.y.first_pixel(row) - shape.pad_top;
+      for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, out += kChannelBlock) {
+        const int64_t x = shape.x.first_pixel(tile) - shape.pad_left;
+        if (!shape.y.leaves(y, 6, shape.height) && !shape.x.leaves(x, 6, shape.width)) {
+          TransformTile(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, out, matrix);
         } else {
           HWY_ALIGN float edge[36 * kChannelBlock];
           LoadEdgeTile(shape, plane, y, x, edge);
@@ -111,21 +110,21 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
 
 void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
             float* image) {
-  const int64_t row_size = shape.output_width * kChannelBlock, dilation_y = shape.dilation_y, dilation_x = shape.dilation_x;
+  const int64_t row_size = shape.x.size * kChannelBlock;
   const bool activates = ActivatesStored(epilogue);
   for (int64_t block = begin; block < end; ++block) {
     const float* from = products + block * shape.tiles() * kChannelBlock;
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = shape.row_of(row), rows = shape.PixelsFrom(y, shape.output_height, dilation_y);
-      const int64_t line = (block * shape.output_height + y) * row_size;
-      for (int64_t tile = 0; tile < shape.tiles_x(); ++tile, from += kChannelBlock) {
-        const int64_t x = shape.column_of(tile), at = line + x * kChannelBlock;
+      const int64_t y = shape.y.first_pixel(row), rows = shape.y.pixels_from(y);
+      const int64_t line = (block * shape.y.size + y) * row_size;
+      for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
+        const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.PixelsFrom(x, shape.output_width, dilation_x),
-                   dilation_y * row_size, dilation_x * kChannelBlock, image + at);
+        FinishTile(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
+                   shape.x.dilation * kChannelBlock, image + at);
       }
-      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * dilation_y * row_size, row_size);
+      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
     }
   }
 }

@@ -233,7 +233,7 @@ WinogradArea::WinogradArea(int64_t batch, std::span<const int64_t> output, std::
     : pixels(static_cast<double>(batch)), tiles(pixels) {
   for (size_t i = 0; i < output.size(); ++i) {
     pixels *= static_cast<double>(output[i]);
-    tiles *= static_cast<double>(dilations[i]) * static_cast<double>(CeilDiv(output[i], kWinogradTile * dilations[i]));
+    tiles *= static_cast<double>(WinogradAxis{output[i], dilations[i]}.tiles());
   }
 }
 

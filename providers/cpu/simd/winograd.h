@@ -7,10 +7,10 @@
 
 #include "base/rounding.h"
 #include "simd/gemm.h"
+#include "simd/winograd_axis.h"
 
 namespace tessera::cpu {
 
-constexpr int64_t kWinogradTile = 4;
 constexpr int64_t kWinogradPoints = 36;  // products of a tile
 
 /// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill memory.

@@ -25,9 +25,9 @@ struct Place {
 };
 
 Place PlaceOf(const BlockedWinograd& s, int64_t tile) {
-  const int64_t per_image = s.tiles_y() * s.tiles_x();
+  const int64_t columns = s.x.tiles(), per_image = s.y.tiles() * columns;
   const int64_t in_image = tile % per_image;
-  return {tile / per_image, in_image / s.tiles_x() * kWinogradTile, in_image % s.tiles_x() * kWinogradTile};
+  return {tile / per_image, s.y.first_pixel(in_image / columns), s.x.first_pixel(in_image % columns)};
 }
 
 /// One vector of channels of a tile; load(i, j) gives row i, column j of its six by six pixels.
@@ -61,18 +61,21 @@ void InputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const floa
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const Place at = PlaceOf(s, tile);
     const int64_t y = at.y - s.pad_top, x = at.x - s.pad_left;
-    const bool inner = y >= 0 && x >= 0 && y + 6 <= s.height && x + 6 <= s.width;
+    const bool inner = !s.y.leaves(y, 6, s.height) && !s.x.leaves(x, 6, s.width);
     for (int64_t b = tiles.first_block; b < tiles.end_block; ++b) {
       const float* plane = images + (at.image * (s.channels / kBlock) + b) * s.height * row;
       for (int64_t lane = 0; lane < kBlock; lane += lanes) {
         float* out = columns + (tile - tiles.base) * s.channels + b * kBlock + lane;
-        const auto pixel = [&](int i, int j) { return hn::LoadU(d, plane + (y + i) * row + (x + j) * kBlock + lane); };
+        const auto pixel = [&](int i, int j) {
+          return hn::LoadU(d, plane + (y + i * s.y.dilation) * row + (x + j * s.x.dilation) * kBlock + lane);
+        };
         if (inner) {
           InputTile(d, pixel, matrix, out);
           continue;
         }
         const auto padded = [&](int i, int j) {
-          return y + i >= 0 && y + i < s.height && x + j >= 0 && x + j < s.width ? pixel(i, j) : hn::Zero(d);
+          const bool outside = s.y.leaves(y + i * s.y.dilation, 1, s.height) || s.x.leaves(x + j * s.x.dilation, 1, s.width);
+          return outside ? hn::Zero(d) : pixel(i, j);
         };
         InputTile(d, padded, matrix, out);
       }
@@ -86,13 +89,12 @@ void OutputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const flo
   const hn::CappedTag<float, kBlock> d;
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t row = s.output_width * kBlock;
+  const int64_t row = s.x.size * kBlock;
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const Place at = PlaceOf(s, tile);
-    const int64_t rows = std::min(kWinogradTile, s.output_height - at.y),
-                  pixels = std::min(kWinogradTile, s.output_width - at.x);
+    const int64_t rows = s.y.pixels_from(at.y), pixels = s.x.pixels_from(at.x);
     for (int64_t b = tiles.first_block; b < tiles.end_block; ++b) {
-      const int64_t corner = (at.image * (s.outputs / kBlock) + b) * s.output_height * row + at.y * row + at.x * kBlock;
+      const int64_t corner = (at.image * (s.outputs / kBlock) + b) * s.y.size * row + at.y * row + at.x * kBlock;
       for (int64_t lane = 0; lane < kBlock; lane += lanes) {
         const int64_t channel = b * kBlock + lane;
         const float* from = products + (tile - tiles.base) * s.outputs + channel;
@@ -110,11 +112,12 @@ void OutputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const flo
         for (int64_t i = 0; i < rows; ++i) {
           V y[4];
           OutputTransform(d, half[i], y);
-          const int64_t first = corner + i * row + lane;
+          const int64_t first = corner + i * s.y.dilation * row + lane;
           for (int64_t j = 0; j < pixels; ++j) {
             V v = hn::Add(y[j], bias);
-            if (epilogue.residual != nullptr) v = hn::Add(v, hn::LoadU(d, epilogue.residual + first + j * kBlock));
-            hn::StoreU(Activate(d, v, epilogue), d, images + first + j * kBlock);
+            const int64_t to = first + j * s.x.dilation * kBlock;
+            if (epilogue.residual != nullptr) v = hn::Add(v, hn::LoadU(d, epilogue.residual + to));
+            hn::StoreU(Activate(d, v, epilogue), d, images + to);
           }
         }
       }

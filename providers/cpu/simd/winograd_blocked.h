@@ -14,13 +14,10 @@ namespace tessera::cpu {
 struct BlockedWinograd {
   int64_t block;  // 8 or 16; divides `channels` and `outputs`
   int64_t batch, channels, outputs;
-  int64_t height, width;  // of the input
-  int64_t output_height, output_width;
-  int64_t pad_top, pad_left;
+  int64_t height, width, pad_top, pad_left;  // of the input
+  WinogradAxis y, x;                         // of the output
 
-  int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
-  int64_t tiles_y() const { return CeilDiv(output_height, kWinogradTile); }
-  int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
+  int64_t tiles() const { return batch * y.tiles() * x.tiles(); }
   /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: a cache line more than they
   /// hold keeps them out of each other's sets.
   int64_t column_matrix(int64_t count) const { return count * channels + 16; }

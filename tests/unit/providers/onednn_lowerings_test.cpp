@@ -51,7 +51,7 @@ TEST(OnednnLowerings, WinogradConvolutions) {
   for (const auto& ops : followers) {
     for (const int threads : {1, 3}) {
       const int64_t top = number % 3, left = (number + 1) % 3, batch = 1 + number % 2;
-      const int64_t height = 30 + number, width = 45 - number;
+      const int64_t height = 30 + number, width = 45 - number, dilation = 1 + number / 3 % 3;
       SCOPED_TRACE(number++);
       ModelBuilder model;
       const Shape residual_shape = {batch, 48, height + top - 1, width + left - 1};
@@ -64,7 +64,9 @@ TEST(OnednnLowerings, WinogradConvolutions) {
       Weights(model, "b", {48});
       for (const char* name : {"scale", "variance"}) Weights(model, name, {48}, 0.5f, 1.5f);
       for (const char* name : {"shift", "mean"}) Weights(model, name, {48});
-      Ints(model.Node("Conv", {"v0", "w", "b"}, {"v1"}), "pads", {top, left, 1, 1});
+      auto& conv = model.Node("Conv", {"v0", "w", "b"}, {"v1"});
+      Ints(conv, "pads", {top, left, 2 * dilation - 1, 2 * dilation - 1});
+      Ints(conv, "dilations", {dilation, dilation});
       std::string last = "v1";
       for (const char* op : ops) {
         const std::string next = "v" + std::to_string(std::stoi(last.substr(1)) + 1);

@@ -107,7 +107,7 @@ class BlockedRun {
   }
 
   void Output(const BlockedTileRows& block, int64_t image, int64_t begin, int64_t end, const BlockedBuffers& buffers) const {
-    const int64_t at = image * block.output_blocks * block.output_height * block.output_width * kChannelBlock;
+    const int64_t at = image * block.output_blocks * block.y.size * block.x.size * kChannelBlock;
     BlockedEpilogue epilogue = epilogue_;
     if (epilogue.residual != nullptr) epilogue.residual += at;
     FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
@@ -126,13 +126,13 @@ class BlockedRun {
 int64_t ChooseBlockedRows(const BlockedTileRows& image, int64_t batch, int64_t threads) {
   constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
   const int64_t bytes =
-      kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (image.input_blocks + image.output_blocks) * image.tiles_x();
-  const int64_t most = std::max(kBlockedBytes / bytes, CeilDiv(kFewestTiles, image.tiles_x()));
+      kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (image.input_blocks + image.output_blocks) * image.x.tiles();
+  const int64_t most = std::max(kBlockedBytes / bytes, CeilDiv(kFewestTiles, image.x.tiles()));
   int64_t best = 1;
   int64_t best_cost = INT64_MAX;
   for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
     const int64_t blocks = batch * CeilDiv(image.end_row, rows);
-    const int64_t cost = CeilDiv(blocks, threads) * (rows * image.tiles_x() + kReadTiles);
+    const int64_t cost = CeilDiv(blocks, threads) * (rows * image.x.tiles() + kReadTiles);
     if (cost <= best_cost) {
       best = rows;
       best_cost = cost;
@@ -175,13 +175,11 @@ void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64
   image.output_blocks = outputs / kChannelBlock;
   image.height = window.input[0];
   image.width = window.input[1];
-  image.output_height = window.output[0];
-  image.output_width = window.output[1];
   image.pad_top = window.begin[0];
   image.pad_left = window.begin[1];
-  image.dilation_y = window.dilations[0];
-  image.dilation_x = window.dilations[1];
-  image.end_row = image.tiles_y();
+  image.y = {window.output[0], window.dilations[0]};
+  image.x = {window.output[1], window.dilations[1]};
+  image.end_row = image.y.tiles();
   BlockedRun run(context, image, batch, weights, input, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {
