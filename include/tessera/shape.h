@@ -18,6 +18,9 @@ namespace tessera {
 class TESSERA_API Shape {
  public:
   static constexpr size_t kInlineRank = 8;
+  /// More than the address space holds. Empty tensors keep to it with their other dimensions, so that no kernel's strides and
+  /// offsets overflow over elements that are not there.
+  static constexpr int64_t kMostElements = int64_t{1} << 48;
 
   Shape() noexcept {}
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
@@ -49,7 +52,7 @@ class TESSERA_API Shape {
   void Append(int64_t dim);
   void Assign(std::span<const int64_t> dims);
 
-  /// Product of all dimensions; 1 for a scalar. Throws Error when negative dimensions or overflow make it meaningless.
+  /// Product of all dimensions; 1 for a scalar. Throws Error for negative dimensions and for more than kMostElements.
   int64_t num_elements() const;
 
   /// Product of the dimensions in [begin, end).

@@ -69,6 +69,7 @@ void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) {
   const auto& shape = declared.type.shape;
   Require(!shape || declared.consumers.empty() || shape->size() == value.dims.size(),
           "the result has {} dimensions, the model declares {}: correct its value_info", value.dims.size(), shape ? shape->size() : 0);
+  (void)Shape(value.dims).num_elements();  // refuses what no memory holds before strides are made of it
   values_[index] = std::move(value);
 }
 

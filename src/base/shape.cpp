@@ -44,14 +44,11 @@ int64_t Shape::num_elements() const {
   for (int64_t dim : dims()) {
     if (dim < 0) Fail(ErrorCode::kInvalidArgument, "shape {} has a negative dimension", ToString());
     zero = zero || dim == 0;
-  }
-  if (zero) return 0;
-  for (int64_t dim : dims()) {
-    if (__builtin_mul_overflow(product, dim, &product)) {
-      Fail(ErrorCode::kInvalidArgument, "shape {} has more elements than 64 bits count", ToString());
+    if (__builtin_mul_overflow(product, dim == 0 ? 1 : dim, &product) || product > kMostElements) {
+      Fail(ErrorCode::kInvalidArgument, "shape {} asks for more than {} elements, dimensions of 0 aside", ToString(), kMostElements);
     }
   }
-  return product;
+  return zero ? 0 : product;
 }
 
 int64_t Shape::SizeOfRange(size_t begin, size_t end) const {

@@ -40,6 +40,16 @@ Shape PositiveAttribute(const Node& node, std::string_view name) {
   return values;
 }
 
+Window Window::WithRank(size_t wanted) const {
+  const auto widen = [&](const Shape& given, int64_t fill) {
+    Shape wide(wanted, fill);
+    std::ranges::copy(given.dims(), wide.end() - given.rank());
+    return wide;
+  };
+  return {widen(input, 1),     widen(output, 1), widen(kernel, 1), widen(strides, 1),
+          widen(dilations, 1), widen(begin, 0),  widen(end, 0)};
+}
+
 WindowAttributes::WindowAttributes(const Node& node)
     : kernel_(PositiveAttribute(node, "kernel_shape")),
       strides_(PositiveAttribute(node, "strides")),

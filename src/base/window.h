@@ -36,6 +36,8 @@ struct Window {
     const int64_t room = input[axis] - extent(axis) + begin[axis];
     return {first, std::clamp(room < 0 ? 0 : room / strides[axis] + 1, first, output[axis])};
   }
+  /// The same with axes of one element before its own.
+  Window WithRank(size_t wanted) const;
 };
 
 /// The attributes as the node states them, parsed once. Sizes, strides, dilations and pads are at most INT32_MAX, so that none of

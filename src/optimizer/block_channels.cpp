@@ -49,10 +49,10 @@ class GraphBlocking {
 
   /// A value for what `plain` is in blocks.
   ValueIndex Twin(ValueIndex plain) {
-    const SymbolicShape shape = *ShapeOf(graph_, plain);
-    const Dimension blocks{shape[1].value / kChannelBlock}, block{kChannelBlock};
-    const SymbolicShape blocked = {shape[0], blocks, shape[2], shape[3], block};
-    return graph_.AddValue(FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, blocked));
+    SymbolicShape shape = *ShapeOf(graph_, plain);
+    shape[1].value /= kChannelBlock;
+    shape.push_back({kChannelBlock});
+    return graph_.AddValue(FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, shape));
   }
 
   std::string FreshName(ValueIndex plain) const {
@@ -126,10 +126,12 @@ class GraphBlocking {
   void JoinGroups(Node& conv) {
     const Tensor weights = *ConstantInput(graph_, conv, 1);
     const Shape& shape = weights.shape();
-    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group, row = shape.SizeOfRange(1, 4);
+    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group, row = shape.SizeOfRange(1, shape.rank());
     const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : GroupsInBlock(shape, group);
     if (joined <= 1) return;
-    Tensor wide(ElementType::kFloat, Shape{shape[0], shape[1] * joined, shape[2], shape[3]});
+    Shape wide_shape = shape;
+    wide_shape[1] *= joined;
+    Tensor wide(ElementType::kFloat, wide_shape);
     float* to = wide.mutable_data<float>();
     std::fill_n(to, wide.num_elements(), 0.0f);
     for (int64_t m = 0; m < shape[0]; ++m, to += row * joined) {
@@ -145,7 +147,9 @@ class GraphBlocking {
     const auto numbers = [&](size_t i) { return ConstantInput(graph_, old, i)->values<float>(); };
     const auto scale = numbers(1), bias = numbers(2), mean = numbers(3), variance = numbers(4);
     const auto channels = static_cast<int64_t>(scale.size());
-    Tensor factors(ElementType::kFloat, Shape{channels, 1, 1, 1}), offsets(ElementType::kFloat, Shape{channels});
+    Shape one_pixel(ShapeOf(graph_, old.inputs[0])->size(), 1);
+    one_pixel[0] = channels;
+    Tensor factors(ElementType::kFloat, one_pixel), offsets(ElementType::kFloat, Shape{channels});
     for (size_t i = 0; i < scale.size(); ++i) {
       const double factor = scale[i] / std::sqrt(variance[i] + epsilon);
       factors.mutable_data<float>()[i] = static_cast<float>(factor);
@@ -157,12 +161,16 @@ class GraphBlocking {
     return node;
   }
 
-  /// [1, C, 1, 1] to [1, C/8, 1, 1, 8].
+  /// [1, C, 1...] to [1, C/8, 1..., 8].
   void ReshapeConstants(Node& node) {
+    const size_t rank = ShapeOf(graph_, node.outputs[0])->size();
     for (ValueIndex& input : node.inputs) {
       const Tensor* constant = input == kNone ? nullptr : graph_.constant(input);
       if (constant == nullptr || constant->num_elements() <= 1) continue;
-      input = graph_.AddConstant("", constant->Reshaped({1, constant->num_elements() / kChannelBlock, 1, 1, kChannelBlock}));
+      Shape blocked(rank + 1, 1);
+      blocked[1] = constant->num_elements() / kChannelBlock;
+      blocked[rank] = kChannelBlock;
+      input = graph_.AddConstant("", constant->Reshaped(blocked));
     }
   }
 

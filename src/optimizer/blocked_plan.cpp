@@ -18,10 +18,10 @@ bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-/// Channels of an image of floats, [N, C, H, W]; 0 when it is another or they are not known.
+/// Channels of an image of floats, [N, C, H, W] or [N, C, D, H, W]; 0 when it is another or they are not known.
 int64_t Channels(const Graph& graph, ValueIndex index) {
   const SymbolicShape* shape = ShapeOf(graph, index);
-  if (shape == nullptr || shape->size() != 4 || ElementOf(graph, index) != ElementType::kFloat) return 0;
+  if (shape == nullptr || (shape->size() != 4 && shape->size() != 5) || ElementOf(graph, index) != ElementType::kFloat) return 0;
   return (*shape)[1].known() ? (*shape)[1].value : 0;
 }
 
@@ -32,16 +32,18 @@ bool Divides(const Graph& graph, ValueIndex index) {
 
 bool IsOnePixel(const Graph& graph, ValueIndex index) {
   const SymbolicShape& shape = *ShapeOf(graph, index);
-  return shape[2].known() && shape[2].value == 1 && shape[3].known() && shape[3].value == 1;
+  return std::all_of(shape.begin() + 2, shape.end(), [](const Dimension& size) { return size.known() && size.value == 1; });
 }
 
-bool IsScalar(const Tensor* tensor) { return tensor != nullptr && tensor->num_elements() == 1 && tensor->shape().rank() <= 4; }
+size_t RankOf(const Graph& graph, ValueIndex index) { return ShapeOf(graph, index)->size(); }
 
-/// [1, C, 1, 1] or the same with fewer axes.
-bool IsPerChannel(const Tensor* tensor, int64_t channels) {
+bool IsScalar(const Tensor* tensor, size_t rank) { return tensor != nullptr && tensor->num_elements() == 1 && tensor->shape().rank() <= rank; }
+
+/// [1, C, 1...], of this rank, or the same without the first axis.
+bool IsPerChannel(const Tensor* tensor, int64_t channels, size_t rank) {
   if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->num_elements() != channels) return false;
   const Shape& shape = tensor->shape();
-  return shape.rank() >= 3 && shape.rank() <= 4 && shape[shape.rank() - 3] == channels;
+  return shape.rank() + 1 >= rank && shape.rank() <= rank && shape[shape.rank() + 1 - rank] == channels;
 }
 
 class Planner {
@@ -84,11 +86,12 @@ class Planner {
 
   std::optional<BlockedRole> ConvRole(const Node& node) const {
     const Tensor* weights = ConstantInput(graph_, node, 1);
-    if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 4) return std::nullopt;
+    if (weights == nullptr || !weights->is(ElementType::kFloat)) return std::nullopt;
     const Shape& shape = weights->shape();
     const int64_t group = IntAttribute(node, "group", 1);
     const int64_t channels = Channels(graph_, node.inputs[0]);
-    if (group <= 0 || shape[1] <= 0 || channels == 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
+    if (channels == 0 || shape.rank() != RankOf(graph_, node.inputs[0])) return std::nullopt;
+    if (group <= 0 || shape[1] <= 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
     if (Channels(graph_, node.outputs[0]) != shape[0] || !Divides(graph_, node.outputs[0])) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
@@ -104,7 +107,7 @@ class Planner {
       if (!HasInput(node, i) || !Divides(graph_, node.inputs[i])) return std::nullopt;
       any = any || IsBlocked(node, i);
     }
-    if (!any || (axis != 1 && axis != -3) || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (!any || (axis != 1 && axis != 1 - static_cast<int64_t>(RankOf(graph_, node.inputs[0]))) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     return BlockedRole::kConcat;
   }
 
@@ -119,7 +122,8 @@ class Planner {
     if (!IsBlocked(node, image) || !SameShape(graph_, node.inputs[image], node.outputs[0])) return std::nullopt;
     const ValueIndex other = node.inputs[1 - image];
     const Tensor* constant = graph_.constant(other);
-    if (IsScalar(constant) || IsPerChannel(constant, Channels(graph_, node.outputs[0]))) return BlockedRole::kMap;
+    const size_t rank = RankOf(graph_, node.outputs[0]);
+    if (IsScalar(constant, rank) || IsPerChannel(constant, Channels(graph_, node.outputs[0]), rank)) return BlockedRole::kMap;
     if (node.op_type != "Mul" || constant != nullptr || Channels(graph_, other) != Channels(graph_, node.outputs[0])) {
       return std::nullopt;
     }
@@ -135,10 +139,14 @@ class Planner {
   bool AveragesImage(const Node& node) const {
     if (!IsOp(node, "ReduceMean") || IntAttribute(node, "keepdims", 1) == 0) return false;
     auto axes = IntegersOf(graph_, node, 1, "axes");
-    if (!axes || axes->size() != 2) return false;
-    for (int64_t& axis : *axes) axis += axis < 0 ? 4 : 0;
+    const auto rank = static_cast<int64_t>(RankOf(graph_, node.inputs[0]));
+    if (!axes || static_cast<int64_t>(axes->size()) != rank - 2) return false;
+    for (int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
     std::sort(axes->begin(), axes->end());
-    return (*axes)[0] == 2 && (*axes)[1] == 3;
+    for (int64_t i = 2; i < rank; ++i) {
+      if ((*axes)[static_cast<size_t>(i - 2)] != i) return false;
+    }
+    return true;
   }
 
   bool Normalizes(const Node& node) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which nodes of a graph compute on images in blocks of channels, [N, C/8, H, W, 8].
+// Which nodes of a graph compute on images in blocks of channels, [N, C/8, H, W, 8] or [N, C/8, D, H, W, 8].
 
 #include <map>
 #include <optional>
@@ -28,7 +28,7 @@ struct BlockedPlan {
   std::map<NodeIndex, BlockedRole> roles;
 };
 
-/// Neighbouring groups of a convolution with `weights` [M, C/group, kH, kW] that fill whole blocks together; 0: too many.
+/// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too many.
 int64_t GroupsInBlock(const Shape& weights, int64_t group);
 
 /// Leaves out regions where the way into the layout and out of it would cost what it saves.

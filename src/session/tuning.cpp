@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Those that kernels have several algorithms for, sorted: convolutions of three-by-three in an image or three along a line, in one
-/// group and with constant weights.
+/// Those that kernels have several algorithms for, sorted: convolutions of three-by-three along the last two axes or three along a
+/// line, in one group and with constant weights.
 std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
@@ -25,8 +25,9 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
     const Tensor* weights = ConstantInput(graph, node, 1);
     if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
     const size_t rank = weights->shape().rank();
-    if (rank != 3 && rank != 4) continue;
-    if (std::ranges::all_of(weights->shape().dims().subspan(2), [](int64_t size) { return size == 3; })) nodes.push_back(index);
+    if (rank < 3 || rank > 5) continue;
+    const auto window = weights->shape().dims().last(std::min<size_t>(rank - 2, 2));
+    if (std::ranges::all_of(window, [](int64_t size) { return size == 3; })) nodes.push_back(index);
   }
   std::sort(nodes.begin(), nodes.end());
   return nodes;

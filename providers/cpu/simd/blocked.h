@@ -1,6 +1,6 @@
 #pragma once
 
-// Images in blocks of channels, [N, C/8, H, W, 8]: the eight channels of a pixel are one vector, so convolutions read them where
+// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector, so convolutions read them where
 // they lie. The optimizer's block_channels decides which values of a graph are laid out so.
 
 #include <cstdint>
@@ -66,10 +66,15 @@ void PackBlockedWeights(const float* weights, int64_t planes, int64_t unit, int6
 /// For the block groups [group_begin, group_end).
 void MultiplyBlocked(const BlockedProduct& product, const BlockedPixels& pixels, int64_t group_begin, int64_t group_end);
 
-/// A window over the planes of an image.
+/// A window along one axis of an image.
+struct BlockedAxis {
+  int64_t input, output, kernel, stride, dilation, pad;
+};
+
 struct BlockedWindow {
-  int64_t height, width, output_height, output_width;
-  int64_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
+  BlockedAxis z, y, x;
+
+  int64_t positions() const { return z.kernel * y.kernel * x.kernel; }
 };
 
 /// One input channel for each output. Rows [begin, end) of all blocks' output rows; `blocks` to an image. Weights are
@@ -92,20 +97,21 @@ void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int6
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);
 void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes);
 
-/// Winograd's F(4x4, 3x3) of an image, in rows of tiles.
+/// Winograd's F(4x4, 3x3) of an image, in rows of tiles. A window of several slices sums over those as over channels.
 struct BlockedTileRows {
-  int64_t input_blocks, output_blocks;
+  int64_t slices, input_blocks, output_blocks;
+  int64_t input_plane, output_plane;  // elements from block to block
   int64_t height, width, pad_top, pad_left;  // of the input
   WinogradAxis y, x;                         // of the output
   int64_t first_row, end_row;  // of tiles
 
   int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
   /// Elements of a point's matrix; a cache line more keeps the points out of each other's sets.
-  int64_t column_matrix() const { return input_blocks * tiles() * kChannelBlock + 16; }
+  int64_t column_matrix() const { return slices * input_blocks * tiles() * kChannelBlock + 16; }
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
 
-/// Input blocks [begin, end) of an image to columns, 36 matrices [input_blocks][tiles][8].
+/// Input blocks [begin, end) of a slice to its columns in 36 matrices [slices][input_blocks][tiles][8].
 void TransformTileRows(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
 /// products, 36 matrices [output_blocks][tiles][8], to output blocks [begin, end) of an image.

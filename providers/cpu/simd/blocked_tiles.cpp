@@ -57,7 +57,7 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
   const int64_t matrix = shape.column_matrix();
   const int64_t row_size = shape.width * kChannelBlock;
   for (int64_t block = begin; block < end; ++block) {
-    const float* plane = image + block * shape.height * row_size;
+    const float* plane = image + block * shape.input_plane;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
       const int64_t y = shape.y.first_pixel(row) - shape.pad_top;
@@ -117,7 +117,7 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
       const int64_t y = shape.y.first_pixel(row), rows = shape.y.pixels_from(y);
-      const int64_t line = (block * shape.y.size + y) * row_size;
+      const int64_t line = block * shape.output_plane + y * row_size;
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
         const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;

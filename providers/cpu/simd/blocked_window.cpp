@@ -21,7 +21,8 @@ alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest
 
 /// Kernel positions [begin, end) of one axis that lie inside the input when the window starts at `start`.
 struct Taps {
-  Taps(int64_t start, int64_t size, int64_t kernel, int64_t dilation) {
+  Taps(int64_t start, int64_t size, int64_t kernel, int64_t dilation) : begin(0), end(kernel) {
+    if (start >= 0 && start + (kernel - 1) * dilation < size) return;  // without a division
     begin = start >= 0 ? 0 : std::min(kernel, CeilDiv(-start, dilation));
     end = start >= size ? begin : std::clamp<int64_t>(CeilDiv(size - start, dilation), begin, kernel);
   }
@@ -32,9 +33,9 @@ struct Taps {
 /// One output row of a block.
 struct RowPlan {
   const BlockedWindow& window;
-  const float* plane;
-  int64_t first_y;  // of the window in the input, may be negative
-  Taps rows;
+  Taps slices, rows;
+  const float* image;  // from the slice on that the window begins with, which may lie before the first
+  int64_t first_y;     // of the window, may be negative
 };
 
 /// Whether column `i` of what P output pixels read can lie beside the input, whose padding is narrower than the kernel: none can
@@ -44,37 +45,46 @@ constexpr bool MayLieOutside(int64_t i) {
   return KW == 0 || i < KW - 1 || i > (P - 1) * SX;
 }
 
-/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, and the padding is
-/// narrower; else 0. kEdge: some of what is read may lie beside the input.
+/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, the padding is narrower
+/// and there is one slice; else 0. kEdge: some of what is read may lie beside the input.
 template <int P, int KW, int SX, bool kEdge, class Op>
 HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockTag d;
   const BlockedWindow& w = row.window;
-  const int64_t kernel_width = KW == 0 ? w.kernel_width : KW;
-  const int64_t stride = SX == 0 ? w.stride_x : SX;
-  const int64_t dilation = KW == 0 ? w.dilation_x : 1;
-  const int64_t first_x = x * stride - w.pad_left;
+  const int64_t kernel_width = KW == 0 ? w.x.kernel : KW;
+  const int64_t stride = SX == 0 ? w.x.stride : SX;
+  const int64_t dilation = KW == 0 ? w.x.dilation : 1;
+  const int64_t first_x = x * stride - w.x.pad;
   BlockVector acc[P][kBlockVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < P * kBlockVectors; ++i) acc[i / kBlockVectors][i % kBlockVectors] = op.Start(i % kBlockVectors);
-  for (int64_t ky = row.rows.begin; ky < row.rows.end; ++ky) {
-    const float* line = row.plane + (row.first_y + ky * w.dilation_y) * w.width * kChannelBlock;
+  const auto add_slice = [&](const float* slice, int64_t first_weight) HWY_ATTR {
+    for (int64_t ky = row.rows.begin; ky < row.rows.end; ++ky) {
+      const float* line = slice + (row.first_y + ky * w.y.dilation) * w.x.input * kChannelBlock;
 #pragma GCC unroll 5
-    for (int64_t kx = 0; kx < kernel_width; ++kx) {
-      const int64_t column = first_x + kx * dilation;
+      for (int64_t kx = 0; kx < kernel_width; ++kx) {
+        const int64_t column = first_x + kx * dilation;
 #pragma GCC unroll 2
-      for (int v = 0; v < kBlockVectors; ++v) {
-        const auto weight = op.Weight(ky * kernel_width + kx, v);
+        for (int v = 0; v < kBlockVectors; ++v) {
+          const auto weight = op.Weight(first_weight + ky * kernel_width + kx, v);
 #pragma GCC unroll 8
-        for (int p = 0; p < P; ++p) {
-          const int64_t read = column + p * stride;
-          const float* from = line + read * kChannelBlock;
-          if constexpr (kEdge) {
-            if (MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.width)) from = op.Outside();
+          for (int p = 0; p < P; ++p) {
+            const int64_t read = column + p * stride;
+            const float* from = line + read * kChannelBlock;
+            if constexpr (kEdge) {
+              if (MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input)) from = op.Outside();
+            }
+            acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
           }
-          acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
         }
       }
+    }
+  };
+  if constexpr (KW != 0) {
+    add_slice(row.image, 0);
+  } else {
+    for (int64_t kz = row.slices.begin; kz < row.slices.end; ++kz) {
+      add_slice(row.image + kz * w.z.dilation * w.y.input * w.x.input * kChannelBlock, kz * w.y.kernel * kernel_width);
     }
   }
   op.Store(&acc[0][0], P, row, x);
@@ -83,15 +93,15 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
 template <int P, int KW, int SX, class Op>
 HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockedWindow& w = row.window;
-  const int64_t first = x * w.stride_x - w.pad_left;
-  const int64_t last = first + (P - 1) * w.stride_x + (w.kernel_width - 1) * w.dilation_x;
-  if (first >= 0 && last < w.width) return ComputeTile<P, KW, SX, false>(row, x, op);
+  const int64_t first = x * w.x.stride - w.x.pad;
+  const int64_t last = first + (P - 1) * w.x.stride + (w.x.kernel - 1) * w.x.dilation;
+  if (first >= 0 && last < w.x.input) return ComputeTile<P, KW, SX, false>(row, x, op);
   ComputeTile<P, KW, SX, true>(row, x, op);
 }
 
 template <int KW, int SX, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
-  const int64_t width = row.window.output_width;
+  const int64_t width = row.window.x.output;
   int64_t x = 0;
   if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
     if (width % 7 == 0) {                             // the usual images
@@ -161,10 +171,11 @@ struct AverageRow {
   HWY_INLINE const float* Outside() const { return kZeros; }
   HWY_INLINE void Store(const BlockVector* sums, int pixels, const RowPlan& row, int64_t x) const {
     const BlockTag d;
-    const BlockedWindow& w = row.window;
+    const BlockedAxis& axis = row.window.x;
 #pragma GCC unroll 8
     for (int p = 0; p < pixels; ++p) {
-      const int64_t inside = row.rows.size() * Taps((x + p) * w.stride_x - w.pad_left, w.width, w.kernel_width, w.dilation_x).size();
+      const Taps columns((x + p) * axis.stride - axis.pad, axis.input, axis.kernel, axis.dilation);
+      const int64_t inside = row.slices.size() * row.rows.size() * columns.size();
       const int64_t count = fixed_count != 0 ? fixed_count : std::max<int64_t>(inside, 1);  // all padding: 0
 #pragma GCC unroll 2
       for (int i = p * kBlockVectors; i < (p + 1) * kBlockVectors; ++i) {
@@ -174,46 +185,64 @@ struct AverageRow {
   }
 };
 
-RowPlan PlanRow(const BlockedWindow& w, const float* input, int64_t row) {
-  const int64_t first_y = row % w.output_height * w.stride_y - w.pad_top;
-  return {w, input + row / w.output_height * w.height * w.width * kChannelBlock, first_y,
-          Taps(first_y, w.height, w.kernel_height, w.dilation_y)};
+/// Calls compute(plan, image, row) for rows [begin, end) of the outputs of all images, or blocks.
+template <class Compute>
+void ForRows(const BlockedWindow& w, const float* input, int64_t begin, int64_t end, const Compute& compute) {
+  const int64_t line = w.x.input * kChannelBlock;
+  int64_t y = begin % w.y.output, z = begin / w.y.output % w.z.output, image = begin / w.y.output / w.z.output;
+  for (int64_t row = begin; row < end; ++image, z = 0) {
+    for (; row < end && z < w.z.output; ++z, y = 0) {
+      const int64_t first_z = z * w.z.stride - w.z.pad;
+      const Taps slices(first_z, w.z.input, w.z.kernel, w.z.dilation);
+      const float* first = input + (image * w.z.input + first_z) * w.y.input * line;
+      for (; row < end && y < w.y.output; ++y, ++row) {
+        const int64_t first_y = y * w.y.stride - w.y.pad;
+        Taps rows(first_y, w.y.input, w.y.kernel, w.y.dilation);
+        if (slices.size() == 0) rows.end = rows.begin;
+        compute(RowPlan{w, slices, rows, first, first_y}, image, row);
+      }
+    }
+  }
 }
 
 using DepthwiseKernel = void (*)(const RowPlan&, const DepthwiseRow&);
 
 DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
-  const bool wide_pads = w.pad_left >= w.kernel_width || (w.output_width - 1) * w.stride_x - w.pad_left >= w.width;
-  if (w.dilation_x != 1 || w.stride_x > 2 || wide_pads) return ComputeRow<0, 0, DepthwiseRow>;
-  const bool one = w.stride_x == 1;
-  if (w.kernel_width == 3) return one ? ComputeRow<3, 1, DepthwiseRow> : ComputeRow<3, 2, DepthwiseRow>;
-  if (w.kernel_width == 5) return one ? ComputeRow<5, 1, DepthwiseRow> : ComputeRow<5, 2, DepthwiseRow>;
+  const BlockedAxis& x = w.x;
+  const bool wide_pads = x.pad >= x.kernel || (x.output - 1) * x.stride - x.pad >= x.input;
+  if (x.dilation != 1 || x.stride > 2 || wide_pads || w.z.kernel > 1) return ComputeRow<0, 0, DepthwiseRow>;
+  const bool one = x.stride == 1;
+  if (x.kernel == 3) return one ? ComputeRow<3, 1, DepthwiseRow> : ComputeRow<3, 2, DepthwiseRow>;
+  if (x.kernel == 5) return one ? ComputeRow<5, 1, DepthwiseRow> : ComputeRow<5, 2, DepthwiseRow>;
   return ComputeRow<0, 0, DepthwiseRow>;
 }
 
 void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks, const BlockedEpilogue& epilogue,
                int64_t begin, int64_t end, float* output) {
-  const int64_t row_size = w.output_width * kChannelBlock;
+  const int64_t row_size = w.x.output * kChannelBlock;
   const auto compute = DepthwiseRowKernel(w);
   DepthwiseRow op{nullptr, nullptr, nullptr, nullptr, Clamp(epilogue)};
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t block = row / w.output_height % blocks;
-    op.weights = weights + block * w.kernel_height * w.kernel_width * kChannelBlock;
-    op.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
+  int64_t current = -1;
+  ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t image, int64_t row) {
+    if (image != current) {
+      const int64_t block = image % blocks;
+      op.weights = weights + block * w.positions() * kChannelBlock;
+      op.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
+      current = image;
+    }
     op.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * row_size;
     op.out = output + row * row_size;
-    compute(PlanRow(w, input, row), op);
+    compute(plan, op);
     if (ActivatesStored(epilogue)) ActivateStored(epilogue, op.out, row_size);
-  }
+  });
 }
 
 void Pool(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output) {
-  const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.kernel_height * w.kernel_width : 0;
-  for (int64_t row = begin; row < end; ++row) {
-    float* out = output + row * w.output_width * kChannelBlock;
-    const RowPlan plan = PlanRow(w, input, row);
+  const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.positions() : 0;
+  ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t, int64_t row) {
+    float* out = output + row * w.x.output * kChannelBlock;
     kind == BlockedPool::kMax ? ComputeRow<0, 0>(plan, MaxRow{out}) : ComputeRow<0, 0>(plan, AverageRow{out, fixed_count});
-  }
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/slice_range.h"
 #include "kernel.h"
 
@@ -75,7 +76,7 @@ class DepthToSpace final : public StridedKernel {
     const Shape& s = x.shape();
     Require(s.rank() == 4 && s[1] % (size_ * size_) == 0, "input {} does not divide into blocks of {}", s, size_);
     const int64_t channels = s[1] / (size_ * size_);
-    Tensor& y = *context.output(0, Shape{s[0], channels, s[2] * size_, s[3] * size_});
+    Tensor& y = *context.output(0, Shape{s[0], channels, CheckedMul(s[2], size_), CheckedMul(s[3], size_)});
     if (columns_first_) {
       static constexpr size_t kPerm[] = {0, 1, 4, 2, 5, 3};
       CopyTransposed(context, x, Shape{s[0], channels, size_, size_, s[2], s[3]}, kPerm, y);
@@ -103,7 +104,7 @@ class SpaceToDepth final : public StridedKernel {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
     Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s, size_);
-    Tensor& y = *context.output(0, Shape{s[0], s[1] * size_ * size_, s[2] / size_, s[3] / size_});
+    Tensor& y = *context.output(0, Shape{s[0], CheckedMul(s[1], size_ * size_), s[2] / size_, s[3] / size_});
     static constexpr size_t kBlocksFirst[] = {0, 3, 5, 1, 2, 4}, kChannelsFirst[] = {0, 1, 3, 5, 2, 4};
     CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_}, channels_first_ ? kChannelsFirst : kBlocksFirst, y);
   }

@@ -1,5 +1,6 @@
 // BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, and R,
-// which is added to the result before the activation. With plain_input X is [N, C, H, W].
+// which is added to the result before the activation. With plain_input X is [N, C, H, W]
+// or [N, C, D, H, W].
 
 #include "base/weight_memory.h"
 #include "graph/algorithm.h"
@@ -22,8 +23,8 @@ class BlockedConv final : public Kernel {
         algorithm_(ChosenAlgorithm(info.node())),
         epilogue_(ParseActivation(info)) {
     const Tensor* weights = info.constant_input(1);
-    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() == 4,
-            "the weights must be four constant axes of floats");
+    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 && weights->shape().rank() <= kSpatialAxes + 2,
+            "the weights must be constant floats with one to {} spatial axes", kSpatialAxes);
     weights_shape_ = weights->shape();
     Require(weights->num_elements() > 0 && group_ > 0 && outputs() % group_ == 0 && outputs() % kChannelBlock == 0,
             "{} outputs in {} groups do not divide into blocks", outputs(), group_);
@@ -31,16 +32,16 @@ class BlockedConv final : public Kernel {
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
     Require(plain_input_ ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
             weights_shape_, group_);
-    const Window window = attributes_.Expand(Shape{1, 1}.dims(), weights_shape_.dims().subspan(2));
-    if (!depthwise_) dense_ = BlockedDense(weights_shape_, group_, plain_input_, window.dilations[1]);
+    const Window window = attributes_.Expand(Shape(kernel().size(), 1).dims(), kernel()).WithRank(kSpatialAxes);
+    if (!depthwise_) dense_ = BlockedDense(outputs(), weights_shape_[1], window, group_, plain_input_);
     Prepare(info, *weights);
     info.ReleaseConstant(1);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Window window = CheckInput(input);
-    Tensor* output = context.output(0, BlockedShape(input.shape()[0], outputs() / kChannelBlock, window));
+    const Window fitted = CheckInput(input), window = fitted.WithRank(kSpatialAxes);
+    Tensor* output = context.output(0, BlockedShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims()));
     const Tensor* bias = context.input(2);
     const Tensor* residual = context.input(3);
     Require(bias == nullptr || (bias->is(ElementType::kFloat) && bias->num_elements() == outputs()),
@@ -66,7 +67,8 @@ class BlockedConv final : public Kernel {
  private:
   int64_t outputs() const { return weights_shape_[0]; }
   int64_t channels() const { return weights_shape_[1] * group_; }
-  int64_t positions() const { return weights_shape_[2] * weights_shape_[3]; }
+  std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
+  int64_t positions() const { return weights_shape_.SizeOfRange(2, weights_shape_.rank()); }
 
   static BlockedEpilogue ParseActivation(const KernelInfo& info) {
     const auto name = info.attribute<std::string>("tessera_activation", "");
@@ -91,19 +93,13 @@ class BlockedConv final : public Kernel {
 
   /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
-    if (!plain_input_ && group_ == 1) {
-      const auto& data = info.input_info(0).shape;
-      const bool known = data && data->size() == 5 && (*data)[2].known() && (*data)[3].known();
-      const int64_t batch = known && data->front().known() ? data->front().value : 1;
-      constexpr int64_t kLikely = 56;  // the side of an image that is not known
-      const Shape image{known ? (*data)[2].value : kLikely, known ? (*data)[3].value : kLikely};
-      const auto kernel = weights_shape_.dims().subspan(2);
-      const Window window = attributes_.Expand(image.dims(), kernel);
-      const auto fits = [&](size_t i) { return window.extent(i) <= window.input[i] + window.begin[i] + window.end[i]; };
-      if (fits(0) && fits(1) && SuitsWinograd(attributes_.Fit(image.dims(), kernel), batch)) {
-        transformed_ = SharedTensor(info, weights, "blocked_winograd", ElementType::kFloat, Shape{kWinogradPoints, outputs(), weights_shape_[1]},
+    if (!plain_input_ && group_ == 1 && kernel().size() > 1) {
+      const Window likely = LikelyWindow(info);
+      if (likely.rank() != 0 && SuitsWinograd(likely.WithRank(kSpatialAxes), LikelyBatch(info))) {
+        const Shape shape{kWinogradPoints, outputs(), weights_shape_.SizeOfRange(1, weights_shape_.rank() - 2)};
+        transformed_ = SharedTensor(info, weights, "blocked_winograd", ElementType::kFloat, shape,
                                     [&] { return PackBlockedWinograd(info.threads(), weights); });
-        if (known) return;
+        if (KnowsImage(info)) return;
       }
     }
     const char* form = depthwise_ ? "blocked_depthwise" : plain_input_ ? "blocked_plain" : "blocked";
@@ -116,16 +112,37 @@ class BlockedConv final : public Kernel {
     });
   }
 
-  /// Three-by-three, one step at a time, in an image large enough.
+  /// The image's size is known before it is seen.
+  bool KnowsImage(const KernelInfo& info) const {
+    const auto& data = info.input_info(0).shape;
+    return data && data->size() == kernel().size() + 3 && std::all_of(data->begin() + 2, data->end(), [](const Dimension& size) { return size.known(); });
+  }
+  int64_t LikelyBatch(const KernelInfo& info) const {
+    return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;
+  }
+  /// Over the image as far as it is known; nothing where the kernel is larger.
+  Window LikelyWindow(const KernelInfo& info) const {
+    constexpr int64_t kLikelySide = 56;
+    Shape image(kernel().size(), kLikelySide);
+    for (size_t i = 0; i < image.rank() && KnowsImage(info); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
+    const Window window = attributes_.Expand(image.dims(), kernel());
+    for (size_t i = 0; i < window.rank(); ++i) {
+      if (window.extent(i) > window.input[i] + window.begin[i] + window.end[i]) return {};
+    }
+    return attributes_.Fit(image.dims(), kernel());
+  }
+
+  /// Three-by-three along the last two axes, one step at a time, in an image large enough.
   bool SuitsWinograd(const Window& window, int64_t batch) const {
     constexpr double kTileNs = 4;
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = kSpatialAxes - 2; i < kSpatialAxes; ++i) {
       const int64_t dilation = window.dilations[i];
       if (window.kernel[i] != 3 || window.strides[i] != 1 || dilation > window.output[i]) return false;
       if (window.begin[i] > 2 * dilation || window.end[i] > 2 * dilation) return false;
     }
-    if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd && WinogradMayPay(channels(), outputs());
-    return WinogradPays(channels(), outputs(), WinogradArea(batch, window.output.dims(), window.dilations.dims()), kTileNs);
+    const int64_t slices = window.output[0], depth = channels() * window.kernel[0];
+    if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd && WinogradMayPay(depth, outputs());
+    return WinogradPays(depth, outputs(), WinogradArea(batch * slices, window.output.dims().last(2), window.dilations.dims().last(2)), kTileNs);
   }
 
   void PackDepthwise(const float* weights, float* packed) const {
@@ -137,25 +154,21 @@ class BlockedConv final : public Kernel {
 
   Window CheckInput(const Tensor& input) const {
     const Shape& shape = input.shape();
-    if (plain_input_) {
-      Require(input.is(ElementType::kFloat) && shape.rank() == 4, "the input is {}, four axes of floats are expected",
-              shape);
-    } else {
-      RequireBlocked(input);
-    }
+    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (plain_input_ ? 0 : 1),
+            "the input is {}, the weights are {}", shape, weights_shape_);
+    if (!plain_input_) RequireBlocked(input);
     Require(shape[1] * (plain_input_ ? 1 : kChannelBlock) == channels(), "the input is {}, the weights take {} channels",
             shape, channels());
-    const auto kernel = weights_shape_.dims().subspan(2);
-    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel), "kernel_shape is {}, the weights are {}",
+    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()), "kernel_shape is {}, the weights are {}",
             attributes_.kernel(), weights_shape_);
-    return attributes_.Fit(shape.dims().subspan(2, 2), kernel);
+    return attributes_.Fit(plain_input_ ? shape.dims().subspan(2) : SpatialDims(shape), kernel());
   }
 
   void Depthwise(KernelContext& context, const Window& window, int64_t batch, const float* input, const BlockedEpilogue& epilogue,
                  float* output) const {
     const int64_t blocks = outputs() / kChannelBlock;
-    const double cost = 20 + static_cast<double>(window.output[1]) * (2 + 1.2 * static_cast<double>(positions()));
-    context.threads().ParallelFor(batch * blocks * window.output[0], cost, [&](int64_t begin, int64_t end) {
+    const double cost = 20 + static_cast<double>(window.output[2]) * (2 + 1.2 * static_cast<double>(positions()));
+    context.threads().ParallelFor(batch * blocks * window.output[0] * window.output[1], cost, [&](int64_t begin, int64_t end) {
       ConvolveBlockedDepthwise(ToBlockedWindow(window), input, packed_->data<float>(), blocks, epilogue, begin, end, output);
     });
   }

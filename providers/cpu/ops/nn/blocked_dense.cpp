@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "ops/nn/blocked_layout.h"
 
 namespace tessera::cpu {
 namespace {
@@ -42,43 +43,59 @@ Split ChooseSplit(const BlockedProduct& product, int64_t images, int64_t threads
 
 /// Where a window's rows lie once they are padded.
 struct PaddedImage {
-  explicit PaddedImage(const Window& window) : window(window) {
-    height = CheckedAdd(CheckedMul(window.output[0] - 1, window.strides[0]), window.extent(0));
-    width = CheckedAdd(CheckedMul(window.output[1] - 1, window.strides[1]), window.extent(1));
-    in_place = window.begin[0] == 0 && window.begin[1] == 0 && height <= window.input[0] && width <= window.input[1];
-    if (in_place) {
-      height = window.input[0];
-      width = window.input[1];
+  explicit PaddedImage(const Window& window) : window(window), size(window.input) {
+    bool larger = false;
+    Shape padded(size.rank());
+    for (size_t i = 0; i < size.rank(); ++i) {
+      padded[i] = CheckedAdd(CheckedMul(window.output[i] - 1, window.strides[i]), window.extent(i));
+      larger = larger || window.begin[i] != 0 || padded[i] > size[i];
     }
+    in_place = !larger;
+    if (larger) size = padded;
   }
 
-  int64_t pixels() const { return CheckedMul(height, width); }
+  int64_t pixels() const { return size.num_elements(); }
 
   /// One plane of `unit` elements a pixel.
   void Pad(const float* from, int64_t unit, float* to) const {
-    const int64_t left = std::min(window.begin[1], width);
-    const int64_t columns = std::min(width - left, window.input[1]);
-    for (int64_t y = 0; y < height; ++y, to += width * unit) {
-      const int64_t source = y - window.begin[0];
-      if (source < 0 || source >= window.input[0]) {
-        std::fill_n(to, width * unit, 0.0f);
+    const int64_t left = std::min(window.begin[2], size[2]), width = size[2] * unit;
+    const int64_t columns = std::min(size[2] - left, window.input[2]);
+    for (int64_t row = 0; row < size[0] * size[1]; ++row, to += width) {
+      const int64_t z = row / size[1] - window.begin[0], y = row % size[1] - window.begin[1];
+      if (z < 0 || z >= window.input[0] || y < 0 || y >= window.input[1]) {
+        std::fill_n(to, width, 0.0f);
         continue;
       }
       std::fill_n(to, left * unit, 0.0f);
-      std::copy_n(from + source * window.input[1] * unit, columns * unit, to + left * unit);
-      std::fill(to + (left + columns) * unit, to + width * unit, 0.0f);
+      std::copy_n(from + (z * window.input[1] + y) * window.input[2] * unit, columns * unit, to + left * unit);
+      std::fill(to + (left + columns) * unit, to + width, 0.0f);
     }
   }
 
   const Window& window;
-  int64_t height, width;
+  Shape size;
   bool in_place;
 };
+
+/// Calls set(pixel, offset) for all output pixels: the offset, in elements, of what the first kernel position reads in planes of these
+/// sizes.
+template <class Set>
+void ForOutputPixels(const Window& window, std::span<const int64_t> plane, std::span<const int64_t> begin, int64_t unit, const Set& set) {
+  size_t pixel = 0;
+  for (int64_t z = 0; z < window.output[0]; ++z) {
+    const int64_t slice = z * window.strides[0] - begin[0];
+    for (int64_t y = 0; y < window.output[1]; ++y) {
+      const int64_t row = slice * plane[1] + y * window.strides[1] - begin[1];
+      for (int64_t x = 0; x < window.output[2]; ++x) set(pixel++, (row * plane[2] + x * window.strides[2] - begin[2]) * unit);
+    }
+  }
+}
 
 /// Outputs along one axis that read the same kernel positions inside the input.
 struct Band {
   int64_t begin, end;
   int64_t first_tap, end_tap;
+  int64_t taps() const { return end_tap - first_tap; }
 };
 
 constexpr size_t kMostBands = 16;
@@ -109,38 +126,44 @@ struct Bands {
 
 /// Pixels that read the same kernel positions.
 struct BlockedDense::Region {
-  Band y, x;
+  Band z, y, x;
 };
 
 class BlockedDense::Regions {
  public:
-  explicit Regions(const Window& window) { found_ = rows_.Find(window, 0) && columns_.Find(window, 1); }
+  explicit Regions(const Window& window) {
+    found_ = true;
+    for (size_t i = 0; i < kSpatialAxes; ++i) found_ = found_ && bands_[i].Find(window, i);
+  }
 
-  size_t count() const { return rows_.count * columns_.count; }
-  Region at(size_t i) const { return {rows_.held[i / columns_.count], columns_.held[i % columns_.count]}; }
+  size_t count() const { return bands_[0].count * bands_[1].count * bands_[2].count; }
+  Region at(size_t i) const {
+    const size_t slice = bands_[1].count * bands_[2].count, row = bands_[2].count;
+    return {bands_[0].held[i / slice], bands_[1].held[i % slice / row], bands_[2].held[i % row]};
+  }
 
-  /// Where much of the kernel would read padding, as with large dilations.
+  /// Where much of the kernel would read padding, as with large dilations, or whole slices are all the padding there is.
   bool Pay(const Window& window) const {
     constexpr int64_t kFewestColumns = 4;  // what fewer cost too
     if (!found_) return false;
+    if (bands_[0].count > 1 && bands_[1].count == 1 && bands_[2].count == 1) return true;
     int64_t cost = 0;
     for (size_t i = 0; i < count(); ++i) {
-      const Region region = at(i);
-      cost += (region.y.end - region.y.begin) * std::max(region.x.end - region.x.begin, kFewestColumns) *
-              (region.y.end_tap - region.y.first_tap) * (region.x.end_tap - region.x.first_tap);
+      const auto [z, y, x] = at(i);
+      cost += z.taps() * (z.end - z.begin) * y.taps() * (y.end - y.begin) * x.taps() * std::max(x.end - x.begin, kFewestColumns);
     }
     return 10 * cost < 8 * window.kernel.num_elements() * window.output.num_elements();
   }
 
  private:
-  Bands rows_, columns_;
+  std::array<Bands, kSpatialAxes> bands_;
   bool found_;
 };
 
-BlockedDense::BlockedDense(const Shape& weights, int64_t group, bool plain_input, int64_t dilation_x)
-    : weights_(weights), group_(group), plain_input_(plain_input) {
-  const int64_t width = weights[3];
-  const bool row_steps = dilation_x == 1 && (width == 3 || width == 5 || width == 7);
+BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, bool plain_input)
+    : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), plain_input_(plain_input) {
+  const int64_t width = window.kernel[2];
+  const bool row_steps = window.dilations[2] == 1 && (width == 3 || width == 5 || width == 7);
   if (plain_input) step_ = row_steps ? width : 1;
 }
 
@@ -151,7 +174,7 @@ void BlockedDense::Pack(ThreadPool& threads, const float* weights, float* packed
   threads.ParallelFor(group_ * parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = i / parts * group_outputs() * depth();
-      PackBlockedWeights(weights + at, weights_[1] / unit(), unit(), positions(), blocks, i % parts, i % parts + 1, packed + at);
+      PackBlockedWeights(weights + at, group_channels_ / unit(), unit(), positions_, blocks, i % parts, i % parts + 1, packed + at);
     }
   });
 }
@@ -169,7 +192,7 @@ BlockedProduct BlockedDense::Start(const Window& window, const BlockedEpilogue& 
 BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, int64_t group, const float* packed,
                                   int64_t image_size) const {
   BlockedProduct product = first;
-  const int64_t at = (image * outputs() + group * group_outputs()) * first.pixels;
+  const int64_t at = (image * outputs_ + group * group_outputs()) * first.pixels;
   product.input += image * image_size + group * (image_size / group_);
   product.weights = packed + group * group_outputs() * depth();
   product.output += at;
@@ -178,17 +201,20 @@ BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, in
   return product;
 }
 
-/// The steps at the region's kernel positions, in planes of these rows; returns their number.
-size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, int64_t plane_width, int64_t plane_pixels,
-                                BlockedStep* steps) const {
+/// The steps at the region's kernel positions, in planes of these sizes; returns their number.
+size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, BlockedStep* steps) const {
   size_t count = 0;
   const int64_t together = plain_input_ ? step_ : 1;  // kernel positions in a step
-  for (int64_t c = 0; c < weights_[1] / unit(); ++c) {
-    for (int64_t y = taps.y.first_tap; y < taps.y.end_tap; ++y) {
-      for (int64_t x = taps.x.first_tap; x < taps.x.end_tap; x += together) {
-        const int64_t pixel = y * window.dilations[0] * plane_width + x * window.dilations[1];
-        const int64_t position = y * window.kernel[1] + x;
-        steps[count++] = {(c * plane_pixels + pixel) * unit(), (c * positions() + position) * unit()};
+  const int64_t plane_pixels = plane[0] * plane[1] * plane[2];
+  for (int64_t c = 0; c < group_channels_ / unit(); ++c) {
+    for (int64_t z = taps.z.first_tap; z < taps.z.end_tap; ++z) {
+      for (int64_t y = taps.y.first_tap; y < taps.y.end_tap; ++y) {
+        const int64_t row = z * window.dilations[0] * plane[1] + y * window.dilations[1];
+        for (int64_t x = taps.x.first_tap; x < taps.x.end_tap; x += together) {
+          const int64_t pixel = row * plane[2] + x * window.dilations[2];
+          const int64_t position = (z * window.kernel[1] + y) * window.kernel[2] + x;
+          steps[count++] = {(c * plane_pixels + pixel) * unit(), (c * positions_ + position) * unit()};
+        }
       }
     }
   }
@@ -197,7 +223,7 @@ size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, int64_
 
 void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
                             const BlockedEpilogue& epilogue, float* output) const {
-  if (!plain_input_ && positions() > 1) {
+  if (!plain_input_ && positions_ > 1) {
     const Regions regions(window);
     if (regions.Pay(window)) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
   }
@@ -206,37 +232,36 @@ void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_
 
 void BlockedDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
                              const float* packed, const float* input, const BlockedEpilogue& epilogue, float* output) const {
-  const int64_t width = window.input[1], plane_pixels = window.input.num_elements();
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
-  size_t pixel = 0;
-  for (int64_t y = 0; y < window.output[0]; ++y) {
-    for (int64_t x = 0; x < window.output[1]; ++x) {
-      const int64_t row = y * window.strides[0] - window.begin[0], column = x * window.strides[1] - window.begin[1];
-      pixel_offsets[pixel++] = (row * width + column) * unit();
-    }
-  }
+  ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(), [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
   const size_t most = static_cast<size_t>(depth() / step_);
   const auto steps = context.scratch<BlockedStep>(regions.count() * most);
   const auto num_steps = context.scratch<size_t>(regions.count());
+  int64_t slices = 0;  // of all regions
   for (size_t i = 0; i < regions.count(); ++i) {
-    num_steps[i] = WriteSteps(window, regions.at(i), width, plane_pixels, steps.data() + i * most);
+    const Region region = regions.at(i);
+    num_steps[i] = WriteSteps(window, region, window.input.dims(), steps.data() + i * most);
+    slices += region.z.end - region.z.begin;
   }
   BlockedProduct first = Start(window, epilogue);
   first.input = input;
   first.output = output;
   first.pixel_offsets = pixel_offsets.data();
-  const int64_t groups = BlockGroups(first.output_blocks);
+  const int64_t groups = BlockGroups(first.output_blocks), image_size = planes() * window.input.num_elements() * unit();
   const int64_t parts = std::min<int64_t>(groups, context.threads().num_threads());
-  const int64_t tasks = static_cast<int64_t>(regions.count()) * parts;
+  const int64_t tasks = slices * parts;
   context.threads().ParallelFor(batch * group_ * tasks, 1e5, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const auto number = static_cast<size_t>(i % tasks / parts);
-      const Region region = regions.at(number);
-      BlockedProduct product = Part(first, i / tasks / group_, i / tasks % group_, packed, planes() * plane_pixels * unit());
+      size_t number = 0;
+      int64_t slice = i % tasks / parts;
+      for (; slice >= regions.at(number).z.end - regions.at(number).z.begin; ++number) slice -= regions.at(number).z.end - regions.at(number).z.begin;
+      const auto [z, y, x] = regions.at(number);
+      BlockedProduct product = Part(first, i / tasks / group_, i / tasks % group_, packed, image_size);
       product.steps = steps.data() + number * most;
       product.num_steps = static_cast<int64_t>(num_steps[number]);
-      const BlockedPixels pixels{region.y.begin * window.output[1] + region.x.begin, region.x.end - region.x.begin,
-                                 region.y.end - region.y.begin, window.output[1]};
+      const int64_t width = window.output[2], start = ((z.begin + slice) * window.output[1] + y.begin) * width + x.begin;
+      const int64_t rows = y.end - y.begin, columns = x.end - x.begin;
+      const BlockedPixels pixels = columns == width ? BlockedPixels{start, rows * width} : BlockedPixels{start, columns, rows, width};
       MultiplyBlocked(product, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
     }
   });
@@ -252,17 +277,16 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   const int64_t round = padded.in_place ? batch : fitting;
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order =
-      !plain_input_ && padded.in_place && positions() == 1 && window.strides[0] == 1 && window.strides[1] == 1;
+      !plain_input_ && padded.in_place && positions_ == 1 && std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
   BlockedProduct product = Start(window, epilogue);
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : product.pixels));
-  for (int64_t y = 0, i = 0; y < window.output[0] && !in_order; ++y) {
-    for (int64_t x = 0; x < window.output[1]; ++x, ++i) {
-      pixel_offsets[static_cast<size_t>(i)] = (y * window.strides[0] * padded.width + x * window.strides[1]) * unit();
-    }
+  const Shape origin(kSpatialAxes, 0);
+  if (!in_order) {
+    ForOutputPixels(window, padded.size.dims(), origin.dims(), unit(), [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
   }
   const auto steps = context.scratch<BlockedStep>(static_cast<size_t>(depth() / step_));
-  const Region all{{0, window.output[0], 0, window.kernel[0]}, {0, window.output[1], 0, window.kernel[1]}};
-  product.num_steps = static_cast<int64_t>(WriteSteps(window, all, padded.width, padded.pixels(), steps.data()));
+  const auto whole = [&](size_t i) { return Band{0, window.output[i], 0, window.kernel[i]}; };
+  product.num_steps = static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
   product.steps = steps.data();
   product.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
   const auto copies = context.scratch<float>(static_cast<size_t>(padded.in_place ? 0 : CheckedMul(round, image_size)));
@@ -278,7 +302,7 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
       });
       product.input = copies.data();
     }
-    const int64_t at = image * outputs() * product.pixels;
+    const int64_t at = image * outputs_ * product.pixels;
     product.output = output + at;
     if (epilogue.residual != nullptr) product.epilogue.residual = epilogue.residual + at;
     RunImages(context, product, images, image_size, packed);

@@ -24,19 +24,29 @@ void ForPixels(KernelContext& context, int64_t blocks, int64_t pixels, const Mov
   });
 }
 
+/// [N, C, spatial...] for an image in blocks.
+Shape PlainShape(const Shape& blocked, std::span<const int64_t> spatial) {
+  Shape shape{blocked[0], CheckedMul(blocked[1], kChannelBlock)};
+  for (const int64_t size : spatial) shape.Append(size);
+  return shape;
+}
+
+/// [N, C, 1...].
+Shape OnePixel(const Shape& blocked) { return PlainShape(blocked, Shape(SpatialDims(blocked).size(), 1).dims()); }
+
 class ToBlocked final : public Kernel {
  public:
   explicit ToBlocked(const KernelInfo&) {}
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
-    Require(input.is(ElementType::kFloat) && shape.rank() == 4 && shape[1] % kChannelBlock == 0,
+    Require(input.is(ElementType::kFloat) && shape.rank() > 2 && shape.rank() <= kSpatialAxes + 2 && shape[1] % kChannelBlock == 0,
             "the input is {}, images of floats with a multiple of {} channels are expected", shape, kChannelBlock);
-    Tensor* output = context.output(0, {shape[0], shape[1] / kChannelBlock, shape[2], shape[3], kChannelBlock});
+    Tensor* output = context.output(0, BlockedShape(shape[0], shape[1] / kChannelBlock, shape.dims().subspan(2)));
     if (output == nullptr || output->num_elements() == 0) return;
     const float* from = input.data<float>();
     float* to = output->mutable_data<float>();
-    const int64_t pixels = shape[2] * shape[3];
+    const int64_t pixels = Pixels(output->shape());
     ForPixels(context, shape[0] * shape[1] / kChannelBlock, pixels, [&](int64_t block, int64_t begin, int64_t end) {
       const int64_t at = block * pixels * kChannelBlock;
       BlockChannels(from + at, pixels, begin, end, to + at);
@@ -51,11 +61,11 @@ class FromBlocked final : public Kernel {
     const Tensor& input = context.required_input(0);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    Tensor* output = context.output(0, {shape[0], CheckedMul(shape[1], kChannelBlock), shape[2], shape[3]});
+    Tensor* output = context.output(0, PlainShape(shape, SpatialDims(shape)));
     if (output == nullptr || output->num_elements() == 0) return;
     const float* from = input.data<float>();
     float* to = output->mutable_data<float>();
-    const int64_t pixels = shape[2] * shape[3];
+    const int64_t pixels = Pixels(shape);
     ForPixels(context, shape[0] * shape[1], pixels, [&](int64_t block, int64_t begin, int64_t end) {
       const int64_t at = block * pixels * kChannelBlock;
       UnblockChannels(from + at, pixels, begin, end, to + at);
@@ -63,7 +73,7 @@ class FromBlocked final : public Kernel {
   }
 };
 
-/// X times S, [N or 1, C, 1, 1].
+/// X times S, [N or 1, C, 1...].
 class BlockedScale final : public Kernel {
  public:
   explicit BlockedScale(const KernelInfo&) {}
@@ -72,13 +82,14 @@ class BlockedScale final : public Kernel {
     const Tensor& factors = context.required_input(1);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    const int64_t channels = CheckedMul(shape[1], kChannelBlock);
-    const bool shared = factors.shape() == Shape{1, channels, 1, 1};
-    Require(factors.is(ElementType::kFloat) && (shared || factors.shape() == Shape{shape[0], channels, 1, 1}),
+    const bool shared = factors.shape().rank() > 0 && factors.shape()[0] == 1;
+    Shape expected = OnePixel(shape);
+    if (shared) expected[0] = 1;
+    Require(factors.is(ElementType::kFloat) && factors.shape() == expected,
             "the factors are {}, the input is {}", factors.shape(), shape);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    const int64_t pixels = shape[2] * shape[3];
+    const int64_t pixels = Pixels(shape);
     const float* in = input.data<float>();
     const float* scale = factors.data<float>();
     float* out = output->mutable_data<float>();
@@ -91,7 +102,7 @@ class BlockedScale final : public Kernel {
   }
 };
 
-/// To [N, C, 1, 1].
+/// To [N, C, 1...].
 class BlockedGlobalAveragePool final : public Kernel {
  public:
   explicit BlockedGlobalAveragePool(const KernelInfo&) {}
@@ -99,9 +110,9 @@ class BlockedGlobalAveragePool final : public Kernel {
     const Tensor& input = context.required_input(0);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    Tensor* output = context.output(0, {shape[0], CheckedMul(shape[1], kChannelBlock), 1, 1});
+    Tensor* output = context.output(0, OnePixel(shape));
     if (output == nullptr || output->num_elements() == 0) return;
-    const int64_t pixels = shape[2] * shape[3];
+    const int64_t pixels = Pixels(shape);
     const float* in = input.data<float>();
     float* out = output->mutable_data<float>();
     context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels), [&](int64_t begin, int64_t end) {

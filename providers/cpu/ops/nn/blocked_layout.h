@@ -1,6 +1,7 @@
 #pragma once
 
-// What the operators of domain ai.tessera, which block_channels puts into graphs, share. Their values are [N, C/8, H, W, 8].
+// What the operators of domain ai.tessera, which block_channels puts into graphs, share. Their values are [N, C/8, H, W, 8]
+// or [N, C/8, D, H, W, 8].
 
 #include "base/window.h"
 #include "simd/blocked.h"
@@ -10,21 +11,34 @@ namespace tessera::cpu {
 
 inline KernelDef BlockedOp(std::string op_type) { return Op(std::move(op_type), "ai.tessera").Types(0, {ElementType::kFloat}); }
 
+/// Windows over images with fewer axes have ones before them: one slice.
+constexpr size_t kSpatialAxes = 3;
+
 /// Throws Error unless the tensor is in blocks.
 inline void RequireBlocked(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
-  Require(tensor.is(ElementType::kFloat) && shape.rank() == 5 && shape[4] == kChannelBlock,
+  Require(tensor.is(ElementType::kFloat) && shape.rank() > 3 && shape.rank() <= kSpatialAxes + 3 && shape.back() == kChannelBlock,
           "the input is {}, floats in blocks of {} channels are expected", shape, kChannelBlock);
 }
 
-inline BlockedWindow ToBlockedWindow(const Window& window) {
-  return {window.input[0],   window.input[1],   window.output[0],    window.output[1],    window.kernel[0], window.kernel[1],
-          window.strides[0], window.strides[1], window.dilations[0], window.dilations[1], window.begin[0],  window.begin[1]};
+/// The height, width and so on of an image in blocks.
+inline std::span<const int64_t> SpatialDims(const Shape& blocked) { return blocked.dims().subspan(2, blocked.rank() - 3); }
+inline int64_t Pixels(const Shape& blocked) { return blocked.SizeOfRange(2, blocked.rank() - 1); }
+
+/// Of a window with kSpatialAxes.
+inline BlockedWindow ToBlockedWindow(const Window& w) {
+  const auto axis = [&](size_t i) {
+    return BlockedAxis{w.input[i], w.output[i], w.kernel[i], w.strides[i], w.dilations[i], w.begin[i]};
+  };
+  return {axis(0), axis(1), axis(2)};
 }
 
-/// The output of a window over `blocks` blocks of channels.
-inline Shape BlockedShape(int64_t batch, int64_t blocks, const Window& window) {
-  return {batch, blocks, window.output[0], window.output[1], kChannelBlock};
+/// An image in blocks: [batch, blocks, spatial..., 8].
+inline Shape BlockedShape(int64_t batch, int64_t blocks, std::span<const int64_t> spatial) {
+  Shape shape{batch, blocks};
+  for (const int64_t size : spatial) shape.Append(size);
+  shape.Append(kChannelBlock);
+  return shape;
 }
 
 }  // namespace tessera::cpu

@@ -18,14 +18,15 @@ class BlockedPooling : public Kernel {
     const Tensor& input = context.required_input(0);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    const Window window = attributes_.Fit(shape.dims().subspan(2, 2), attributes_.kernel().dims());
-    Tensor* output = context.output(0, BlockedShape(shape[0], shape[1], window));
+    const Window fitted = attributes_.Fit(SpatialDims(shape), attributes_.kernel().dims());
+    Tensor* output = context.output(0, BlockedShape(shape[0], shape[1], fitted.output.dims()));
     if (output == nullptr || output->num_elements() == 0) return;
     const float* in = input.data<float>();
     float* out = output->mutable_data<float>();
-    const double cost = 20 + static_cast<double>(window.output[1] * (1 + window.kernel.num_elements()));
-    context.threads().ParallelFor(shape[0] * shape[1] * window.output[0], cost, [&](int64_t begin, int64_t end) {
-      PoolBlocked(ToBlockedWindow(window), kind_, in, begin, end, out);
+    const BlockedWindow window = ToBlockedWindow(fitted.WithRank(kSpatialAxes));
+    const double cost = 20 + static_cast<double>(window.x.output * (1 + window.positions()));
+    context.threads().ParallelFor(shape[0] * shape[1] * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
+      PoolBlocked(window, kind_, in, begin, end, out);
     });
   }
 

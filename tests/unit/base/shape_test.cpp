@@ -1,0 +1,33 @@
+// Shapes: what they count, and what they refuse to count.
+
+#include "tessera/shape.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "error_of.h"
+
+namespace tessera {
+namespace {
+
+using testing::ErrorOf;
+
+TEST(Shape, CountsElements) {
+  EXPECT_EQ(Shape{}.num_elements(), 1);
+  EXPECT_EQ((Shape{2, 3, 4}).num_elements(), 24);
+  EXPECT_EQ((Shape{2, 0, 4}).num_elements(), 0);
+  EXPECT_EQ((Shape{int64_t{1} << 24, int64_t{1} << 24}).num_elements(), Shape::kMostElements);
+  EXPECT_EQ((Shape{0, Shape::kMostElements}).num_elements(), 0);
+}
+
+TEST(Shape, RefusesWhatNoMemoryHoldsBesideADimensionOfZeroToo) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  EXPECT_NE(ErrorOf([] { (void)Shape{2, -1}.num_elements(); }).find("negative"), std::string::npos);
+  for (const Shape& shape : {Shape{Shape::kMostElements, 2}, Shape{kHuge}, Shape{kHuge, kHuge}, Shape{0, kHuge}, Shape{1 << 30, 0, 1 << 30}}) {
+    EXPECT_NE(ErrorOf([&] { (void)shape.num_elements(); }).find("asks for more than"), std::string::npos) << shape.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace tessera
