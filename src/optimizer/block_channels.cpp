@@ -8,14 +8,11 @@
 #include "optimizer/blocked_plan.h"
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
-#include "optimizer/fused_kernels.h"
 #include "optimizer/rewrites.h"
 #include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
-
-constexpr std::string_view kConvName = "BlockedConv";
 
 class GraphBlocking {
  public:
@@ -156,7 +153,7 @@ class GraphBlocking {
       offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * factor);
     }
     const ValueIndex weights = graph_.AddConstant("", std::move(factors)), sums = graph_.AddConstant("", std::move(offsets));
-    Node node = Make(kConvName, {old.inputs[0], weights, sums});
+    Node node = Make(kBlockedConv, {old.inputs[0], weights, sums});
     SetAttribute(node, "group", channels);
     return node;
   }
@@ -182,7 +179,7 @@ class GraphBlocking {
     const bool alone = std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
-    const bool is_conv = node.op_type == kConvName && node.domain == kBlockedDomain;
+    const bool is_conv = node.op_type == kBlockedConv && node.domain == kBlockedDomain;
     return is_conv && node.FindAttribute(kFusedActivation) == nullptr ? &node : nullptr;
   }
 
@@ -271,12 +268,7 @@ class GraphBlocking {
 class ChannelBlocking final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    if (context.writable) return 0;
-    Node conv;
-    conv.domain = kBlockedDomain;
-    conv.op_type = kConvName;
-    conv.since_version = 1;
-    if (!MayFuse(graph, conv, conv, context)) return 0;
+    if (!ComputesInBlocks(graph, context)) return 0;
     BlockedPlan plan = PlanBlocks(graph);
     if (plan.roles.empty()) return 0;
     const std::vector<bool> left = LeftToCpu(graph, context.resources);

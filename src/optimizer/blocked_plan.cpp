@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optimizer/edit.h"
+#include "optimizer/fused_kernels.h"
 
 namespace tessera {
 namespace {
@@ -251,6 +252,14 @@ int64_t GroupsInBlock(const Shape& weights, int64_t group) {
     if (weights[1] * count % kChannelBlock == 0 && weights[0] / group * count % kChannelBlock == 0) return count;
   }
   return 0;
+}
+
+bool ComputesInBlocks(const Graph& graph, const RewriteContext& context) {
+  Node conv;
+  conv.domain = kBlockedDomain;
+  conv.op_type = kBlockedConv;
+  conv.since_version = 1;
+  return !context.writable && MayFuse(graph, conv, conv, context);
 }
 
 BlockedPlan PlanBlocks(const Graph& graph) { return Planner(graph).Run(); }

@@ -7,11 +7,12 @@
 #include <set>
 
 #include "graph/graph.h"
+#include "optimizer/rewrite.h"
 
 namespace tessera {
 
 inline constexpr int64_t kChannelBlock = 8;
-inline constexpr std::string_view kBlockedDomain = "ai.tessera";
+inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = "BlockedConv";
 
 enum class BlockedRole {
   kConv,       // BlockedConv; its input is blocked
@@ -23,6 +24,9 @@ enum class BlockedRole {
   kPool,       // BlockedMaxPool, BlockedAveragePool
   kAverage,    // BlockedGlobalAveragePool, whose output is plain
 };
+
+/// Whether kernels for blocks are there, and the graph is not to be written as a model.
+bool ComputesInBlocks(const Graph& graph, const RewriteContext& context);
 
 struct BlockedPlan {
   std::map<NodeIndex, BlockedRole> roles;

@@ -55,6 +55,7 @@ std::unique_ptr<Rewrite> MergeEqualNodes();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
 std::unique_ptr<Rewrite> QuantizeProducts();
 std::unique_ptr<Rewrite> PutChannelsLast();
+std::unique_ptr<Rewrite> PadChannels();
 std::unique_ptr<Rewrite> BlockChannels();
 std::unique_ptr<Rewrite> RecognizeSwish();
 std::unique_ptr<Rewrite> AttendInPlace();

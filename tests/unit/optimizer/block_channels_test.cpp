@@ -10,24 +10,30 @@ namespace {
 
 struct BlockedConvSpec {
   int64_t outputs, channels, kernel, stride = 1, pad = 0, group = 1, dilation = 1;
+  /// Of a volume's first axis.
+  struct {
+    int64_t kernel = 1, stride = 1, pad = 0, dilation = 1;
+  } z = {};
 };
 
 /// A model of images, node by node; `x` is its input.
 class FloatNetwork {
  public:
-  explicit FloatNetwork(std::vector<int64_t> input) : model_(17) { model_.Input("x", ElementType::kFloat, std::move(input)); }
+  explicit FloatNetwork(std::vector<int64_t> input) : model_(17), rank_(input.size()) { model_.Input("x", ElementType::kFloat, std::move(input)); }
 
   std::string Conv(const std::string& from, const BlockedConvSpec& spec) {
     const std::string name = Name();
-    const int64_t depth = spec.channels / spec.group * spec.kernel * spec.kernel;
-    model_.Floats(name + "w", {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel},
-                  Waves(spec.outputs * depth, 0.37f, 1.5f / std::sqrt(static_cast<float>(depth))));
+    const auto& z = spec.z;
+    const bool volume = rank_ == 5;
+    const int64_t depth = spec.channels / spec.group * spec.kernel * spec.kernel * z.kernel;
+    std::vector<int64_t> shape = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
+    if (volume) shape.insert(shape.begin() + 2, z.kernel);
+    model_.Floats(name + "w", shape, Waves(spec.outputs * depth, 0.37f, 1.5f / std::sqrt(static_cast<float>(depth))));
     model_.Floats(name + "b", {spec.outputs}, Waves(spec.outputs, 1.1f, 0.2f));
     auto& node = model_.Node("Conv", {from, name + "w", name + "b"}, {name});
     Int(node, "group", spec.group);
-    Ints(node, "strides", {spec.stride, spec.stride});
-    Ints(node, "dilations", {spec.dilation, spec.dilation});
-    Ints(node, "pads", {spec.pad, spec.pad, spec.pad, spec.pad});
+    SetWindow(node, {z.stride, spec.stride, spec.stride}, {z.pad, spec.pad, spec.pad});
+    volume ? Ints(node, "dilations", {z.dilation, spec.dilation, spec.dilation}) : Ints(node, "dilations", {spec.dilation, spec.dilation});
     return name;
   }
 
@@ -42,9 +48,8 @@ class FloatNetwork {
                    bool count_pads = false) {
     const std::string name = Name();
     auto& node = model_.Node(type, {from}, {name});
-    Ints(node, "kernel_shape", {kernel, kernel});
-    Ints(node, "strides", {stride, stride});
-    Ints(node, "pads", {pad, pad, pad, pad});
+    rank_ == 5 ? Ints(node, "kernel_shape", {kernel, kernel, kernel}) : Ints(node, "kernel_shape", {kernel, kernel});
+    SetWindow(node, {stride, stride, stride}, {pad, pad, pad});
     if (ceil) Int(node, "ceil_mode", 1);
     if (count_pads) Int(node, "count_include_pad", 1);
     return name;
@@ -61,14 +66,26 @@ class FloatNetwork {
   }
 
   ModelBuilder& Finish(const std::vector<std::string>& outputs) {
-    for (const std::string& output : outputs) model_.Output(output, ElementType::kFloat, {-1, -1, -1, -1});
+    for (const std::string& output : outputs) model_.Output(output, ElementType::kFloat, std::vector<int64_t>(rank_, -1));
     return model_;
   }
 
  private:
+  /// Of the last two axes where the images are flat.
+  void SetWindow(onnx::NodeProto& node, std::vector<int64_t> strides, std::vector<int64_t> pads) const {
+    if (rank_ == 4) {
+      strides.erase(strides.begin());
+      pads.erase(pads.begin());
+    }
+    pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank_ - 2));
+    Ints(node, "strides", strides);
+    Ints(node, "pads", pads);
+  }
+
   std::string Name() { return "v" + std::to_string(count_++); }
 
   ModelBuilder model_;
+  size_t rank_;
   int count_ = 0;
 };
 
@@ -110,7 +127,9 @@ TEST_P(BlockedConvolutions, GiveTheSameResults) {
   for (const std::string activation : {"", "Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Silu"}) {
     for (const bool symbolic : {false, true}) {
       SCOPED_TRACE(activation + (symbolic ? " symbolic" : ""));
-      FloatNetwork network(symbolic ? std::vector<int64_t>{-1, c.input[1], -1, -1} : c.input);
+      std::vector<int64_t> open(c.input.size(), -1);
+      open[1] = c.input[1];
+      FloatNetwork network(symbolic ? open : c.input);
       const std::string first = network.Conv("x", c.first);
       std::string last = network.Conv(network.Op("Relu", {first}), c.second);
       if (activation == "Silu") {
@@ -149,7 +168,17 @@ INSTANTIATE_TEST_SUITE_P(
                       BlockedConvCase{"DepthwiseNarrow", {1, 3, 4, 3}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 2, 8}},
                       BlockedConvCase{"DepthwisePadded", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 4, 8}},
                       BlockedConvCase{"DepthwisePaddedStrided", {1, 3, 9, 10}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 6, 8}},
-                      BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}}),
+                      BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}},
+                      BlockedConvCase{"Volume", {2, 3, 5, 9, 11}, {16, 3, 3, 1, 1, 1, 1, {3, 1, 1}}, {24, 16, 3, 2, 1, 1, 1, {3, 2, 1}}},
+                      BlockedConvCase{"VolumeOfSlices", {2, 3, 4, 9, 10}, {16, 3, 7, 2, 3}, {32, 16, 1, 1, 0, 1, 1, {3, 1, 1}}},
+                      BlockedConvCase{"VolumeOfSlicesStrided", {1, 3, 9, 6, 7}, {16, 3, 3, 1, 1}, {32, 16, 1, 2, 0, 1, 1, {3, 2, 2, 2}}},
+                      BlockedConvCase{"VolumeWinograd", {2, 3, 5, 25, 23}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
+                      BlockedConvCase{"VolumeWinogradDeep", {1, 3, 6, 22, 26}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 1, 1, {3, 2, 2, 2}}},
+                      BlockedConvCase{"VolumeDilated", {1, 3, 5, 17, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4, {3, 1, 2, 2}}},
+                      BlockedConvCase{"VolumeGrouped", {1, 3, 5, 9, 9}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8, 1, {3, 1, 1}}},
+                      BlockedConvCase{"VolumeDepthwise", {2, 3, 6, 9, 14}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 16, 1, {3, 1, 1}}},
+                      BlockedConvCase{"VolumeDepthwiseFlat", {1, 3, 3, 9, 11}, {16, 3, 3, 1, 1}, {16, 16, 3, 2, 1, 16, 1, {1, 2, 1}}},
+                      BlockedConvCase{"VolumeOfPadding", {1, 3, 2, 7, 7}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 1, 1, {1, 1, 3}}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(BlockChannels, TakesShortcutsInAndLeavesPlainOutputs) {
@@ -184,6 +213,35 @@ TEST(BlockChannels, ComputesWhatLiesBetween) {
     EXPECT_FALSE(operators.contains(gone)) << gone;
   }
   EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, ComputesWhatLiesBetweenVolumes) {
+  FloatNetwork network({2, 3, 8, 13, 11});
+  const std::string a = network.Conv("x", {16, 3, 3, 1, 1, 1, 1, {3, 1, 1}});
+  const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
+  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
+  const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1, 1, 1})});
+  const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
+  const std::string f = network.Op("Tanh", {network.Op("Mul", {gate, e})});
+  const std::string g = network.Pool("AveragePool", network.Conv(f, {32, 56, 3, 1, 1}), 3, 2, 1, false, true);
+  const auto operators = Compare(network, {network.Conv(g, {16, 32, 1}), g}, {2, 3, 8, 13, 11});
+  if (!Blocks(operators)) return;
+  for (const std::string gone : {"MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool", "ToBlocked"}) {
+    EXPECT_FALSE(operators.contains(gone)) << gone;
+  }
+  EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, FillsBlocksBetweenConvolutions) {
+  FloatNetwork network({2, 3, 24, 20});
+  const std::string a = network.Op("Sigmoid", {network.Conv("x", {61, 3, 3, 1, 1})});
+  const std::string b = network.Pool("MaxPool", network.Op("Relu", {network.Conv(a, {46, 61, 3, 1, 1})}), 3, 2, 1);
+  const std::string c = network.Op("Add", {network.Conv(b, {64, 46, 3, 1, 1}), network.Conv(b, {64, 46, 1})});
+  const auto operators = Compare(network, {network.Conv(c, {61, 64, 1})}, {2, 3, 24, 20});
+  if (!Blocks(operators)) return;
+  EXPECT_EQ(operators.count("BlockedConv"), 4u);  // an output keeps its channels
 }
 
 TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
