@@ -45,9 +45,9 @@ constexpr bool MayLieOutside(int64_t i) {
   return KW == 0 || i < KW - 1 || i > (P - 1) * SX;
 }
 
-/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, the padding is narrower
-/// and there is one slice; else 0. kEdge: some of what is read may lie beside the input.
-template <int P, int KW, int SX, bool kEdge, class Op>
+/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, and the padding is
+/// narrower; else 0. kVolume: the window may have several slices. kEdge: some of what is read may lie beside the input.
+template <int P, int KW, int SX, bool kVolume, bool kEdge, class Op>
 HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockTag d;
   const BlockedWindow& w = row.window;
@@ -80,7 +80,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
       }
     }
   };
-  if constexpr (KW != 0) {
+  if constexpr (!kVolume) {
     add_slice(row.image, 0);
   } else {
     for (int64_t kz = row.slices.begin; kz < row.slices.end; ++kz) {
@@ -90,29 +90,29 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   op.Store(&acc[0][0], P, row, x);
 }
 
-template <int P, int KW, int SX, class Op>
+template <int P, int KW, int SX, bool kVolume, class Op>
 HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockedWindow& w = row.window;
   const int64_t first = x * w.x.stride - w.x.pad;
   const int64_t last = first + (P - 1) * w.x.stride + (w.x.kernel - 1) * w.x.dilation;
-  if (first >= 0 && last < w.x.input) return ComputeTile<P, KW, SX, false>(row, x, op);
-  ComputeTile<P, KW, SX, true>(row, x, op);
+  if (first >= 0 && last < w.x.input) return ComputeTile<P, KW, SX, kVolume, false>(row, x, op);
+  ComputeTile<P, KW, SX, kVolume, true>(row, x, op);
 }
 
-template <int KW, int SX, class Op>
+template <int KW, int SX, bool kVolume, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
   const int64_t width = row.window.x.output;
   int64_t x = 0;
   if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
     if (width % 7 == 0) {                             // the usual images
-      for (; x < width; x += 7) ComputeAnyTile<7, KW, SX>(row, x, op);
+      for (; x < width; x += 7) ComputeAnyTile<7, KW, SX, kVolume>(row, x, op);
       return;
     }
-    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX>(row, x, op);
-    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX>(row, x, op);
-    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX>(row, x, op);
+    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX, kVolume>(row, x, op);
+    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX, kVolume>(row, x, op);
+    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX, kVolume>(row, x, op);
   }
-  for (; x < width; ++x) ComputeAnyTile<1, KW, SX>(row, x, op);
+  for (; x < width; ++x) ComputeAnyTile<1, KW, SX, kVolume>(row, x, op);
 }
 
 struct DepthwiseRow {
@@ -210,11 +210,12 @@ using DepthwiseKernel = void (*)(const RowPlan&, const DepthwiseRow&);
 DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
   const BlockedAxis& x = w.x;
   const bool wide_pads = x.pad >= x.kernel || (x.output - 1) * x.stride - x.pad >= x.input;
-  if (x.dilation != 1 || x.stride > 2 || wide_pads || w.z.kernel > 1) return ComputeRow<0, 0, DepthwiseRow>;
-  const bool one = x.stride == 1;
-  if (x.kernel == 3) return one ? ComputeRow<3, 1, DepthwiseRow> : ComputeRow<3, 2, DepthwiseRow>;
-  if (x.kernel == 5) return one ? ComputeRow<5, 1, DepthwiseRow> : ComputeRow<5, 2, DepthwiseRow>;
-  return ComputeRow<0, 0, DepthwiseRow>;
+  const bool one = x.stride == 1, volume = w.z.kernel > 1;
+  if (x.dilation != 1 || x.stride > 2 || wide_pads) return ComputeRow<0, 0, true, DepthwiseRow>;
+  if (x.kernel == 3 && volume) return one ? ComputeRow<3, 1, true, DepthwiseRow> : ComputeRow<3, 2, true, DepthwiseRow>;
+  if (x.kernel == 3) return one ? ComputeRow<3, 1, false, DepthwiseRow> : ComputeRow<3, 2, false, DepthwiseRow>;
+  if (x.kernel == 5 && !volume) return one ? ComputeRow<5, 1, false, DepthwiseRow> : ComputeRow<5, 2, false, DepthwiseRow>;
+  return ComputeRow<0, 0, true, DepthwiseRow>;
 }
 
 void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks, const BlockedEpilogue& epilogue,
@@ -241,7 +242,7 @@ void Pool(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t 
   const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.positions() : 0;
   ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t, int64_t row) {
     float* out = output + row * w.x.output * kChannelBlock;
-    kind == BlockedPool::kMax ? ComputeRow<0, 0>(plan, MaxRow{out}) : ComputeRow<0, 0>(plan, AverageRow{out, fixed_count});
+    kind == BlockedPool::kMax ? ComputeRow<0, 0, true>(plan, MaxRow{out}) : ComputeRow<0, 0, true>(plan, AverageRow{out, fixed_count});
   });
 }
 

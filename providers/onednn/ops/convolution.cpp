@@ -15,6 +15,8 @@ std::string RefuseConv(const GraphViewer& graph, const Node& node) {
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   const auto& w = graph.value(node.inputs[1]).type.shape;
   if (w->size() != x->size()) return "weights and input have different ranks";
+  const bool depthwise = AttributeOr<int64_t>(node, "group", 1) > 1 && (*w)[1].value == 1;
+  if (x->size() == 5 && depthwise) return "oneDNN has only reference code for depthwise convolutions of volumes";
   return {};
 }
 
