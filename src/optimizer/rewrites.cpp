@@ -16,6 +16,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"fold_constants", kBasic, FoldConstants},
     RewriteEntry{"inline_branches", kBasic, InlineBranches},
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
+    RewriteEntry{"einsum_products", kExtended, EinsumToProducts},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},

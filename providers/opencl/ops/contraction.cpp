@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/checked.h"
+#include "base/einsum_equation.h"
 #include "kernel.h"
-#include "ops/nn/einsum_equation.h"
 #include "ops/nn/matmul_shape.h"
 
 namespace tessera::opencl {
@@ -85,8 +85,8 @@ class Einsum final : public Kernel {
     Shape result;
     std::vector<int> order;
     for (const int8_t label : equation_.output()) {
-      if (label != cpu::kEllipsis) order.push_back(label);
-      for (size_t i = dots; label == cpu::kEllipsis && i-- > 0;) order.push_back(kDots + static_cast<int>(i));
+      if (label != kEllipsis) order.push_back(label);
+      for (size_t i = dots; label == kEllipsis && i-- > 0;) order.push_back(kDots + static_cast<int>(i));
     }
     for (int label : order) result.Append(labels.at(label).size);
     cl_long stride = 1;
@@ -109,9 +109,9 @@ class Einsum final : public Kernel {
   static constexpr int kDots = 64;  // labels of dimensions that an ellipsis stands for
 
   /// Adds an operand's strides; returns how many dimensions its ellipsis stands for.
-  static size_t AddOperand(const Shape& shape, const cpu::EinsumEquation::Term& term, std::map<int, Dim>& labels, cl_long Dim::*stride,
+  static size_t AddOperand(const Shape& shape, const EinsumEquation::Term& term, std::map<int, Dim>& labels, cl_long Dim::*stride,
                            bool Dim::*in) {
-    const bool has_dots = std::ranges::find(term, cpu::kEllipsis) != term.end();
+    const bool has_dots = std::ranges::find(term, kEllipsis) != term.end();
     const size_t named = term.size() - (has_dots ? 1 : 0);
     Require(has_dots ? shape.rank() >= named : shape.rank() == named, "an operand {} does not fit its {} labels", shape, named);
     const size_t dots = shape.rank() - named;
@@ -129,14 +129,14 @@ class Einsum final : public Kernel {
       ++axis;
     };
     for (const int8_t label : term) {
-      if (label != cpu::kEllipsis) add(label);
-      for (size_t i = dots; label == cpu::kEllipsis && i-- > 0;) add(kDots + static_cast<int>(i));
+      if (label != kEllipsis) add(label);
+      for (size_t i = dots; label == kEllipsis && i-- > 0;) add(kDots + static_cast<int>(i));
     }
     return dots;
   }
 
   Contraction contraction_;
-  cpu::EinsumEquation equation_;
+  EinsumEquation equation_;
 };
 
 /// An operand of FusedMatMul: its dimensions as numpy.matmul would have them, and their strides.

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/checked.h"
-#include "ops/nn/einsum_equation.h"
+#include "base/einsum_equation.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace tessera::cpu {
+namespace tessera {
 
 inline constexpr int8_t kEllipsis = -1;
 
@@ -94,4 +94,4 @@ class EinsumEquation {
   Term output_;
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera
