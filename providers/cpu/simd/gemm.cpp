@@ -26,6 +26,16 @@ const GemmKernels<T>& Kernels() {
 /// Nanoseconds of one multiply-add on one core, roughly: 16 per cycle at 2.5 GHz for f32.
 template <class T>
 constexpr double kMulAddNs = sizeof(T) == 4 ? 0.025 : 0.05;
+/// And of an element of B that is read, which bounds products of a row or two: 80 GB/s.
+template <class T>
+constexpr double kReadNs = sizeof(T) * 0.0125;
+
+/// Of a whole product on one core.
+template <class T>
+double ProductNs(const GemmArgs<T>& args) {
+  const double weights = static_cast<double>(args.n) * static_cast<double>(args.k);
+  return weights * std::max(static_cast<double>(args.m) * kMulAddNs<T>, kReadNs<T>);
+}
 
 /// Rows and columns of C that one task computes.
 struct Grid {
@@ -212,8 +222,8 @@ void GemmSerial(const GemmArgs<T>& args) {
 template <class T>
 void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
   if (args.m <= 0 || args.n <= 0) return;
-  const double work = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
-  const bool serial = threads.num_threads() == 1 || work * kMulAddNs<T> < ThreadPool::kSerialBelowNs;
+  const double ns = ProductNs(args);
+  const bool serial = threads.num_threads() == 1 || ns < ThreadPool::kSerialBelowNs;
   GemmArgs<T> swapped;
   const GemmArgs<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
   const VectorPath path = ChooseVectorPath(chosen);
@@ -239,7 +249,7 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
     }
     packed.packed_b = workspace;
   }
-  threads.ParallelFor(grid.tasks(), work * kMulAddNs<T> / static_cast<double>(grid.tasks()), [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(grid.tasks(), ns / static_cast<double>(grid.tasks()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) RunTask(packed, grid, i);
   });
 }
@@ -247,13 +257,12 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
 template <class T>
 void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem) {
   if (shape.m <= 0 || shape.n <= 0 || count <= 0) return;
-  const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
   // Whole problems where there are enough of them; a problem is split only to keep every thread busy.
   const int64_t parts = count >= 4 * threads.num_threads() || threads.num_threads() == 1 || shape.m == 1 || shape.n == 1
                             ? 1
                             : CeilDiv(2 * threads.num_threads(), count);
   const Grid grid = SplitWork(shape, parts, shape.packed_b != nullptr);
-  const double cost = work * kMulAddNs<T> / static_cast<double>(grid.tasks());
+  const double cost = ProductNs(shape) / static_cast<double>(grid.tasks());
   threads.ParallelFor(count * grid.tasks(), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const GemmArgs<T> args = problem(i / grid.tasks());
