@@ -310,6 +310,25 @@ TEST(Onednn, RefusalsCarryAReason) {
          node.add_input("w");
        },
        "one to three spatial"},
+      {"depthwise volume",
+       "Conv",
+       ElementType::kFloat,
+       {1, 2, 3, 3, 3},
+       [](ModelBuilder& model, onnx::NodeProto& node) {
+         Weights(model, "w", {2, 1, 1, 1, 1});
+         node.add_input("w");
+         Int(node, "group", 2);
+       },
+       "only reference code"},
+      {"windows of padding",
+       "MaxPool",
+       ElementType::kFloat,
+       {1, 8, 4, 4},
+       [](ModelBuilder&, onnx::NodeProto& node) {
+         Ints(node, "kernel_shape", {2, 2});
+         Ints(node, "pads", {0, 0, 0, 2});
+       },
+       "nothing but padding"},
   };
   for (const Refusal& one : cases) {
     SCOPED_TRACE(one.name);
