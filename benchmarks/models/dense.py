@@ -55,14 +55,17 @@ def double(a, b):
 
 
 class Unet(nn.Module):
-    def __init__(self, widths=(32, 64, 128, 256), classes=4):
+    """Of images, or of volumes where their layers are given."""
+
+    def __init__(self, widths=(32, 64, 128, 256), channels=3, classes=4, block=double, pool=nn.MaxPool2d, grow=nn.ConvTranspose2d,
+                 head=nn.Conv2d):
         super().__init__()
-        self.down = nn.ModuleList(double(a, b) for a, b in zip((3, *widths), widths))
-        self.pool = nn.MaxPool2d(2)
+        self.down = nn.ModuleList(block(a, b) for a, b in zip((channels, *widths), widths))
+        self.pool = pool(2)
         pairs = list(zip(widths[:0:-1], widths[-2::-1]))
-        self.grow = nn.ModuleList(nn.ConvTranspose2d(a, b, 2, stride=2) for a, b in pairs)
-        self.up = nn.ModuleList(double(2 * b, b) for _, b in pairs)
-        self.head = nn.Conv2d(widths[0], classes, 1)
+        self.grow = nn.ModuleList(grow(a, b, 2, stride=2) for a, b in pairs)
+        self.up = nn.ModuleList(block(2 * b, b) for _, b in pairs)
+        self.head = head(widths[0], classes, 1)
 
     def forward(self, x):
         kept = []

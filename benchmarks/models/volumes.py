@@ -1,9 +1,9 @@
 """Models of volumes: video classifiers and a segmenter of scans. Their convolutions have three spatial axes."""
 
-import torch
 import torchvision
 from torch import nn
 
+from .dense import Unet
 from .exportable import Exportable, Input
 
 
@@ -13,24 +13,8 @@ def double(channels, outputs):
                            for layer in (nn.Conv3d(a, outputs, 3, padding=1), nn.InstanceNorm3d(outputs, affine=True), nn.LeakyReLU())))
 
 
-class Unet3d(nn.Module):
-    def __init__(self, widths=(16, 32, 64), classes=3):
-        super().__init__()
-        self.down = nn.ModuleList(double(a, b) for a, b in zip((1, *widths), widths))
-        self.pool = nn.MaxPool3d(2)
-        pairs = list(zip(widths[:0:-1], widths[-2::-1]))
-        self.grow = nn.ModuleList(nn.ConvTranspose3d(a, b, 2, stride=2) for a, b in pairs)
-        self.up = nn.ModuleList(double(2 * b, b) for _, b in pairs)
-        self.head = nn.Conv3d(widths[0], classes, 1)
-
-    def forward(self, x):
-        kept = []
-        for i, block in enumerate(self.down):
-            x = block(self.pool(x) if i else x)
-            kept.append(x)
-        for grow, up, beside in zip(self.grow, self.up, kept[-2::-1]):
-            x = up(torch.cat((beside, grow(x)), dim=1))
-        return self.head(x)
+def unet3d():
+    return Unet((16, 32, 64), channels=1, classes=3, block=double, pool=nn.MaxPool3d, grow=nn.ConvTranspose3d, head=nn.Conv3d)
 
 
 class Depthwise3d(nn.Module):
@@ -65,5 +49,5 @@ MODELS = [
     clip("r2plus1d_18", lambda: torchvision.models.video.r2plus1d_18()),
     clip("r3d_18", lambda: torchvision.models.video.r3d_18()),
     clip("x3d", x3d),
-    Exportable("unet3d", Unet3d, [Input("scan", ["batch", 1, 32, 64, 64])], ["classes"], dims={"batch": 1}),
+    Exportable("unet3d", unet3d, [Input("scan", ["batch", 1, 32, 64, 64])], ["classes"], dims={"batch": 1}),
 ]

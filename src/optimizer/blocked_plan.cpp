@@ -108,7 +108,8 @@ class Planner {
       if (!HasInput(node, i) || !Divides(graph_, node.inputs[i])) return std::nullopt;
       any = any || IsBlocked(node, i);
     }
-    if (!any || (axis != 1 && axis != 1 - static_cast<int64_t>(RankOf(graph_, node.inputs[0]))) || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    const int64_t from_end = 1 - static_cast<int64_t>(RankOf(graph_, node.inputs[0]));
+    if (!any || (axis != 1 && axis != from_end) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     return BlockedRole::kConcat;
   }
 

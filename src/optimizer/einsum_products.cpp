@@ -83,7 +83,8 @@ class EinsumProducts final : public NodeRewrite {
     /// With constant weights.
     bool IsProjection() const {
       const Tensor* weights = graph_.constant(b_value_);
-      if (graph_.constant(a_value_) != nullptr || weights == nullptr || weights->shape().rank() != b_.size() || weights->num_elements() == 0) return false;
+      if (graph_.constant(a_value_) != nullptr || weights == nullptr) return false;
+      if (weights->shape().rank() != b_.size() || weights->num_elements() == 0) return false;
       return batch_.empty() && !columns_.empty() && IsMatrixProduct();
     }
 
@@ -125,7 +126,8 @@ class EinsumProducts final : public NodeRewrite {
 
     SymbolicShape ShapeFor(const Term& labels) const {
       SymbolicShape shape;
-      for (const int8_t label : labels) shape.push_back(Has(a_, label) ? (*ShapeOf(graph_, a_value_))[At(a_, label)] : (*ShapeOf(graph_, b_value_))[At(b_, label)]);
+      const SymbolicShape &a = *ShapeOf(graph_, a_value_), &b = *ShapeOf(graph_, b_value_);
+      for (const int8_t label : labels) shape.push_back(Has(a_, label) ? a[At(a_, label)] : b[At(b_, label)]);
       return shape;
     }
 

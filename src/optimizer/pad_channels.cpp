@@ -14,6 +14,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kLeastShare = 8;  // of what is computed, added channels are no more than one of so many
+constexpr size_t kMostValues = 64;  // that are looked at after a convolution
 
 /// What is between a convolution and those that read it.
 struct PaddedValues {
@@ -59,7 +60,8 @@ class ChannelPadding final : public LeftToCpuRewrite {
   bool Follow(const Graph& graph, ValueIndex value, int64_t channels, PaddedValues& between, RewriteContext& context) {
     const GraphValue& held = graph.value(value);
     const SymbolicShape* shape = ShapeOf(graph, value);
-    if (held.is_output || shape == nullptr || shape->size() < 4 || (*shape)[1].value != channels) return false;
+    if (held.is_output || between.values.size() >= kMostValues) return false;
+    if (shape == nullptr || shape->size() < 4 || (*shape)[1].value != channels) return false;
     between.values.push_back(value);
     return std::ranges::all_of(held.consumers, [&](NodeIndex index) {
       const Node& node = graph.node(index);
@@ -74,7 +76,8 @@ class ChannelPadding final : public LeftToCpuRewrite {
 
   /// Its results for zeros are finite.
   static bool IsPerChannel(const Node& node) {
-    static constexpr std::string_view kNames[] = {"Relu", "LeakyRelu", "Clip", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "MaxPool", "AveragePool"};
+    static constexpr std::string_view kNames[] = {"Relu",    "LeakyRelu", "Clip", "HardSigmoid", "HardSwish",
+                                                  "Sigmoid", "Tanh",      "Elu",  "MaxPool",     "AveragePool"};
     return HasOneOutput(node) && std::ranges::any_of(kNames, [&](std::string_view name) { return IsOp(node, name); });
   }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector, so convolutions read them where
-// they lie. The optimizer's block_channels decides which values of a graph are laid out so.
+// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector, so
+// convolutions read them where they lie. The optimizer's block_channels decides which values of a graph are laid out so.
 
 #include <cstdint>
 

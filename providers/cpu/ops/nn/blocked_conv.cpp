@@ -115,7 +115,8 @@ class BlockedConv final : public Kernel {
   /// The image's size is known before it is seen.
   bool KnowsImage(const KernelInfo& info) const {
     const auto& data = info.input_info(0).shape;
-    return data && data->size() == kernel().size() + 3 && std::all_of(data->begin() + 2, data->end(), [](const Dimension& size) { return size.known(); });
+    const auto known = [](const Dimension& size) { return size.known(); };
+    return data && data->size() == kernel().size() + 3 && std::all_of(data->begin() + 2, data->end(), known);
   }
   int64_t LikelyBatch(const KernelInfo& info) const {
     return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;

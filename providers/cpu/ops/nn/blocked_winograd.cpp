@@ -22,7 +22,14 @@ class BlockedRun {
  public:
   BlockedRun(KernelContext& context, const BlockedTileRows& slice, const Window& window, int64_t batch, const float* weights,
              const float* input, const BlockedEpilogue& epilogue, float* output)
-      : context_(context), slice_(slice), window_(window), slices_(batch * window.output[0]), weights_(weights), input_(input), epilogue_(epilogue), output_(output) {}
+      : context_(context),
+        slice_(slice),
+        window_(window),
+        slices_(batch * window.output[0]),
+        weights_(weights),
+        input_(input),
+        epilogue_(epilogue),
+        output_(output) {}
 
   /// Each thread takes blocks of tile rows through all three steps, in its own cache.
   void ByBlocks(int64_t rows) {
