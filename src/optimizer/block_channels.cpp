@@ -104,6 +104,13 @@ class GraphBlocking {
         if (!SameShape(graph_, old.inputs[0], old.outputs[0])) std::swap(node.inputs[0], node.inputs[1]);
         node.inputs[0] = Blocked(node.inputs[0], old.index);
         return Make("BlockedScale", std::move(node.inputs));
+      case BlockedRole::kGroups: {
+        const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
+        Node groups = Make("BlockedGroupNormalization", old.inputs);
+        SetAttribute(groups, "epsilon", FloatAttribute(old, "epsilon", 1e-5f));
+        SetAttribute(groups, "num_groups", IsOp(old, "InstanceNormalization") ? channels : IntAttribute(old, "num_groups", 0));
+        return groups;
+      }
       case BlockedRole::kAverage:
         return Make("BlockedGlobalAveragePool", {old.inputs[0]});
       case BlockedRole::kFirstConv:

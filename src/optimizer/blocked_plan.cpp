@@ -82,6 +82,7 @@ class Planner {
     const bool pads = IntAttribute(node, "count_include_pad", 0) != 0 && IntAttribute(node, "ceil_mode", 0) != 0;
     if (node.op_type == "AveragePool" && !pads) return BlockedRole::kPool;
     if (node.op_type == "BatchNormalization" && Normalizes(node)) return BlockedRole::kNormalize;
+    if (FillsBlocksByGroups(node)) return BlockedRole::kGroups;
     return std::nullopt;
   }
 
@@ -149,6 +150,19 @@ class Planner {
       if ((*axes)[static_cast<size_t>(i - 2)] != i) return false;
     }
     return true;
+  }
+
+  /// The channels of a group fill blocks, or divide one.
+  bool FillsBlocksByGroups(const Node& node) const {
+    const bool instances = node.op_type == "InstanceNormalization" && node.since_version >= 6;
+    if (!instances && (node.op_type != "GroupNormalization" || node.since_version < 21)) return false;
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      if (!HasInput(node, i) || ElementOf(graph_, node.inputs[i]) != ElementType::kFloat) return false;
+    }
+    const int64_t channels = Channels(graph_, node.outputs[0]), groups = instances ? channels : IntAttribute(node, "num_groups", 0);
+    if (groups <= 0 || channels % groups != 0) return false;
+    const int64_t each = channels / groups;
+    return each % kChannelBlock == 0 || kChannelBlock % each == 0;
   }
 
   bool Normalizes(const Node& node) const {

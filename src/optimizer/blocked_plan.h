@@ -19,6 +19,7 @@ enum class BlockedRole {
   kFirstConv,  // BlockedConv that reads a plain image of few channels
   kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
   kMap,        // the node itself, element by element
+  kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel
   kScale,      // Mul with a factor for each channel of an image
   kConcat,     // the node itself, along axis 1
   kPool,       // BlockedMaxPool, BlockedAveragePool

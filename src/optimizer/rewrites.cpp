@@ -19,6 +19,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"einsum_products", kExtended, EinsumToProducts},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
+    RewriteEntry{"recognize_groups", kExtended, RecognizeGroups},
     RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},
     RewriteEntry{"undo_reshapes", kExtended, UndoReshapes},
     RewriteEntry{"pick_before_transposes", kExtended, PickBeforeTransposes},

@@ -34,6 +34,7 @@ std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> EinsumToProducts();
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
+std::unique_ptr<Rewrite> RecognizeGroups();
 std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> UndoReshapes();
 std::unique_ptr<Rewrite> PickBeforeTransposes();

@@ -16,6 +16,11 @@ inline int64_t SlotCount(const ThreadPool& threads, int64_t items, double item_n
   return worth >= static_cast<double>(most) ? most : static_cast<int64_t>(worth);
 }
 
+/// Parts of `items` that are taken one by one: some for each thread, so that a late one holds nobody up.
+inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
+  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
+}
+
 /// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot.
 template <class Body>
 void ParallelSlots(ThreadPool& threads, int64_t slots, int64_t items, double item_ns, Body&& body) {

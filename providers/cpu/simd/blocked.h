@@ -90,6 +90,18 @@ void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* inp
 /// The mean of each channel's pixels: blocks [begin, end), eight numbers each.
 void AverageBlocked(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output);
 
+/// Channels that are normalized together: `blocks` whole blocks of them, or each `lanes` of one block.
+struct BlockedGroups {
+  int64_t pixels;
+  int64_t blocks;
+  int64_t lanes;
+  float epsilon;
+};
+
+/// output = (input - mean) / sqrt(variance + epsilon) * scale + bias over `blocks` blocks; scale and bias by channel. The output may
+/// be the input.
+void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output);
+
 /// output = input times a factor for each image and channel: blocks [begin, end).
 void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output);
 

@@ -55,6 +55,22 @@ class FloatNetwork {
     return name;
   }
 
+  /// As PyTorch exports it.
+  std::string GroupNorm(const std::string& from, int64_t groups, int64_t channels) {
+    const std::string name = Name();
+    const auto trailing = std::vector<int64_t>(rank_ - 2, 1);
+    std::vector<int64_t> each = {channels};
+    each.insert(each.end(), trailing.begin(), trailing.end());
+    model_.Ints(name + "to", {0, groups, -1});
+    model_.Node("Shape", {from}, {name + "shape"});
+    model_.Node("Reshape", {from, name + "to"}, {name + "r"});
+    model_.Node("InstanceNormalization", {name + "r", Constant({groups}), Constant({groups})}, {name + "n"});
+    model_.Node("Reshape", {name + "n", name + "shape"}, {name + "b"});
+    model_.Node("Mul", {name + "b", Constant(each)}, {name + "s"});
+    model_.Node("Add", {name + "s", Constant(each)}, {name});
+    return name;
+  }
+
   std::string Constant(std::vector<int64_t> shape) {
     const std::string name = Name();
     int64_t count = 1;
@@ -232,6 +248,22 @@ TEST(BlockChannels, ComputesWhatLiesBetweenVolumes) {
     EXPECT_FALSE(operators.contains(gone)) << gone;
   }
   EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, NormalizesGroups) {
+  for (const bool volume : {false, true}) {
+    const std::vector<int64_t> input = volume ? std::vector<int64_t>{2, 3, 4, 13, 11} : std::vector<int64_t>{2, 3, 29, 23};
+    FloatNetwork network(input);
+    std::string last = network.Conv("x", {32, 3, 3, 1, 1});
+    for (const int64_t groups : {32, 16, 4, 2, 1}) {
+      last = network.Op("Sigmoid", {network.GroupNorm(last, groups, 32)});
+      last = network.Conv(last, {32, 32, 3, 1, 1});
+    }
+    const auto operators = Compare(network, {last}, Shape(input));
+    if (!Blocks(operators)) return;
+    EXPECT_EQ(operators.count("BlockedGroupNormalization"), 5u);
+    EXPECT_FALSE(operators.contains("ToBlocked"));
+  }
 }
 
 TEST(BlockChannels, FillsBlocksBetweenConvolutions) {

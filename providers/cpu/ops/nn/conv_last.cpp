@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "engine/slots.h"
 #include "ops/nn/conv_factors.h"
 #include "ops/nn/integer_conv.h"
 #include "ops/nn/pixel_rows.h"
@@ -28,10 +29,6 @@ void ForEachItem(ThreadPool& threads, int64_t items, int64_t parts, double cost_
       for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) body(part, item);
     }
   });
-}
-
-int64_t PartsFor(const ThreadPool& threads, int64_t items) {
-  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
 }
 
 class QLinearConvLast final : public Kernel {

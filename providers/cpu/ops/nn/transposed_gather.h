@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "engine/slots.h"
 #include "ops/nn/products.h"
 #include "ops/nn/transposed_window.h"
 #include "ops/ops.h"
@@ -58,10 +59,6 @@ void ForEachPart(ThreadPool& threads, int64_t items, int64_t parts, double cost_
   threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) body(part, items * part / parts, items * (part + 1) / parts);
   });
-}
-
-inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
-  return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
 }
 
 /// Scratch of one part that gathers rows.
