@@ -21,6 +21,19 @@ void RefineType(GraphValue& to, const TypeInfo& from) {
 
 }  // namespace
 
+Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output, NodeIndex place) {
+  Node node;
+  node.op_type = op_type;
+  node.since_version = VersionOf(graph, op_type);
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  return graph.node(graph.AddNode(std::move(node), place));
+}
+
+ValueIndex AddIntegers(Graph& graph, std::span<const int64_t> values) {
+  return graph.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
 void RemoveUnread(Graph& graph, NodeIndex index) {
   const GraphValue& value = graph.value(graph.node(index).outputs[0]);
   if (value.consumers.empty() && !value.is_output) graph.RemoveNode(index);

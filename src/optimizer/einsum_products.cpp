@@ -144,15 +144,10 @@ class EinsumProducts final : public NodeRewrite {
     }
 
     ValueIndex Add(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, SymbolicShape shape, Permutation perm = {}) const {
-      Node node;
-      node.op_type = op_type;
-      node.name = node_.name;
-      node.since_version = VersionOf(graph, op_type);
-      node.inputs = std::move(inputs);
-      const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, node.inputs[0]), std::move(shape)));
-      node.outputs = {result};
-      if (!perm.empty()) SetAttribute(node, "perm", std::move(perm));
-      graph.AddNode(std::move(node), node_.index);
+      const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, inputs[0]), std::move(shape)));
+      Node& added = AddOperator(graph, op_type, std::move(inputs), result, node_.index);
+      added.name = node_.name;
+      if (!perm.empty()) SetAttribute(added, "perm", std::move(perm));
       return result;
     }
 
@@ -170,9 +165,7 @@ class EinsumProducts final : public NodeRewrite {
       std::vector<int64_t> sizes(first.size(), 0);
       for (const Dimension& size : rest) sizes.push_back(size.value);
       shape.insert(shape.end(), rest.begin(), rest.end());
-      const std::span<const int64_t> given(sizes);
-      const ValueIndex target = graph.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(sizes.size())}, given));
-      return Add(graph, "Reshape", {value, target}, std::move(shape));
+      return Add(graph, "Reshape", {value, AddIntegers(graph, sizes)}, std::move(shape));
     }
 
     const Graph& graph_;

@@ -66,13 +66,7 @@ class PickingBeforeTransposes final : public NodeRewrite {
     const ValueIndex picked = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, source), std::move(shape)));
     pick.outputs = {picked};
     graph.AddNode(std::move(pick), reader);
-    Node transpose;
-    transpose.op_type = "Transpose";
-    transpose.since_version = VersionOf(graph, "Transpose");
-    transpose.inputs = {picked};
-    transpose.outputs = {result};
-    SetAttribute(transpose, "perm", rest);
-    graph.AddNode(std::move(transpose), reader);
+    SetAttribute(AddOperator(graph, "Transpose", {picked}, result, reader), "perm", rest);
   }
 };
 

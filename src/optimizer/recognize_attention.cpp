@@ -220,16 +220,7 @@ class Builder {
   }
 
   Node& Add(std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output) {
-    Node node;
-    node.op_type = op_type;
-    node.since_version = VersionOf(graph_, op_type);
-    node.inputs = std::move(inputs);
-    node.outputs = {output};
-    return graph_.node(graph_.AddNode(std::move(node), pattern_.product));
-  }
-
-  ValueIndex Integers(const std::vector<int64_t>& values) {
-    return graph_.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, std::span(values)));
+    return AddOperator(graph_, op_type, std::move(inputs), output, pattern_.product);
   }
 
   /// Keys as rows, from the transposed ones.
@@ -300,7 +291,7 @@ class Builder {
   void ChangeRank(std::string_view op_type, ValueIndex from, ValueIndex to) {
     const std::vector<int64_t> axes = {0};
     if (VersionOf(graph_, op_type) >= 13) {
-      Add(op_type, {from, Integers(axes)}, to);
+      Add(op_type, {from, AddIntegers(graph_, axes)}, to);
     } else {
       SetAttribute(Add(op_type, {from}, to), "axes", axes);
     }
@@ -336,7 +327,7 @@ class Builder {
   /// [batch, rows, heads, width] as [batch, rows, heads * width].
   ValueIndex Pack(ValueIndex value) {
     const ValueIndex packed = NewValue(Packed(Shape(value)));
-    Add("Reshape", {value, Integers({0, 0, Shape(packed)[2].value})}, packed);
+    Add("Reshape", {value, AddIntegers(graph_, std::vector<int64_t>{0, 0, Shape(packed)[2].value})}, packed);
     return packed;
   }
 
@@ -348,7 +339,7 @@ class Builder {
     const SymbolicShape apart = Shape(unpacked);
     const ValueIndex packed = NewValue(Packed(apart));
     graph_.RemoveNode(index);
-    Add("Reshape", {packed, Integers({0, 0, apart[2].value, apart[3].value})}, unpacked);
+    Add("Reshape", {packed, AddIntegers(graph_, std::vector<int64_t>{0, 0, apart[2].value, apart[3].value})}, unpacked);
     return packed;
   }
 

@@ -130,13 +130,7 @@ class ReshapeSinking final : public NodeRewrite {
   }
 
   static void AddReshape(Graph& graph, ValueIndex from, ValueIndex to, const Shape& target, NodeIndex place) {
-    const std::vector<int64_t> dims(target.begin(), target.end());
-    Node reshape;
-    reshape.op_type = "Reshape";
-    reshape.since_version = VersionOf(graph, "Reshape");
-    reshape.inputs = {from, graph.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(dims.size())}, std::span(dims)))};
-    reshape.outputs = {to};
-    graph.AddNode(std::move(reshape), place);
+    AddOperator(graph, "Reshape", {from, AddIntegers(graph, target.dims())}, to, place);
   }
 };
 

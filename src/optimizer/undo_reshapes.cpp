@@ -111,12 +111,7 @@ class ReshapeUndoing final : public NodeRewrite {
     SymbolicShape shape;
     for (const int64_t dim : dims) shape.push_back(Dimension{.value = dim, .symbol = {}});
     const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, from), std::move(shape)));
-    Node node;
-    node.op_type = op_type;
-    node.since_version = VersionOf(graph, op_type);
-    node.inputs = {from, graph.AddConstant("", Tensor::Of<int64_t>({static_cast<int64_t>(dims.size())}, std::span(dims)))};
-    node.outputs = {result};
-    graph.AddNode(std::move(node), place);
+    AddOperator(graph, op_type, {from, AddIntegers(graph, dims)}, result, place);
     return result;
   }
 };

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "engine/slots.h"
+#include "simd/moments.h"
 #include "simd/normalize.h"
 #include "types.h"
 
@@ -13,18 +14,6 @@ namespace {
 
 constexpr int64_t kPiece = 8192;      // elements of a row that are looked at together
 constexpr double kNormalizeNs = 0.35;   // statistics and map
-
-struct Moments {
-  double mean = 0;
-  double squares = 0;
-  double count = 0;
-};
-
-Moments Join(const Moments& a, const Moments& b) {
-  if (a.count == 0) return b;
-  const double count = a.count + b.count, delta = b.mean - a.mean;
-  return {a.mean + delta * b.count / count, a.squares + b.squares + delta * delta * a.count * b.count / count, count};
-}
 
 RowStatistics ToStatistics(const Moments& moments, double epsilon) {
   return {moments.mean, 1 / std::sqrt(moments.squares / moments.count + epsilon)};

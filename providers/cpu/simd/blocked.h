@@ -117,9 +117,11 @@ struct BlockedTileRows {
   WinogradAxis y, x;                         // of the output
   int64_t first_row, end_row;  // of tiles
 
+  /// Blocks that an output sums over.
+  int64_t summed_blocks() const { return slices * input_blocks; }
   int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
   /// Elements of a point's matrix; a cache line more keeps the points out of each other's sets.
-  int64_t column_matrix() const { return slices * input_blocks * tiles() * kChannelBlock + 16; }
+  int64_t column_matrix() const { return summed_blocks() * tiles() * kChannelBlock + 16; }
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
 

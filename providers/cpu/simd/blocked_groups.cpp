@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "simd/blocked-inl.h"
+#include "simd/moments.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -45,64 +46,48 @@ LaneTotals SumLanes(const float* from, int64_t pixels, const float* shift) {
   return totals;
 }
 
-/// Mean and squares about it of each channel: runs of pixels that stay in L1 while they are read twice, joined as in Chan, Golub and
-/// LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
-struct LaneMoments {
-  void Add(const float* from, int64_t pixels) {
-    constexpr int64_t kRun = 512;
-    for (int64_t begin = 0; begin < pixels; begin += kRun) AddRun(from + begin * kChannelBlock, std::min(kRun, pixels - begin));
-  }
+using LaneMoments = std::array<Moments, kChannelBlock>;
 
-  LaneTotals mean{}, squares{};
-  double count = 0;
-
- private:
-  void AddRun(const float* from, int64_t pixels) {
+/// Joins a block's moments, channel by channel: runs of pixels stay in L1 while they are read twice.
+void AddBlock(const float* from, int64_t pixels, LaneMoments& moments) {
+  constexpr int64_t kRun = 512;
+  for (int64_t begin = 0; begin < pixels; begin += kRun) {
+    const float* run = from + begin * kChannelBlock;
+    const int64_t size = std::min(kRun, pixels - begin);
+    const auto count = static_cast<double>(size);
     HWY_ALIGN float shift[kChannelBlock] = {};
-    const double more = static_cast<double>(pixels), total = count + more;
-    LaneTotals own = SumLanes<false>(from, pixels, shift);
-    for (size_t i = 0; i < own.size(); ++i) shift[i] = static_cast<float>(own[i] /= more);
-    const LaneTotals about = SumLanes<true>(from, pixels, shift);
-    for (size_t i = 0; i < own.size(); ++i) {
-      // The mean as rounded is a little off: the squares about the exact one are smaller by its square.
-      const double off = own[i] - static_cast<double>(shift[i]), delta = own[i] - mean[i];
-      squares[i] += std::max(about[i] - off * off * more, 0.0) + delta * delta * count * more / total;
-      mean[i] += delta * more / total;
+    LaneTotals mean = SumLanes<false>(run, size, shift);
+    for (size_t i = 0; i < mean.size(); ++i) shift[i] = static_cast<float>(mean[i] /= count);
+    const LaneTotals squares = SumLanes<true>(run, size, shift);
+    for (size_t i = 0; i < mean.size(); ++i) {
+      moments[i] = Join(moments[i], {mean[i], SquaresAboutMean(squares[i], mean[i], static_cast<double>(shift[i]), count), count});
     }
-    count = total;
   }
-};
+}
 
-/// The same of groups of `lanes` channels each, in all of these.
-void JoinLanes(LaneMoments& moments, int64_t lanes) {
-  const auto size = static_cast<size_t>(lanes);
-  for (size_t first = 0; first < moments.mean.size(); first += size) {
-    double mean = 0, squares = 0;
-    for (size_t i = first; i < first + size; ++i) mean += moments.mean[i] / static_cast<double>(lanes);
-    for (size_t i = first; i < first + size; ++i) {
-      squares += moments.squares[i] + moments.count * (moments.mean[i] - mean) * (moments.mean[i] - mean);
-    }
-    for (size_t i = first; i < first + size; ++i) {
-      moments.mean[i] = mean;
-      moments.squares[i] = squares;
-    }
+/// Gives all channels of a group, `lanes` of them, the moments of the group.
+void JoinLanes(LaneMoments& moments, size_t lanes) {
+  for (size_t first = 0; first < moments.size(); first += lanes) {
+    Moments group;
+    for (size_t i = first; i < first + lanes; ++i) group = Join(group, moments[i]);
+    std::fill_n(moments.begin() + static_cast<ptrdiff_t>(first), lanes, group);
   }
-  moments.count *= static_cast<double>(lanes);
 }
 
 void NormalizeGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output) {
   const BlockTag d;
   const int64_t plane = groups.pixels * kChannelBlock;
   LaneMoments moments;
-  for (int64_t b = 0; b < groups.blocks; ++b) moments.Add(input + b * plane, groups.pixels);
-  JoinLanes(moments, groups.lanes);
+  for (int64_t b = 0; b < groups.blocks; ++b) AddBlock(input + b * plane, groups.pixels, moments);
+  JoinLanes(moments, static_cast<size_t>(groups.lanes));
   HWY_ALIGN float mean[kChannelBlock], factor[kChannelBlock], offset[kChannelBlock];
   for (int64_t b = 0; b < groups.blocks; ++b, input += plane, output += plane, scale += kChannelBlock, bias += kChannelBlock) {
-    for (size_t i = 0; i < moments.mean.size(); ++i) {
-      const double times = static_cast<double>(scale[i]) / std::sqrt(moments.squares[i] / moments.count + static_cast<double>(groups.epsilon));
-      mean[i] = static_cast<float>(moments.mean[i]);
+    for (size_t i = 0; i < moments.size(); ++i) {
+      const Moments& own = moments[i];
+      const double times = static_cast<double>(scale[i]) / std::sqrt(own.squares / own.count + static_cast<double>(groups.epsilon));
+      mean[i] = static_cast<float>(own.mean);
       factor[i] = static_cast<float>(times);
-      offset[i] = static_cast<float>(static_cast<double>(bias[i]) - (moments.mean[i] - static_cast<double>(mean[i])) * times);
+      offset[i] = static_cast<float>(static_cast<double>(bias[i]) - (own.mean - static_cast<double>(mean[i])) * times);
     }
     for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
       const auto about = hn::Load(d, mean + v), times = hn::Load(d, factor + v), add = hn::Load(d, offset + v);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "simd/moments.h"
 #include "simd/normalize.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,12 +60,10 @@ HWY_INLINE double Sum(const T* x, int64_t count, T shift) {
 }
 
 template <class T>
-void Moments(const T* x, int64_t count, double* mean, double* squares) {
+void FindMoments(const T* x, int64_t count, double* mean, double* squares) {
   *mean = Sum<false>(x, count, T{0}) / static_cast<double>(count);
   const T shift = static_cast<T>(*mean);
-  // The mean as rounded to T is a little off: the squares about the exact one are smaller by its square.
-  const double off = *mean - static_cast<double>(shift);
-  *squares = std::max(Sum<true>(x, count, shift) - off * off * static_cast<double>(count), 0.0);
+  *squares = SquaresAboutMean(Sum<true>(x, count, shift), *mean, static_cast<double>(shift), static_cast<double>(count));
 }
 
 template <class T>
@@ -101,7 +100,7 @@ void Standardize(const T* x, T* y, int64_t count, T mean, T inverse, const T* sc
 
 template <class T>
 NormalizeKernels<T> Table() {
-  return {Moments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>};
+  return {FindMoments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>};
 }
 
 }  // namespace

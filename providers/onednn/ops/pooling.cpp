@@ -13,9 +13,9 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
     return "ceil_mode of an average counts other elements in oneDNN";
   }
   const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {}), pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
-  bool only_padding = false;
-  for (size_t i = 0; i < pads.size() && !kernel.empty(); ++i) only_padding = only_padding || pads[i] >= kernel[i % kernel.size()];
-  if (only_padding) return "oneDNN has other results for windows of nothing but padding";
+  for (size_t i = 0; i < pads.size() && !kernel.empty(); ++i) {
+    if (pads[i] >= kernel[i % kernel.size()]) return "oneDNN has other results for windows of nothing but padding";
+  }
   return {};
 }
 

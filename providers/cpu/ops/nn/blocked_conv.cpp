@@ -1,6 +1,6 @@
 // BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, and R,
-// which is added to the result before the activation. With plain_input X is [N, C, H, W]
-// or [N, C, D, H, W].
+// which is added to the result before the activation. With plain_input X is [N, C, H, W] or
+// [N, C, D, H, W].
 
 #include "base/weight_memory.h"
 #include "graph/algorithm.h"
@@ -125,7 +125,9 @@ class BlockedConv final : public Kernel {
   Window LikelyWindow(const KernelInfo& info) const {
     constexpr int64_t kLikelySide = 56;
     Shape image(kernel().size(), kLikelySide);
-    for (size_t i = 0; i < image.rank() && KnowsImage(info); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
+    if (KnowsImage(info)) {
+      for (size_t i = 0; i < image.rank(); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
+    }
     const Window window = attributes_.Expand(image.dims(), kernel());
     for (size_t i = 0; i < window.rank(); ++i) {
       if (window.extent(i) > window.input[i] + window.begin[i] + window.end[i]) return {};
@@ -165,12 +167,13 @@ class BlockedConv final : public Kernel {
     return attributes_.Fit(plain_input_ ? shape.dims().subspan(2) : SpatialDims(shape), kernel());
   }
 
-  void Depthwise(KernelContext& context, const Window& window, int64_t batch, const float* input, const BlockedEpilogue& epilogue,
+  void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input, const BlockedEpilogue& epilogue,
                  float* output) const {
+    const BlockedWindow window = ToBlockedWindow(fitted);
     const int64_t blocks = outputs() / kChannelBlock;
-    const double cost = 20 + static_cast<double>(window.output[2]) * (2 + 1.2 * static_cast<double>(positions()));
-    context.threads().ParallelFor(batch * blocks * window.output[0] * window.output[1], cost, [&](int64_t begin, int64_t end) {
-      ConvolveBlockedDepthwise(ToBlockedWindow(window), input, packed_->data<float>(), blocks, epilogue, begin, end, output);
+    const double cost = 20 + static_cast<double>(window.x.output) * (2 + 1.2 * static_cast<double>(positions()));
+    context.threads().ParallelFor(batch * blocks * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
+      ConvolveBlockedDepthwise(window, input, packed_->data<float>(), blocks, epilogue, begin, end, output);
     });
   }
 

@@ -136,10 +136,18 @@ class BlockedDense::Regions {
     for (size_t i = 0; i < kSpatialAxes; ++i) found_ = found_ && bands_[i].Find(window, i);
   }
 
-  size_t count() const { return bands_[0].count * bands_[1].count * bands_[2].count; }
+  size_t count() const { return bands_[0].count * of_slice(); }
+  /// How many a slice has.
+  size_t of_slice() const { return bands_[1].count * bands_[2].count; }
   Region at(size_t i) const {
-    const size_t slice = bands_[1].count * bands_[2].count, row = bands_[2].count;
-    return {bands_[0].held[i / slice], bands_[1].held[i % slice / row], bands_[2].held[i % row]};
+    const size_t row = bands_[2].count;
+    return {bands_[0].held[i / of_slice()], bands_[1].held[i % of_slice() / row], bands_[2].held[i % row]};
+  }
+  /// The number of region `i` of the output's slice `z`.
+  size_t InSlice(int64_t z, size_t i) const {
+    size_t band = 0;
+    while (bands_[0].held[band].end <= z) ++band;
+    return band * of_slice() + i;
   }
 
   /// Where much of the kernel would read padding, as with large dilations, or whole slices are all the padding there is.
@@ -237,11 +245,8 @@ void BlockedDense::ByRegions(KernelContext& context, const Window& window, const
   const size_t most = static_cast<size_t>(depth() / step_);
   const auto steps = context.scratch<BlockedStep>(regions.count() * most);
   const auto num_steps = context.scratch<size_t>(regions.count());
-  int64_t slices = 0;  // of all regions
   for (size_t i = 0; i < regions.count(); ++i) {
-    const Region region = regions.at(i);
-    num_steps[i] = WriteSteps(window, region, window.input.dims(), steps.data() + i * most);
-    slices += region.z.end - region.z.begin;
+    num_steps[i] = WriteSteps(window, regions.at(i), window.input.dims(), steps.data() + i * most);
   }
   BlockedProduct first = Start(window, epilogue);
   first.input = input;
@@ -249,18 +254,18 @@ void BlockedDense::ByRegions(KernelContext& context, const Window& window, const
   first.pixel_offsets = pixel_offsets.data();
   const int64_t groups = BlockGroups(first.output_blocks), image_size = planes() * window.input.num_elements() * unit();
   const int64_t parts = std::min<int64_t>(groups, context.threads().num_threads());
-  const int64_t tasks = slices * parts;
+  const auto of_slice = static_cast<int64_t>(regions.of_slice());
+  const int64_t tasks = window.output[0] * of_slice * parts;
   context.threads().ParallelFor(batch * group_ * tasks, 1e5, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      size_t number = 0;
-      int64_t slice = i % tasks / parts;
-      for (; slice >= regions.at(number).z.end - regions.at(number).z.begin; ++number) slice -= regions.at(number).z.end - regions.at(number).z.begin;
-      const auto [z, y, x] = regions.at(number);
+      const int64_t slice = i % tasks / parts / of_slice;
+      const size_t number = regions.InSlice(slice, static_cast<size_t>(i % tasks / parts % of_slice));
+      const Region region = regions.at(number);
       BlockedProduct product = Part(first, i / tasks / group_, i / tasks % group_, packed, image_size);
       product.steps = steps.data() + number * most;
       product.num_steps = static_cast<int64_t>(num_steps[number]);
-      const int64_t width = window.output[2], start = ((z.begin + slice) * window.output[1] + y.begin) * width + x.begin;
-      const int64_t rows = y.end - y.begin, columns = x.end - x.begin;
+      const int64_t width = window.output[2], start = (slice * window.output[1] + region.y.begin) * width + region.x.begin;
+      const int64_t rows = region.y.end - region.y.begin, columns = region.x.end - region.x.begin;
       const BlockedPixels pixels = columns == width ? BlockedPixels{start, rows * width} : BlockedPixels{start, columns, rows, width};
       MultiplyBlocked(product, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
     }

@@ -38,7 +38,7 @@ class BlockedRun {
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const BlockedTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = kWinogradPoints * largest.column_matrix(), products = kWinogradPoints * largest.product_matrix();
-    const int64_t steps = slice_.slices * slice_.input_blocks;
+    const int64_t steps = slice_.summed_blocks();
     const BlockedBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
@@ -60,7 +60,7 @@ class BlockedRun {
   void BySteps() {
     ThreadPool& threads = context_.threads();
     const BlockedTileRows block = Rows(0, slice_.end_row);
-    const int64_t steps = slice_.slices * slice_.input_blocks;
+    const int64_t steps = slice_.summed_blocks();
     const BlockedBuffers all = Take(kWinogradPoints * block.column_matrix(), kWinogradPoints * block.product_matrix(), steps);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
@@ -129,7 +129,7 @@ class BlockedRun {
     product.input = buffers.columns + point * block.column_matrix();
     product.steps = buffers.steps;
     product.num_steps = steps;
-    product.depth = block.slices * block.input_blocks * kChannelBlock;
+    product.depth = block.summed_blocks() * kChannelBlock;
     product.pixels = block.tiles();
     product.output_blocks = block.output_blocks;
     product.weights = weights_ + point * product.depth * block.output_blocks * kChannelBlock;
@@ -158,9 +158,8 @@ class BlockedRun {
 /// Tile rows of a block: as many as the cache holds, with no thread left over.
 int64_t ChooseBlockedRows(const BlockedTileRows& slice, int64_t slices, int64_t threads) {
   constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
-  const int64_t blocks_read = slice.slices * slice.input_blocks;
   const int64_t bytes =
-      kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (blocks_read + slice.output_blocks) * slice.x.tiles();
+      kWinogradPoints * int64_t{sizeof(float)} * kChannelBlock * (slice.summed_blocks() + slice.output_blocks) * slice.x.tiles();
   const int64_t most = std::max(kBlockedBytes / bytes, CeilDiv(kFewestTiles, slice.x.tiles()));
   int64_t best = 1;
   int64_t best_cost = INT64_MAX;
