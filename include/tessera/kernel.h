@@ -92,6 +92,12 @@ class TESSERA_API KernelInfo {
     const AttributeValue* value = node().FindAttribute(name);
     return value == nullptr ? std::move(fallback) : Get<T>(name, *value);
   }
+  /// The attribute where the node keeps it, for lists that are too large to copy; null when it is absent.
+  template <class T>
+  const T* attribute_if(std::string_view name) const {
+    const AttributeValue* value = node().FindAttribute(name);
+    return value == nullptr ? nullptr : &Get<T>(name, *value);
+  }
   /// A required attribute; throws Error naming it when it is absent.
   template <class T>
   T attribute(std::string_view name) const {
@@ -102,7 +108,7 @@ class TESSERA_API KernelInfo {
 
  private:
   template <class T>
-  T Get(std::string_view name, const AttributeValue& value) const {
+  const T& Get(std::string_view name, const AttributeValue& value) const {
     if (const T* typed = std::get_if<T>(&value)) return *typed;
     ThrowWrongType(name);
   }

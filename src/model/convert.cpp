@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/microsoft/schemas.h"
 #include "graph/schema.h"
+#include "model/attribute_list.h"
 #include "model/functions.h"
 #include "onnx/defs/schema.h"
 
@@ -28,8 +29,12 @@ std::string Label(const NodeProto& node) {
 
 bool IsConstantNode(const NodeProto& node) { return node.op_type() == "Constant" && NormalDomain(node.domain()).empty(); }
 
+/// The list in the message, or, where the loader left it there, in the model's file.
 template <class T, class Field>
-std::vector<T> ToVector(const Field& field) {
+std::vector<T> ToVector(const AttributeProto& attribute, const Field& field, int number, const TensorDataSource& source) {
+  if (field.empty() && attribute.has_t() && source) {
+    if (const auto left = source(attribute.t())) return ReadList<T>(left->bytes, static_cast<uint32_t>(number));
+  }
   return std::vector<T>(field.begin(), field.end());
 }
 
@@ -349,11 +354,11 @@ AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute
     case AttributeProto::GRAPH:
       return ConvertNested(attribute.g(), scope);
     case AttributeProto::FLOATS:
-      return ToVector<float>(attribute.floats());
+      return ToVector<float>(attribute, attribute.floats(), AttributeProto::kFloatsFieldNumber, source_);
     case AttributeProto::INTS:
-      return ToVector<int64_t>(attribute.ints());
+      return ToVector<int64_t>(attribute, attribute.ints(), AttributeProto::kIntsFieldNumber, source_);
     case AttributeProto::STRINGS:
-      return ToVector<std::string>(attribute.strings());
+      return ToVector<std::string>(attribute, attribute.strings(), AttributeProto::kStringsFieldNumber, source_);
     case AttributeProto::TENSORS: {
       std::vector<Tensor> tensors;
       for (const auto& tensor : attribute.tensors()) tensors.push_back(FromProto(tensor, source_));

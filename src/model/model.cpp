@@ -9,7 +9,7 @@
 #include "model/convert.h"
 #include "model/external_data.h"
 #include "model/functions.h"
-#include "model/raw_data_index.h"
+#include "model/large_data.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -64,25 +64,25 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
   return metadata;
 }
 
-/// Finds data that is not in the parsed message: stripped raw_data and external files. Copies share the state.
+/// Finds data that is not in the parsed message: what the loader left in the file, and external files. Copies share the state.
 TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, const std::filesystem::path& folder) {
   struct State {
-    std::unordered_map<std::string, std::span<const std::byte>> raw_data;
+    std::unordered_map<std::string, std::span<const std::byte>> stripped;
     SharedBytes model;
     ExternalData external;
   };
-  const auto state = std::make_shared<State>(std::move(stripped.raw_data), model, ExternalData(folder));
+  const auto state = std::make_shared<State>(std::move(stripped.data), model, ExternalData(folder));
   return [state](const onnx::TensorProto& tensor) -> std::optional<SharedBytes> {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external.Find(tensor);
-    const auto raw = state->raw_data.find(tensor.raw_data());
-    if (raw == state->raw_data.end()) return std::nullopt;
-    return SharedBytes{raw->second, state->model.owner};
+    const auto data = state->stripped.find(tensor.raw_data());
+    if (data == state->stripped.end()) return std::nullopt;
+    return SharedBytes{data->second, state->model.owner};
   };
 }
 
 Model Load(const SharedBytes& file, const std::filesystem::path& folder, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
-  StrippedModel stripped = StripRawData(file.bytes);
+  StrippedModel stripped = StripLargeData(file.bytes);
   auto proto = ParseMessage<onnx::ModelProto>(std::as_bytes(std::span(stripped.message)), "the model");
   stripped.message = {};
   CheckVersions(proto);
