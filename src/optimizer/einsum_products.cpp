@@ -36,8 +36,9 @@ bool HasRepeats(Term term) {
 class EinsumProducts final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
+    if (!IsOp(graph.node(index), "Einsum")) return false;
     const Node node = graph.node(index);
-    if (!IsOp(node, "Einsum") || node.inputs.size() != 2 || !HasOneOutput(node) || VersionOf(graph, "Reshape") < 5) return false;
+    if (node.inputs.size() != 2 || !HasOneOutput(node) || VersionOf(graph, "Reshape") < 5) return false;
     const ElementType type = ElementOf(graph, node.outputs[0]);
     if (type != ElementType::kFloat && type != ElementType::kDouble && !IsHalf(type)) return false;
     const auto equation = Parsed(node);

@@ -30,8 +30,8 @@ class ChannelPadding final : public LeftToCpuRewrite {
 
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    if (!IsPlainConv(graph, graph.node(index))) return false;
     const Node conv = graph.node(index);
-    if (!IsPlainConv(graph, conv)) return false;
     const Tensor* bias = ConstantInput(graph, conv, 2);
     const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock), more = padded - channels;
     if (more == 0 || more * kLeastShare > padded || !IsLeftToCpu(graph, index, context)) return false;

@@ -15,8 +15,9 @@ constexpr int kGroupNormalizationVersion = 21;  // the first with a scale for ea
 class GroupRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    if (!IsOp(graph.node(index), "InstanceNormalization")) return false;
     const Node node = graph.node(index);
-    if (!IsOp(node, "InstanceNormalization") || !HasOneOutput(node) || node.inputs.size() != 3 || node.since_version < 6) return false;
+    if (!HasOneOutput(node) || node.inputs.size() != 3 || node.since_version < 6) return false;
     const Node *before = Producer(graph, node, 0), *after = OnlyReader(graph, node.outputs[0]);
     if (before == nullptr || !IsOp(*before, "Reshape") || !HasOneReader(graph, node.inputs[0])) return false;
     if (after == nullptr || !IsOp(*after, "Reshape") || after->inputs[0] != node.outputs[0]) return false;
