@@ -157,12 +157,13 @@ def svm_regressor(rng):
 
 
 def trees(rng, features, votes, targets, positive, binary_class=None, mixed=False):
-    """Attributes of random trees; each leaf votes for one target, or for all."""
+    """Attributes of random trees. Each leaf votes for one target, or for all; boosted trees have one target each."""
+    boosted, deepest = rng.random() < 0.4, int(choice(rng, [5, 5, 7]))
     nodes = {key: [] for key in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
                                  "missing_value_tracks_true")}
     leaves = {key: [] for key in ("treeids", "nodeids", "ids", "weights")}
     modes = [choice(rng, ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"])]
-    if mixed:
+    if mixed and not boosted:
         modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
     for tree in range(size(rng, 30)):
         size_, rows = [1], []
@@ -174,7 +175,7 @@ def trees(rng, features, votes, targets, positive, binary_class=None, mixed=Fals
                    "missing_value_tracks_true": int(mixed and rng.random() < 0.5)}
             rows.append(row)
             if leaf:
-                chosen = [binary_class] if binary_class is not None else list(range(targets)) if rng.random() < 0.7 else [int(rng.integers(targets))]
+                chosen = [binary_class] if binary_class is not None else [tree % targets] if boosted else list(range(targets)) if rng.random() < 0.7 else [int(rng.integers(targets))]
                 for target in chosen:
                     leaves["treeids"].append(tree)
                     leaves["nodeids"].append(at)
@@ -186,7 +187,7 @@ def trees(rng, features, votes, targets, positive, binary_class=None, mixed=Fals
             grow(row["truenodeids"], depth - 1)
             grow(row["falsenodeids"], depth - 1)
 
-        grow(0, int(rng.integers(1, 6)))
+        grow(0, int(rng.integers(1, deepest + 1)))
         for row in sorted(rows, key=lambda row: row["nodeids"]):
             for key, value in row.items():
                 nodes[key].append(value)

@@ -45,46 +45,120 @@ Branch ParseBranch(std::string_view mode) {
   Fail(ErrorCode::kInvalidGraph, "node mode '{}' is not known", mode);
 }
 
-/// Positions of nodes by tree and node id.
+/// Positions of nodes by tree and node id, kept as runs of consecutive ids: most exporters write one for each tree.
 class NodeIds {
  public:
-  NodeIds(const std::vector<int64_t>& trees, const std::vector<int64_t>& nodes) {
-    for (size_t i = 0; i < trees.size(); ++i) entries_.push_back({trees[i], nodes[i], static_cast<int64_t>(i)});
-    std::sort(entries_.begin(), entries_.end());
-    for (size_t i = 1; i < entries_.size(); ++i) {
-      Require(entries_[i - 1].tree != entries_[i].tree || entries_[i - 1].node != entries_[i].node,
-              "tree {} has two nodes {}", entries_[i].tree, entries_[i].node);
+  NodeIds(std::span<const int64_t> trees, std::span<const int64_t> nodes) {
+    for (size_t i = 0; i < trees.size(); ++i) {
+      if (!runs_.empty()) {
+        Run& last = runs_.back();
+        if (last.tree == trees[i] && nodes[i] > last.first && Distance(last.first, nodes[i]) == last.count) {
+          ++last.count;
+          continue;
+        }
+      }
+      runs_.push_back({trees[i], nodes[i], i, 1});
+    }
+    std::ranges::sort(runs_);
+    for (size_t i = 1; i < runs_.size(); ++i) {
+      const Run &before = runs_[i - 1], &run = runs_[i];
+      Require(before.tree != run.tree || !before.Has(run.tree, run.first), "tree {} has two nodes {}", run.tree, run.first);
+      num_trees_ += before.tree != run.tree ? 1 : 0;
     }
   }
 
-  int64_t Find(int64_t tree, int64_t node) const {
-    const auto found = std::lower_bound(entries_.begin(), entries_.end(), Entry{tree, node, -1});
-    Require(found != entries_.end() && found->tree == tree && found->node == node, "tree {} has no node {}", tree, node);
-    return found->position;
+  uint32_t Find(int64_t tree, int64_t node) {
+    if (!runs_[last_].Has(tree, node)) {
+      const auto after = std::ranges::upper_bound(runs_, std::pair(tree, node), {}, [](const Run& run) { return std::pair(run.tree, run.first); });
+      const size_t found = static_cast<size_t>(after - runs_.begin());
+      Require(found > 0 && runs_[found - 1].Has(tree, node), "tree {} has no node {}", tree, node);
+      last_ = found - 1;
+    }
+    return static_cast<uint32_t>(runs_[last_].position + Distance(runs_[last_].first, node));
   }
 
+  size_t num_trees() const { return num_trees_; }
+
  private:
-  struct Entry {
-    int64_t tree, node, position;
-    auto operator<=>(const Entry&) const = default;
+  static uint64_t Distance(int64_t from, int64_t to) { return static_cast<uint64_t>(to) - static_cast<uint64_t>(from); }
+  struct Run {
+    int64_t tree, first;
+    uint64_t position, count;
+    bool Has(int64_t of_tree, int64_t node) const { return tree == of_tree && node >= first && Distance(first, node) < count; }
+    auto operator<=>(const Run&) const = default;
   };
-  std::vector<Entry> entries_;
+  std::vector<Run> runs_;
+  size_t last_ = 0;  // neighbours are asked for one after another
+  size_t num_trees_ = 1;
 };
+
+/// A list that a node has; empty where it has none.
+template <class T>
+std::span<const T> ListOf(const KernelInfo& info, const std::string& name) {
+  const auto* list = info.attribute_if<std::vector<T>>(name);
+  return list == nullptr ? std::span<const T>() : std::span<const T>(*list);
+}
+
+/// Where each tree starts: its first node that is nobody's child.
+template <class T>
+std::vector<uint32_t> RootsOf(const ForestSource<T>& source, std::span<const int64_t> trees, size_t num_trees) {
+  std::vector<bool> is_child(source.nodes.size());
+  for (const auto& node : source.nodes) {
+    if (node.branch != Branch::kLeaf) is_child[node.on_true] = is_child[node.on_false] = true;
+  }
+  std::vector<std::pair<int64_t, uint32_t>> roots;
+  for (size_t i = 0; i < trees.size(); ++i) {
+    if (!is_child[i]) roots.emplace_back(trees[i], static_cast<uint32_t>(i));
+  }
+  std::ranges::sort(roots);
+  const auto rest = std::ranges::unique(roots, {}, &std::pair<int64_t, uint32_t>::first);
+  roots.erase(rest.begin(), rest.end());
+  Require(roots.size() == num_trees, "a tree has no root: every node of it is another's child, which makes a cycle");
+  std::vector<uint32_t> positions;
+  for (const auto& [tree, root] : roots) positions.push_back(root);
+  return positions;
+}
+
+/// Gives each leaf its votes, in their order.
+template <class T>
+void ReadVotes(const KernelInfo& info, const std::string& votes, NodeIds& positions, ForestSource<T>& source) {
+  const auto trees = ListOf<int64_t>(info, votes + "_treeids"), nodes = ListOf<int64_t>(info, votes + "_nodeids");
+  const auto targets = ListOf<int64_t>(info, votes + "_ids");
+  const auto weights = FloatsOf<T>(info, votes + "_weights");
+  RequireSize(nodes, trees.size(), "*_nodeids");
+  RequireSize(targets, trees.size(), "*_ids");
+  RequireSize(weights, trees.size(), "*_weights");
+  ForestNumber(static_cast<int64_t>(trees.size()), "the number of votes");
+  std::vector<uint32_t> leaves(trees.size());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    leaves[i] = positions.Find(trees[i], nodes[i]);
+    ++source.nodes[leaves[i]].count;
+  }
+  uint32_t total = 0;
+  for (auto& node : source.nodes) {
+    node.first = total;
+    total += std::exchange(node.count, 0);
+  }
+  source.votes.resize(total);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    auto& leaf = source.nodes[leaves[i]];
+    source.votes[leaf.first + leaf.count++] = {targets[i], weights[i]};
+  }
+}
 
 /// Reads nodes_* and `votes`_* ("class" or "target"), the form of versions 1 to 5 of the classifier and the regressor.
 template <class T>
 ForestSource<T> ReadForest(const KernelInfo& info, const std::string& votes, int64_t targets) {
   ForestSource<T> source;
   source.targets = targets;
-  const auto trees = info.attribute<std::vector<int64_t>>("nodes_treeids", {});
+  const auto trees = ListOf<int64_t>(info, "nodes_treeids"), ids = ListOf<int64_t>(info, "nodes_nodeids");
   const size_t count = trees.size();
   Require(count > 0, "attribute 'nodes_treeids' is empty");
-  const auto ids = info.attribute<std::vector<int64_t>>("nodes_nodeids", {});
-  const auto features = info.attribute<std::vector<int64_t>>("nodes_featureids", {});
-  const auto modes = info.attribute<std::vector<std::string>>("nodes_modes", {});
-  const auto on_true = info.attribute<std::vector<int64_t>>("nodes_truenodeids", {});
-  const auto on_false = info.attribute<std::vector<int64_t>>("nodes_falsenodeids", {});
-  const auto missing = info.attribute<std::vector<int64_t>>("nodes_missing_value_tracks_true", {});
+  ForestNumber(static_cast<int64_t>(count), "the number of nodes");
+  const auto features = ListOf<int64_t>(info, "nodes_featureids");
+  const auto modes = ListOf<std::string>(info, "nodes_modes");
+  const auto on_true = ListOf<int64_t>(info, "nodes_truenodeids"), on_false = ListOf<int64_t>(info, "nodes_falsenodeids");
+  const auto missing = ListOf<int64_t>(info, "nodes_missing_value_tracks_true");
   const auto values = FloatsOf<T>(info, "nodes_values");
   RequireSize(ids, count, "nodes_nodeids");
   RequireSize(features, count, "nodes_featureids");
@@ -94,55 +168,20 @@ ForestSource<T> ReadForest(const KernelInfo& info, const std::string& votes, int
   RequireSize(values, count, "nodes_values");
   if (!missing.empty()) RequireSize(missing, count, "nodes_missing_value_tracks_true");
 
-  const NodeIds positions(trees, ids);
-  std::vector<bool> is_child(count);
+  NodeIds positions(trees, ids);
   source.nodes.resize(count);
   for (size_t i = 0; i < count; ++i) {
     auto& node = source.nodes[i];
     node.branch = ParseBranch(modes[i]);
     if (node.branch == Branch::kLeaf) continue;
     node.missing_tracks_true = !missing.empty() && missing[i] != 0;
-    node.feature = features[i];
+    node.feature = ForestNumber(features[i], "a tested feature");
     node.value = values[i];
     node.on_true = positions.Find(trees[i], on_true[i]);
     node.on_false = positions.Find(trees[i], on_false[i]);
-    is_child[static_cast<size_t>(node.on_true)] = is_child[static_cast<size_t>(node.on_false)] = true;
   }
-  // Each tree starts at its first node that is nobody's child.
-  std::vector<std::pair<int64_t, int64_t>> roots;
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_child[i]) roots.emplace_back(trees[i], static_cast<int64_t>(i));
-  }
-  std::stable_sort(roots.begin(), roots.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  roots.erase(std::unique(roots.begin(), roots.end(), [](const auto& a, const auto& b) { return a.first == b.first; }), roots.end());
-  auto tree_ids = trees;
-  std::sort(tree_ids.begin(), tree_ids.end());
-  tree_ids.erase(std::unique(tree_ids.begin(), tree_ids.end()), tree_ids.end());
-  Require(roots.size() == tree_ids.size(), "a tree has no root: every node of it is another's child, which makes a cycle");
-  for (const auto& [tree, root] : roots) source.roots.push_back(root);
-
-  const auto vote_trees = info.attribute<std::vector<int64_t>>(votes + "_treeids", {});
-  const auto vote_nodes = info.attribute<std::vector<int64_t>>(votes + "_nodeids", {});
-  const auto vote_ids = info.attribute<std::vector<int64_t>>(votes + "_ids", {});
-  const auto weights = FloatsOf<T>(info, votes + "_weights");
-  RequireSize(vote_nodes, vote_trees.size(), "*_nodeids");
-  RequireSize(vote_ids, vote_trees.size(), "*_ids");
-  RequireSize(weights, vote_trees.size(), "*_weights");
-  std::vector<int64_t> leaves(vote_trees.size());
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    leaves[i] = positions.Find(vote_trees[i], vote_nodes[i]);
-    ++source.nodes[static_cast<size_t>(leaves[i])].num_votes;
-  }
-  size_t total = 0;
-  for (auto& node : source.nodes) {
-    node.first_vote = total;
-    total += std::exchange(node.num_votes, 0);
-  }
-  source.votes.resize(total);
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    auto& leaf = source.nodes[static_cast<size_t>(leaves[i])];
-    source.votes[leaf.first_vote + leaf.num_votes++] = {vote_ids[i], weights[i]};
-  }
+  source.roots = RootsOf(source, trees, positions.num_trees());
+  ReadVotes(info, votes, positions, source);
   return source;
 }
 
@@ -284,10 +323,12 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
   if (info.has_attribute("membership_values")) {
     source.members = Numbers<T>(info.attribute<Tensor>("membership_values"), "membership_values");
   }
-  const auto child = [&](int64_t id, int64_t is_leaf) -> int64_t {
+  ForestNumber(static_cast<int64_t>(count + targets.size()), "the number of nodes and leaves");
+  ForestNumber(static_cast<int64_t>(source.members.size()), "the number of members");
+  const auto child = [&](int64_t id, int64_t is_leaf) {
     const size_t size = is_leaf != 0 ? targets.size() : count;
     Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size, is_leaf != 0 ? "leaves" : "nodes");
-    return is_leaf != 0 ? static_cast<int64_t>(count) + id : id;
+    return static_cast<uint32_t>(is_leaf != 0 ? count + static_cast<size_t>(id) : static_cast<size_t>(id));
   };
   size_t member = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -296,27 +337,26 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
     auto& node = source.nodes.emplace_back();
     node.branch = static_cast<Branch>(mode);
     node.missing_tracks_true = !missing.empty() && missing[i] != 0;
-    node.feature = features[i];
+    node.feature = ForestNumber(features[i], "a tested feature");
     node.value = splits[i];
     node.on_true = child(on_true[i], true_leafs[i]);
     node.on_false = child(on_false[i], false_leafs[i]);
     if (node.branch != Branch::kMember) continue;
     // One set of members after another, a NaN behind each.
-    node.first_member = member;
+    node.first = static_cast<uint32_t>(member);
     while (member < source.members.size() && source.members[member] == source.members[member]) ++member;
     Require(member < source.members.size(), "membership_values has fewer sets than there are BRANCH_MEMBER nodes");
-    node.num_members = member++ - node.first_member;
+    node.count = static_cast<uint32_t>(member++) - node.first;
   }
   for (size_t i = 0; i < targets.size(); ++i) {
     auto& leaf = source.nodes.emplace_back();
-    leaf.first_vote = i;
-    leaf.num_votes = 1;
+    leaf.first = static_cast<uint32_t>(i);
+    leaf.count = 1;
     source.votes.push_back({targets[i], weights[i]});
     source.targets = std::max(source.targets, targets[i] < std::numeric_limits<int32_t>::max() ? targets[i] + 1 : 1);
   }
   source.targets = info.attribute<int64_t>("n_targets", source.targets);
-  source.roots = info.attribute<std::vector<int64_t>>("tree_roots");
-  for (const int64_t root : source.roots) child(root, 0);
+  for (const int64_t root : info.attribute<std::vector<int64_t>>("tree_roots")) source.roots.push_back(child(root, 0));
   return source;
 }
 
