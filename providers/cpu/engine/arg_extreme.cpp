@@ -6,11 +6,14 @@
 #include "engine/convert_row.h"
 #include "engine/slots.h"
 #include "simd/arg_extreme.h"
+#include "simd/transpose.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kConvertAtOnce = 1024;
+/// Elements of a row up to which it counts as short, and rows from which on they go side by side.
+constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
 
 /// Whether position b wins over a, given a < b.
 template <class C>
@@ -43,6 +46,19 @@ int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count
   }
 }
 
+/// Rows that would leave most lanes empty go side by side, transposed.
+template <class T>
+void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t count, bool last, int64_t* index) {
+  constexpr int64_t kRows = 64, kSize = sizeof(T);
+  static const TransposeTile transpose = TransposeTileOf(kSize);
+  alignas(64) T columns[kShortRow * kRows];
+  for (int64_t i = 0; i < rows; i += kRows) {
+    const int64_t n = std::min(kRows, rows - i);
+    transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, reinterpret_cast<std::byte*>(columns), kRows * kSize, n, count);
+    kernels.columns(columns, count, kRows, n, last, index + i);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -57,6 +73,11 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
     const int64_t parts = outer >= threads.num_threads() ? 1 : SlotCount(threads, CeilDiv(count, kConvertAtOnce), element_ns * kConvertAtOnce);
     if (parts == 1) {
       threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<T, C>) {
+          if (count <= kShortRow && end - begin >= kLeastRowsAbreast) {
+            return ShortRows(kernels, x + begin * count, end - begin, count, last, index + begin);
+          }
+        }
         for (int64_t o = begin; o < end; ++o) index[o] = Row(kernels, x + o * count, count, minimum, last);
       });
       return;

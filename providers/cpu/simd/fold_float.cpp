@@ -82,6 +82,19 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
+/// The sum of the lanes, in double.
+template <class D, class V>
+HWY_INLINE double SumOf(D d, V lanes) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::GetLane(hn::SumOfLanes(d, lanes));
+  } else {
+    const hn::Repartition<double, D> wide;
+    const hn::Half<D> half;
+    const auto upper = hn::PromoteTo(wide, hn::UpperHalf(half, lanes)), lower = hn::PromoteTo(wide, hn::LowerHalf(half, lanes));
+    return hn::GetLane(hn::SumOfLanes(wide, hn::Add(lower, upper)));
+  }
+}
+
 /// Up to kBlock elements: short enough that lanes of floats lose no accuracy.
 template <Fold F, class T>
 HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value) {
@@ -103,13 +116,20 @@ HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_val
   }
   for (; i + lanes <= count; i += lanes) a0 = Join<F>(d, a0, Map<F>(d, hn::LoadU(d, x + i), shift));
   if (i < count) {
-    HWY_ALIGN T rest[HWY_LANES(T)];
-    for (int64_t j = 0; j < lanes; ++j) rest[j] = i + j < count ? x[i + j] : T{0};
-    const auto valid = hn::FirstN(d, static_cast<size_t>(count - i));
-    const V mapped = Map<F>(d, hn::Load(d, rest), shift);
-    a1 = Join<F>(d, a1, hn::IfThenElse(valid, mapped, hn::Set(d, identity)));
+    auto taken = hn::FirstN(d, static_cast<size_t>(std::min(count, lanes + i - count)));
+    V last;
+    if (count >= lanes) {
+      last = hn::LoadU(d, x + count - lanes);
+    } else {
+      HWY_ALIGN T rest[HWY_LANES(T)] = {};
+      std::copy_n(x, count, rest);
+      last = hn::Load(d, rest);
+      taken = hn::Not(hn::FirstN(d, static_cast<size_t>(count)));
+    }
+    a1 = Join<F>(d, a1, hn::IfThenElse(taken, hn::Set(d, identity), Map<F>(d, last, shift)));
   }
   const V all = Join<F>(d, Join<F>(d, a0, a1), Join<F>(d, a2, a3));
+  if constexpr (F != Fold::kMax && F != Fold::kMin && F != Fold::kProd) return SumOf(d, all);
   HWY_ALIGN T lane[HWY_LANES(T)];
   hn::Store(all, d, lane);
   Wide<T> total = lane[0];

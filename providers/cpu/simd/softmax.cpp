@@ -13,12 +13,16 @@
 
 #include "simd/exp-inl.h"
 #include "simd/softmax.h"
+#include "simd/transpose.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+/// Elements of a row up to which it counts as short, and rows from which on they go side by side.
+constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
 
 /// The maximum of a row; a NaN in the row may be lost here, the exponentials bring it back.
 template <class T>
@@ -92,18 +96,6 @@ HWY_INLINE void Subtract(const T* x, T* y, int64_t count, T top, T log_sum) {
 }
 
 template <class T>
-void SoftmaxRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
-  for (int64_t i = 0; i < rows; ++i, x += count, y += count) {
-    const T top = MaxOf(x, count);
-    if (log) {
-      Subtract(x, y, count, top, static_cast<T>(std::log(ExpSum<false>(x, y, count, top))));
-    } else {
-      Scale(y, count, T{1} / ExpSum<true>(x, y, count, top));
-    }
-  }
-}
-
-template <class T>
 void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, bool log) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -148,6 +140,34 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
     for (int64_t i = 0; i < count; ++i) {
       T* out = y + i * stride;
       for (int64_t j = 0; j < columns; ++j) out[j] *= sum[j];
+    }
+  }
+}
+
+/// Rows that would leave most lanes empty go side by side, transposed.
+template <class T>
+void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
+  constexpr int64_t kRows = 64, kSize = sizeof(T);
+  static const TransposeTile transpose = TransposeTileOf(kSize);
+  HWY_ALIGN T columns[kShortRow * kRows];
+  auto* panel = reinterpret_cast<std::byte*>(columns);
+  for (int64_t i = 0; i < rows; i += kRows) {
+    const int64_t n = std::min(kRows, rows - i);
+    transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, panel, kRows * kSize, n, count);
+    SoftmaxColumns(columns, columns, count, kRows, n, log);
+    transpose(panel, kRows * kSize, reinterpret_cast<std::byte*>(y + i * count), count * kSize, count, n);
+  }
+}
+
+template <class T>
+void SoftmaxRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
+  if (count <= kShortRow && rows >= kLeastRowsAbreast) return ShortRows(x, y, rows, count, log);
+  for (int64_t i = 0; i < rows; ++i, x += count, y += count) {
+    const T top = MaxOf(x, count);
+    if (log) {
+      Subtract(x, y, count, top, static_cast<T>(std::log(ExpSum<false>(x, y, count, top))));
+    } else {
+      Scale(y, count, T{1} / ExpSum<true>(x, y, count, top));
     }
   }
 }

@@ -1,5 +1,7 @@
 // LinearClassifier and LinearRegressor, ai.onnx.ml, version 1.
 
+#include "engine/arg_extreme.h"
+#include "engine/softmax.h"
 #include "ops/ml/features.h"
 #include "ops/ml/post_transform.h"
 #include "ops/ops.h"
@@ -8,7 +10,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// X * W' + b for W of [targets, features].
+/// X * W + b.
 class LinearModel {
  public:
   LinearModel(const KernelInfo& info, int64_t targets)
@@ -18,6 +20,7 @@ class LinearModel {
     Require(targets_ >= 1, "the model has {} targets, one at least is expected", targets_);
     Require(static_cast<int64_t>(coefficients_.size()) % targets_ == 0, "{} coefficients are not a multiple of {} targets",
             coefficients_.size(), targets_);
+    Transpose();
     Require(intercepts_.empty() || static_cast<int64_t>(intercepts_.size()) == targets_, "{} intercepts are given for {} targets",
             intercepts_.size(), targets_);
   }
@@ -34,8 +37,8 @@ class LinearModel {
     args.a = ElementsAs<float>(context, x);
     args.a_row = rows.features;
     args.b = coefficients_.data();
-    args.b_k = 1;
-    args.b_col = rows.features;
+    args.b_k = targets_;
+    args.b_col = 1;
     args.c = scores;
     args.c_row = targets_;
     args.epilogue.col_bias = intercepts_.empty() ? nullptr : intercepts_.data();
@@ -44,7 +47,17 @@ class LinearModel {
   }
 
  private:
-  std::vector<float> coefficients_;
+  /// The attribute is [targets, features].
+  void Transpose() {
+    const size_t targets = static_cast<size_t>(targets_), features = coefficients_.size() / targets;
+    std::vector<float> transposed(coefficients_.size());
+    for (size_t t = 0; t < targets; ++t) {
+      for (size_t f = 0; f < features; ++f) transposed[f * targets + t] = coefficients_[t * features + f];
+    }
+    coefficients_ = std::move(transposed);
+  }
+
+  std::vector<float> coefficients_;  // [features, targets]
   std::vector<float> intercepts_;
   int64_t targets_;
 };
@@ -66,13 +79,9 @@ class LinearClassifier final : public Kernel {
     float* scores = z != nullptr && !two ? z->mutable_data<float>()
                                          : context.scratch<float>(static_cast<size_t>(rows.count * targets)).data();
     model_.Compute(context, x, rows, scores);
+    if (targets > 1) return Choose(context, rows.count, scores, y, z);
     for (int64_t row = 0; row < rows.count; ++row) {
-      const std::span<float> of_row(scores + row * targets, static_cast<size_t>(targets));
-      if (targets > 1) {
-        labels_.Set(y, row, static_cast<size_t>(std::max_element(of_row.begin(), of_row.end()) - of_row.begin()));
-        if (z != nullptr) Transform(transform_, of_row);
-        continue;
-      }
+      const std::span<float> of_row(scores + row, 1);
       if (two) {
         labels_.Set(y, row, of_row[0] > 0 ? 1 : 0);
       } else {
@@ -90,6 +99,21 @@ class LinearClassifier final : public Kernel {
   }
 
  private:
+  /// The label of the highest score; z, where asked for, holds the scores.
+  void Choose(KernelContext& context, int64_t rows, float* scores, Tensor* y, Tensor* z) const {
+    const AxisView view(rows, model_.targets(), 1);
+    if (y != nullptr && rows > 0) {
+      const auto best = context.scratch<int64_t>(static_cast<size_t>(rows));
+      ArgExtreme<float>(context, view, scores, false, false, best.data());
+      for (int64_t row = 0; row < rows; ++row) labels_.Set(y, row, static_cast<size_t>(best[static_cast<size_t>(row)]));
+    }
+    if (z == nullptr || transform_ == PostTransform::kNone) return;
+    if (transform_ == PostTransform::kSoftmax) return SoftmaxAlong(context, view, scores, scores, false);
+    for (int64_t row = 0; row < rows; ++row) {
+      Transform(transform_, std::span(scores + row * view.count, static_cast<size_t>(view.count)));
+    }
+  }
+
   static int64_t Targets(const KernelInfo& info, const ClassLabels& labels) {
     const size_t intercepts = info.attribute<std::vector<float>>("intercepts", {}).size();
     return static_cast<int64_t>(intercepts > 0 ? intercepts : std::max<size_t>(labels.size(), 1));
