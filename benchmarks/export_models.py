@@ -17,7 +17,7 @@ import time
 
 from environments import enter
 
-FAMILIES = ("vision", "dense", "language", "temporal", "volumes", "quantized", "half")
+FAMILIES = ("vision", "dense", "language", "temporal", "volumes", "trees", "quantized", "half")
 PACKAGES = ("numpy<2", "onnx==1.19.1", "onnx_ir", "onnxruntime==1.31.1", "transformers==4.30.2")
 
 
