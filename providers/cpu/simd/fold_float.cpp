@@ -82,6 +82,18 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
+/// `count` elements, fewer than a vector's, and zeros.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const hn::TFromD<D>* x, int64_t count) {
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);
+#else  // a masked load would read all
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
+  std::copy_n(x, count, lanes);
+  return hn::Load(d, lanes);
+#endif
+}
+
 /// The sum of the lanes, in double.
 template <class D, class V>
 HWY_INLINE double SumOf(D d, V lanes) {
@@ -116,17 +128,11 @@ HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_val
   }
   for (; i + lanes <= count; i += lanes) a0 = Join<F>(d, a0, Map<F>(d, hn::LoadU(d, x + i), shift));
   if (i < count) {
-    auto taken = hn::FirstN(d, static_cast<size_t>(std::min(count, lanes + i - count)));
-    V last;
-    if (count >= lanes) {
-      last = hn::LoadU(d, x + count - lanes);
-    } else {
-      HWY_ALIGN T rest[HWY_LANES(T)] = {};
-      std::copy_n(x, count, rest);
-      last = hn::Load(d, rest);
-      taken = hn::Not(hn::FirstN(d, static_cast<size_t>(count)));
-    }
-    a1 = Join<F>(d, a1, hn::IfThenElse(taken, hn::Set(d, identity), Map<F>(d, last, shift)));
+    const int64_t rest = count - i;
+    const bool back = count >= lanes;  // the last vector's worth, some of it again
+    const auto valid = back ? hn::Not(hn::FirstN(d, static_cast<size_t>(lanes - rest))) : hn::FirstN(d, static_cast<size_t>(rest));
+    const V last = back ? hn::LoadU(d, x + count - lanes) : LoadFirst(d, x, count);
+    a1 = Join<F>(d, a1, hn::IfThenElse(valid, Map<F>(d, last, shift), hn::Set(d, identity)));
   }
   const V all = Join<F>(d, Join<F>(d, a0, a1), Join<F>(d, a2, a3));
   if constexpr (F != Fold::kMax && F != Fold::kMin && F != Fold::kProd) return SumOf(d, all);

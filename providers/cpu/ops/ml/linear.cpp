@@ -10,7 +10,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// X * W + b.
+/// X * W' + b.
 class LinearModel {
  public:
   LinearModel(const KernelInfo& info, int64_t targets)
@@ -20,7 +20,6 @@ class LinearModel {
     Require(targets_ >= 1, "the model has {} targets, one at least is expected", targets_);
     Require(static_cast<int64_t>(coefficients_.size()) % targets_ == 0, "{} coefficients are not a multiple of {} targets",
             coefficients_.size(), targets_);
-    Transpose();
     Require(intercepts_.empty() || static_cast<int64_t>(intercepts_.size()) == targets_, "{} intercepts are given for {} targets",
             intercepts_.size(), targets_);
   }
@@ -37,8 +36,8 @@ class LinearModel {
     args.a = ElementsAs<float>(context, x);
     args.a_row = rows.features;
     args.b = coefficients_.data();
-    args.b_k = targets_;
-    args.b_col = 1;
+    args.b_k = 1;
+    args.b_col = rows.features;
     args.c = scores;
     args.c_row = targets_;
     args.epilogue.col_bias = intercepts_.empty() ? nullptr : intercepts_.data();
@@ -47,17 +46,7 @@ class LinearModel {
   }
 
  private:
-  /// The attribute is [targets, features].
-  void Transpose() {
-    const size_t targets = static_cast<size_t>(targets_), features = coefficients_.size() / targets;
-    std::vector<float> transposed(coefficients_.size());
-    for (size_t t = 0; t < targets; ++t) {
-      for (size_t f = 0; f < features; ++f) transposed[f * targets + t] = coefficients_[t * features + f];
-    }
-    coefficients_ = std::move(transposed);
-  }
-
-  std::vector<float> coefficients_;  // [features, targets]
+  std::vector<float> coefficients_;  // [targets, features]
   std::vector<float> intercepts_;
   int64_t targets_;
 };
