@@ -17,6 +17,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"inline_branches", kBasic, InlineBranches},
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
     RewriteEntry{"einsum_products", kExtended, EinsumToProducts},
+    RewriteEntry{"patch_products", kExtended, PatchesToProducts},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"recognize_groups", kExtended, RecognizeGroups},
