@@ -98,9 +98,41 @@ void Standardize(const T* x, T* y, int64_t count, T mean, T inverse, const T* sc
   }
 }
 
+/// 1 / sqrt(squares / count + epsilon) of kAbreast rows, in place.
+constexpr int64_t kAbreast = 8;
+HWY_INLINE void Invert(double* squares, int64_t count, double epsilon) {
+  const hn::CappedTag<double, kAbreast> d;
+  for (size_t i = 0; i < kAbreast; i += hn::Lanes(d)) {
+    const auto variance = hn::Div(hn::Load(d, squares + i), hn::Set(d, static_cast<double>(count)));
+    hn::Store(hn::Div(hn::Set(d, 1.0), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d, squares + i);
+  }
+}
+
+template <class T>
+void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale, const T* bias) {
+  const double share = 1 / static_cast<double>(count);
+  HWY_ALIGN double squares[kAbreast] = {};
+  double means[kAbreast] = {};
+  for (int64_t first = 0; first < rows; first += kAbreast, x += kAbreast * count, y += kAbreast * count) {
+    const int64_t n = std::min(kAbreast, rows - first);
+    if (center) {
+      for (int64_t r = 0; r < n; ++r) means[r] = Sum<false>(x + r * count, count, T{0}) * share;
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      const T shift = static_cast<T>(means[r]);
+      squares[r] = Sum<true>(x + r * count, count, shift);
+      if (center) squares[r] = SquaresAboutMean(squares[r], means[r], static_cast<double>(shift), static_cast<double>(count));
+    }
+    Invert(squares, count, epsilon);
+    for (int64_t r = 0; r < n; ++r) {
+      Standardize(x + r * count, y + r * count, count, static_cast<T>(means[r]), static_cast<T>(squares[r]), scale, bias);
+    }
+  }
+}
+
 template <class T>
 NormalizeKernels<T> Table() {
-  return {FindMoments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>};
+  return {FindMoments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>, StandardizeRows<T>};
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 namespace tessera::cpu {
 namespace {
 
+/// Rows that stay in the first cache between the passes.
+constexpr int64_t kLongestRow = 4096;
+
 /// Scale or bias: one element per normalized element, the same for each row unless row_stride says otherwise.
 template <class C>
 struct Parameter {
@@ -56,6 +59,15 @@ class TrailingNormalization final : public Kernel {
     std::fill(statistics.begin(), statistics.end(), RowStatistics{NAN, NAN});  // stays where rows are empty
     const Parameter<C> scale = Prepare<C>(context, &context.required_input(1), shape, axis, count);
     const Parameter<C> bias = Prepare<C>(context, kCenter ? context.input(2) : nullptr, shape, axis, count);
+    if (statistics.empty() && RowReader<C>(x).direct() && RowWriter<C>(*y).direct() && count > 0 && count <= kLongestRow &&
+        scale.row_stride == 0 && bias.row_stride == 0) {
+      const double row_ns = 5 + 0.35 * static_cast<double>(count);
+      context.threads().ParallelFor(rows, row_ns, [&](int64_t begin, int64_t end) {
+        kernels_.standardize_rows(x.data<C>() + begin * count, y->mutable_data<C>() + begin * count, end - begin, count, kCenter, epsilon_,
+                                  scale.data, bias.data);
+      });
+      return;
+    }
     NormalizeRows<C>(context, RowReader<C>(x), RowWriter<C>(*y), rows, count, kCenter, epsilon_,
                      statistics.empty() ? nullptr : statistics.data(),
                      [&](int64_t row, int64_t first, int64_t n, const C* in, C* out, RowStatistics s) {
