@@ -3,12 +3,10 @@
 
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
-#include "optimizer/scalar.h"
+#include "optimizer/tokens.h"
 
 namespace tessera {
 namespace {
-
-const Permutation kTokensToPlanes = {0, 2, 1}, kLastToFirst = {0, 3, 1, 2}, kFirstToLast = {0, 2, 3, 1};
 
 class PatchProducts final : public NodeRewrite {
  protected:
@@ -52,36 +50,6 @@ class PatchProducts final : public NodeRewrite {
 
   static bool AllAre(const std::vector<int64_t>* values, int64_t expected) {
     return values == nullptr || std::ranges::all_of(*values, [&](int64_t value) { return value == expected; });
-  }
-
-  static bool Permutes(const Graph& graph, const Node* node, const Permutation& perm) {
-    return node != nullptr && IsOp(*node, "Transpose") && HasOneOutput(*node) && PermutationOf(graph, *node) == perm;
-  }
-
-  /// The value of [N, H * W, C] or [N, H, W, C] that the image is made of.
-  static ValueIndex PixelsBefore(const Graph& graph, const Node& conv) {
-    const Node* before = Producer(graph, conv, 0);
-    if (Permutes(graph, before, kLastToFirst)) return before->inputs[0];
-    if (before == nullptr || !IsOp(*before, "Reshape") || !KeepsPlanes(graph, before->inputs[0], conv.inputs[0])) return kNone;
-    const Node* transpose = Producer(graph, *before, 0);
-    return Permutes(graph, transpose, kTokensToPlanes) ? transpose->inputs[0] : kNone;
-  }
-
-  /// The Transpose that makes tokens or pixels of the convolution's output again.
-  static const Node* TokensBehind(const Graph& graph, const Node& conv) {
-    const Node* behind = OnlyReader(graph, conv.outputs[0]);
-    if (Permutes(graph, behind, kFirstToLast)) return behind;
-    if (behind == nullptr || !IsOp(*behind, "Reshape") || behind->inputs[0] != conv.outputs[0]) return nullptr;
-    if (!KeepsPlanes(graph, behind->outputs[0], conv.outputs[0])) return nullptr;
-    const Node* transpose = OnlyReader(graph, behind->outputs[0]);
-    return Permutes(graph, transpose, kTokensToPlanes) ? transpose : nullptr;
-  }
-
-  /// [N, C, H * W] beside [N, C, H, W].
-  static bool KeepsPlanes(const Graph& graph, ValueIndex planes, ValueIndex image) {
-    const SymbolicShape *flat = ShapeOf(graph, planes), *whole = ShapeOf(graph, image);
-    return flat != nullptr && whole != nullptr && flat->size() == 3 && whole->size() == 4 && SameDimension((*flat)[0], (*whole)[0]) &&
-           SameDimension((*flat)[1], (*whole)[1]);
   }
 
   static ValueIndex Write(Graph& graph, const Node& conv, const Patches& of, ValueIndex pixels, ValueIndex result) {

@@ -44,6 +44,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},
     RewriteEntry{"quantize_products", kBasic, QuantizeProducts, true},
     RewriteEntry{"put_channels_last", kExtended, PutChannelsLast, true},
+    RewriteEntry{"depthwise_tokens", kExtended, ConvolveTokens, true},
     RewriteEntry{"pad_channels", kExtended, PadChannels, true},
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
     RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},

@@ -33,6 +33,7 @@ std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> EinsumToProducts();
 std::unique_ptr<Rewrite> PatchesToProducts();
+std::unique_ptr<Rewrite> ConvolveTokens();  // in depthwise_tokens.cpp
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
 std::unique_ptr<Rewrite> RecognizeGroups();
