@@ -4,12 +4,18 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace tessera {
 namespace {
 
-/// A constant is told by its bytes' place; the owner is compared too, because a freed place may be used again.
-using Key = std::tuple<const void*, size_t, int32_t, std::string>;
+/// A constant is told by its bytes' place, its type and its shape; the owner is compared too, because a freed place may be used again.
+using Key = std::tuple<const void*, ElementType, std::vector<int64_t>, std::string>;
+
+Key KeyOf(const Tensor& constant, std::string_view key) {
+  const auto dims = constant.shape().dims();
+  return {constant.unaligned_raw(), constant.type(), {dims.begin(), dims.end()}, std::string(key)};
+}
 
 struct Entry {
   std::mutex mutex;
@@ -45,7 +51,7 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
   {
     const std::lock_guard lock(entries_->mutex);
     std::erase_if(entries_->by_key, [](const auto& item) { return item.second.use_count() == 1 && !IsLive(*item.second); });
-    auto& slot = entries_->by_key[Key(constant.unaligned_raw(), constant.byte_size(), static_cast<int32_t>(constant.type()), key)];
+    auto& slot = entries_->by_key[KeyOf(constant, key)];
     if (slot == nullptr) slot = std::make_shared<Entry>();
     entry = slot;
   }
