@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "runtime/core_contention.h"
 #include "runtime/region.h"
 
@@ -41,15 +42,17 @@ void Wake(std::atomic<uint32_t>& word, int threads) noexcept {
 class WorkerPool final : public SessionThreadPool {
  public:
   WorkerPool(int threads, bool spin) : threads_(threads), spin_(spin) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Loop(i); });
+    try {
+      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Loop(i); });
+    } catch (const std::exception& error) {
+      const size_t started = workers_.size();
+      Stop();
+      Fail(ErrorCode::kFail, "cannot start worker thread {} of {}: {}; ask for fewer intra-op threads", started + 1, threads - 1,
+           error.what());
+    }
   }
 
-  ~WorkerPool() override {
-    stop_.store(true);
-    epoch_.fetch_add(1);
-    Wake(epoch_, threads_);
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~WorkerPool() override { Stop(); }
 
   int num_threads() const noexcept override { return threads_; }
   void BeginRun() noexcept override {
@@ -87,6 +90,13 @@ class WorkerPool final : public SessionThreadPool {
   }
 
  private:
+  void Stop() noexcept {
+    stop_.store(true);
+    epoch_.fetch_add(1);
+    Wake(epoch_, threads_);
+    for (std::thread& worker : workers_) worker.join();
+  }
+
   /// A region that workers may join. Slots live as long as the pool, so that a late look at one is harmless.
   struct alignas(64) Job {
     std::atomic<bool> claimed{false};

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -170,6 +172,29 @@ INSTANTIATE_TEST_SUITE_P(Pools, ThreadPoolTest,
 #endif
                                            ),
                          [](const auto& info) { return std::string(info.param.name); });
+
+#ifdef TESSERA_COUNTS_ALLOCATIONS  // sanitizers reserve more address space than any limit would leave
+/// Leaves room for about 32 stacks and asks for 500; 0 where that is a clean error.
+int AskForTooManyThreads() {
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;
+  statm >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20);
+  const rlimit limit{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+  try {
+    MakeWorkerPool(500, true);
+  } catch (const Error& error) {
+    return std::string_view(error.what()).find("ask for fewer intra-op threads") != std::string_view::npos ? 0 : 3;
+  }
+  return 4;
+}
+
+TEST(WorkerPool, ThreadsThatCannotStartAreAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::_Exit(AskForTooManyThreads()), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace tessera
