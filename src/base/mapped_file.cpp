@@ -91,6 +91,12 @@ MappedFile MapFile(const std::filesystem::path& path) {
   return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
 }
 
+std::string FileStamp(const std::filesystem::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return {};
+  return fmt::format("{} bytes of {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
 std::optional<FilePlace> FindInFiles(const void* data, size_t bytes) {
   Mappings& mappings = ProcessMappings();
   const std::lock_guard lock(mappings.mutex);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace tessera {
 
@@ -16,6 +17,9 @@ struct MappedFile {
 
 /// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.
 MappedFile MapFile(const std::filesystem::path& path);
+
+/// Size and time of the file; empty when there is none.
+std::string FileStamp(const std::filesystem::path& file);
 
 /// Where bytes of a mapped file lie in it; nothing for others.
 struct FilePlace {

@@ -45,7 +45,10 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   }
   auto found = files_.find(location);
   if (found == files_.end()) {
-    const MappedFile file = MapFile(Inside(folder_, location));
+    const std::filesystem::path path = Inside(folder_, location);
+    std::string stamp = FileStamp(path);
+    const MappedFile file = MapFile(path);
+    found_.push_back({location, path, std::move(stamp)});
     found = files_.emplace(location, SharedBytes{file.bytes, file.owner}).first;
   }
   const SharedBytes& file = found->second;

@@ -65,15 +65,15 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
 }
 
 /// Finds data that is not in the parsed message: what the loader left in the file, and external files. Copies share the state.
-TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, const std::filesystem::path& folder) {
+TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, std::shared_ptr<ExternalData> external) {
   struct State {
     std::unordered_map<std::string, std::span<const std::byte>> stripped;
     SharedBytes model;
-    ExternalData external;
+    std::shared_ptr<ExternalData> external;
   };
-  const auto state = std::make_shared<State>(std::move(stripped.data), model, ExternalData(folder));
+  const auto state = std::make_shared<State>(std::move(stripped.data), model, std::move(external));
   return [state](const onnx::TensorProto& tensor) -> std::optional<SharedBytes> {
-    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external.Find(tensor);
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return state->external->Find(tensor);
     const auto data = state->stripped.find(tensor.raw_data());
     if (data == state->stripped.end()) return std::nullopt;
     return SharedBytes{data->second, state->model.owner};
@@ -88,7 +88,9 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  const TensorDataSource source = MakeSource(std::move(stripped), file, folder);
+  const auto external = std::make_shared<ExternalData>(folder);
+  model.external = external;
+  const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
   model.graph->set_opsets(ImportsOf(proto));
   model.graph->set_functions(MakeFunctionLibrary(proto, source));

@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+class ExternalData;
+
 struct LoadOptions {
   /// Sizes for symbolic dimensions, by name.
   std::map<std::string, int64_t> free_dimensions;
@@ -25,6 +27,7 @@ struct LoadOptions {
 struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;
+  std::shared_ptr<const ExternalData> external;  // null for a model from a context
 };
 
 /// Throws Error: kNoSuchFile, kInvalidProtobuf, kInvalidGraph naming node, value and reason.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/mapped_file.h"
 #include "optimizer/optimizer.h"
 #include "partition/partition.h"
 #include "runtime/arena.h"

@@ -1,11 +1,12 @@
 #include "session/context/context_cache.h"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
+#include "base/cpu_features.h"
 #include "base/mapped_file.h"
+#include "model/external_data.h"
 #include "model/proto.h"
 #include "session/context/graph_bytes.h"
 
@@ -17,7 +18,7 @@ enum class Place : uint8_t { kText = 0, kData = 1, kFile = 2, kEnd = 3 };
 
 constexpr uint32_t kModelFile = 0;
 
-std::string Feature(const char* name, int supported) { return supported != 0 ? std::string(" ") + name : std::string(); }
+std::string Feature(const char* name, bool supported) { return supported ? std::string(" ") + name : std::string(); }
 
 void WriteMetadata(const ModelMetadata& metadata, ByteWriter& out) {
   for (const std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain, &metadata.description,
@@ -110,14 +111,11 @@ void AddBuildConditions(ContextConditions& conditions) {
   features += Feature("avx512bw", __builtin_cpu_supports("avx512bw"));
   features += Feature("avx512dq", __builtin_cpu_supports("avx512dq"));
   features += Feature("avx512vl", __builtin_cpu_supports("avx512vl"));
-  features += Feature("avx512vnni", __builtin_cpu_supports("avx512vnni"));
+  features += Feature("avx512vnni", HasAvx512Vnni());
+  features += Feature("avx512vbmi", HasAvx512Vbmi());
+  features += Feature("avx512bf16", HasAvx512Bf16());
+  features += Feature("avxvnni", HasAvxVnni());
   conditions.emplace_back("processor", features);
-}
-
-std::string FileStamp(const std::filesystem::path& file) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) return {};
-  return fmt::format("{} bytes of {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, OptimizationReport& optimization) {
@@ -127,6 +125,7 @@ std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, Opt
     const ContextFile file(path_);
     ByteReader in(file.description());
     CheckConditions(in);
+    CheckExternalFiles(in);
     file.CheckData(threads);
     Content content = ReadContent(in, file, optimization);
     report_.used = true;
@@ -160,6 +159,14 @@ void ContextCache::CheckConditions(ByteReader& in) const {
     if (same->second != value) Fail(ErrorCode::kFail, "it was made for {} '{}', this is '{}'", name, same->second, value);
   }
   if (held.size() != conditions_.size()) Fail(ErrorCode::kFail, "it was made with other options");
+}
+
+/// What the graph keeps of their tensors may be folded or embedded: the files still decide what the model computes.
+void ContextCache::CheckExternalFiles(ByteReader& in) const {
+  for (size_t i = in.GetCount(); i > 0; --i) {
+    const std::filesystem::path path = model_.parent_path() / in.GetText();
+    if (in.GetText() != FileStamp(path)) Fail(ErrorCode::kFail, "{} has changed", path.string());
+  }
 }
 
 std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile& file) {
@@ -242,6 +249,9 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
     WriteGraph(*model.graph, model_bytes_, table);
     tensors_.assign(table.tensors().begin(), table.tensors().end());
     NumberConstants(tensors_);
+    for (const ExternalData::File& used : model.external->files()) {
+      external_files_.emplace_back(model_.empty() ? used.path.string() : used.location, used.stamp);
+    }
     report_.written = true;
   } catch (const Error& error) {
     report_.detail += fmt::format("; not written: {}", error.what());
@@ -320,6 +330,11 @@ void ContextCache::Write(ThreadPool& threads) {
     for (const auto& [name, value] : conditions_) {
       description.PutText(name);
       description.PutText(value);
+    }
+    description.Put<uint64_t>(external_files_.size());
+    for (const auto& [place, stamp] : external_files_) {
+      description.PutText(place);
+      description.PutText(stamp);
     }
     description.Put<uint64_t>(files.size());
     for (const std::filesystem::path& file : files) {

@@ -24,8 +24,6 @@ using ContextConditions = std::vector<std::pair<std::string, std::string>>;
 
 /// Version and build of this library and what the processor can do.
 void AddBuildConditions(ContextConditions& conditions);
-/// Size and time of the file; empty when there is none.
-std::string FileStamp(const std::filesystem::path& file);
 
 /// The context of one session: read or recorded while it loads, written once it has.
 class ContextCache final : public PackedStore {
@@ -60,6 +58,7 @@ class ContextCache final : public PackedStore {
 
  private:
   using PackedKey = std::pair<uint32_t, std::string>;  // number of the constant, kernel's key
+  void CheckExternalFiles(ByteReader& in) const;
   Content ReadContent(ByteReader& in, const ContextFile& file, OptimizationReport& optimization);
   std::vector<Tensor> ReadTensors(ByteReader& in, const ContextFile& file);
   void CheckConditions(ByteReader& in) const;
@@ -76,6 +75,7 @@ class ContextCache final : public PackedStore {
   std::map<PackedKey, std::shared_ptr<const Tensor>> packed_;
   std::vector<bool> aligned_;  // by number
   // To be written.
+  std::vector<std::pair<std::string, std::string>> external_files_;  // where they are, their stamps
   std::vector<Tensor> tensors_;
   ByteWriter model_bytes_;
 };

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
+#include <chrono>
 
 #include "base/mapped_file.h"
 #include "base/pages.h"
@@ -17,8 +17,9 @@ namespace tessera {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'T', 'X', '\r', '\n'};
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr uint64_t kDataOffset = 4096;
+constexpr std::string_view kRandom = "XXXXXX", kTemporary = ".tmp";  // of temporary files' names
 
 struct Header {
   std::array<char, 8> magic = kMagic;
@@ -51,15 +52,30 @@ void CheckOwner(const std::filesystem::path& path) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) Refuse("other users may write to it");
 }
 
-/// A new file that is removed unless it is renamed.
+/// Files that writers of `target` left behind: one that was killed could not remove its own.
+void RemoveAbandoned(const std::filesystem::path& target) {
+  namespace fs = std::filesystem;
+  constexpr auto kLongest = std::chrono::hours(1);  // that a writer may take
+  const std::string begin = target.filename().string() + ".";
+  std::error_code error;
+  for (fs::directory_iterator entry(target.has_parent_path() ? target.parent_path() : fs::path("."), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(begin) || !name.ends_with(kTemporary) || name.size() != begin.size() + kRandom.size() + kTemporary.size()) continue;
+    std::error_code gone;
+    const fs::file_time_type written = entry->last_write_time(gone);
+    if (!gone && fs::file_time_type::clock::now() - written > kLongest) fs::remove(entry->path(), gone);
+  }
+}
+
+/// A new file that takes the place of `target`, or is removed.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::filesystem::path& target) {
-    static std::atomic<unsigned> number{0};
-    path_ = target;
-    path_ += fmt::format(".{}.{}.tmp", getpid(), number.fetch_add(1));
-    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
-    Check(file_ >= 0);
+  explicit TemporaryFile(std::filesystem::path target) : target_(std::move(target)) {
+    std::string name = fmt::format("{}.{}{}", target_.string(), kRandom, kTemporary);
+    file_ = mkostemps(name.data(), static_cast<int>(kTemporary.size()), O_CLOEXEC);
+    Check(file_ >= 0 && fchmod(file_, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) == 0);
+    path_ = name;
   }
   ~TemporaryFile() {
     if (file_ >= 0) close(file_);
@@ -80,17 +96,18 @@ class TemporaryFile {
     }
   }
   void Resize(uint64_t bytes) { Check(ftruncate(file_, static_cast<off_t>(bytes)) == 0); }
-  void RenameTo(const std::filesystem::path& target) {
-    Check(rename(path_.c_str(), target.c_str()) == 0);
+  void Publish() {
+    Check(rename(path_.c_str(), target_.c_str()) == 0);
     path_.clear();
   }
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
   void Check(bool good) const {
-    if (!good) Fail(ErrorCode::kFail, "cannot write {}: {}", path_.string(), std::strerror(errno));
+    if (!good) Fail(ErrorCode::kFail, "cannot write {}: {}", target_.string(), std::strerror(errno));
   }
 
+  const std::filesystem::path target_;
   std::filesystem::path path_;
   int file_ = -1;
 };
@@ -133,6 +150,7 @@ uint64_t ContextLayout::Add(const void* data, size_t bytes) {
 
 void WriteContextFile(const std::filesystem::path& path, const ContextLayout& data, std::span<const std::byte> description,
                       ThreadPool& threads) {
+  RemoveAbandoned(path);
   TemporaryFile file(path);
   Header header;
   header.data_size = data.size();
@@ -153,7 +171,7 @@ void WriteContextFile(const std::filesystem::path& path, const ContextLayout& da
   file.WriteAt(header.description_offset, description.data(), description.size());
   header.checksum = ChecksumOf(header);
   file.WriteAt(0, &header, sizeof(header));
-  file.RenameTo(path);
+  file.Publish();
 }
 
 }  // namespace tessera

@@ -257,6 +257,59 @@ TEST_F(Context, EmbeddedConstants) {
   EXPECT_EQ(fs::file_size(file()), size);
 }
 
+/// What comes of external data may be in the context, folded or embedded: a session must notice that the data changed.
+TEST_F(Context, ExternalDataThatChanged) {
+  ModelBuilder builder;
+  builder.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 160});
+  auto& weights = *builder.proto().mutable_graph()->add_initializer();
+  weights.set_name("w");
+  weights.set_data_type(onnx::TensorProto::FLOAT);
+  weights.add_dims(160);
+  weights.add_dims(64);
+  weights.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& location = *weights.add_external_data();
+  location.set_key("location");
+  location.set_value("w.bin");
+  builder.Node("Transpose", {"w"}, {"turned"});
+  builder.Node("MatMul", {"x", "turned"}, {"y"});
+  Write(model(), builder.bytes());
+  const auto write_weights = [&](unsigned seed) {
+    const std::vector<float> values = SeededNumbers(64 * 160, seed);
+    const fs::path file = folder_.path() / "w.bin";
+    fs::remove(file);
+    Write(file, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  };
+  const std::vector<Value> inputs = {Floats({8, 64}, SeededNumbers(512, 6))};
+  const auto run = [&](const SessionOptions& options, bool used) {
+    const Session session(model(), options);
+    EXPECT_EQ(session.context().used, used) << session.context().detail;
+    std::vector<Value> results(1);
+    session.Run(inputs, results);
+    return ToVector(results[0]);
+  };
+  for (const bool embeds : {false, true}) {
+    SessionOptions options = Options();
+    options.config["ep.context_embed_mode"] = embeds ? "1" : "0";
+    write_weights(1);
+    const std::vector<float> expected = run(options, false);
+    EXPECT_EQ(run(options, true), expected);
+    write_weights(2);
+    const std::vector<float> changed = run(options, false);
+    EXPECT_NE(changed, expected);
+    EXPECT_EQ(run(options, true), changed);
+  }
+}
+
+TEST_F(Context, WhatAKilledWriterLeftIsRemoved) {
+  const fs::path abandoned = file().string() + ".a1B2c3.tmp", recent = file().string() + ".d4E5f6.tmp", other = file().string() + ".tmp";
+  for (const fs::path& path : {abandoned, recent, other}) Write(path, "half a context");
+  for (const fs::path& path : {abandoned, other}) fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_TRUE(Session(model(), Options()).context().written);
+  EXPECT_FALSE(fs::exists(abandoned));
+  EXPECT_TRUE(fs::exists(recent));
+  EXPECT_TRUE(fs::exists(other));
+}
+
 TEST_F(Context, WeightsOfRecurrentNetworks) {
   constexpr int64_t kSteps = 3, kInput = 5, kHidden = 7;
   ModelBuilder builder;
