@@ -31,23 +31,22 @@ PackedStore* PackedStore::Current() noexcept { return current_store; }
 PackedStore::Scope::Scope(PackedStore* store) noexcept : previous_(std::exchange(current_store, store)) {}
 PackedStore::Scope::~Scope() { current_store = previous_; }
 
-namespace {
-
-/// The same bytes may be constants of several shapes, and one kernel's form may be of a type that another cannot read.
-std::string FormKey(const Tensor& constant, std::string_view key, std::span<const ElementType> types, const Shape& shape) {
-  std::string name = fmt::format("{} of {}{} as {}", key, ElementTypeName(constant.type()), constant.shape(), shape);
-  for (const ElementType type : types) fmt::format_to(std::back_inserter(name), " {}", ElementTypeName(type));
-  return name;
+PackedStore* StoreOf(const KernelInfo& info) {
+  const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
+  return of_node == nullptr ? nullptr : of_node->packed_store();
 }
 
-}  // namespace
+std::string FormKey(const Tensor& constant, std::string_view key) {
+  return fmt::format("{} of {}{}", key, ElementTypeName(constant.type()), constant.shape());
+}
 
 std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
                                            std::span<const ElementType> types, const Shape& shape,
                                            const std::function<std::shared_ptr<const Tensor>()>& make) {
-  const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
-  PackedStore* store = of_node == nullptr ? nullptr : of_node->packed_store();
-  const std::string form = FormKey(constant, key, types, shape);
+  PackedStore* store = StoreOf(info);
+  // One kernel's form may be of a type that another cannot read.
+  std::string form = fmt::format("{} as {}", FormKey(constant, key), shape);
+  for (const ElementType type : types) fmt::format_to(std::back_inserter(form), " {}", ElementTypeName(type));
   if (store != nullptr) {
     if (auto held = store->Find(constant, form, types, shape)) return held;
   }

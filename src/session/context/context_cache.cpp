@@ -259,13 +259,13 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
 }
 
 std::shared_ptr<const Tensor> ContextCache::Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
-                                                 const Shape& shape) {
+                                                 const std::optional<Shape>& shape) {
   if (!report_.used) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto number = numbers_.find({constant.unaligned_raw(), constant.byte_size()});
   if (number == numbers_.end()) return nullptr;
   const auto found = packed_.find({number->second, std::string(key)});
-  const bool fits = found != packed_.end() && found->second->shape() == shape &&
+  const bool fits = found != packed_.end() && (!shape || found->second->shape() == *shape) &&
                     std::find(types.begin(), types.end(), found->second->type()) != types.end();
   ++(fits ? report_.packed : report_.packed_anew);
   return fits ? found->second : nullptr;

@@ -52,7 +52,8 @@ class ContextCache final : public PackedStore {
   const ContextReport& report() const noexcept { return report_; }
 
   std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
-                                     const Shape& shape) override;
+                                     const std::optional<Shape>& shape) override;
+  bool keeps() const override { return report_.written; }
   void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) override;
   void NoteAligned(const Tensor& constant) override;
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "session/context/byte_stream.h"
+#include "base/byte_stream.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {

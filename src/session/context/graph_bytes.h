@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "session/context/byte_stream.h"
+#include "base/byte_stream.h"
 
 namespace tessera {
 

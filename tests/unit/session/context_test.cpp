@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "attributes.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
 
@@ -298,6 +299,49 @@ TEST_F(Context, ExternalDataThatChanged) {
     EXPECT_NE(changed, expected);
     EXPECT_EQ(run(options, true), changed);
   }
+}
+
+/// Weights of 8 bits whose pairs may saturate, too: products, a convolution in groups, one between others that keeps channels last.
+TEST_F(Context, WeightsOfEightBits) {
+  const auto codes = [](size_t count, int step) {
+    std::vector<int> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i) * step % 255 - 127;
+    return values;
+  };
+  ModelBuilder builder;
+  builder.Input("x", ElementType::kUInt8, {3, 70}).Output("y", ElementType::kUInt8, {3, 40});
+  builder.Input("image", ElementType::kUInt8, {1, 16, 9, 9}).Output("z", ElementType::kUInt8, {1, 16, 9, 9});
+  builder.Floats("scale", {}, {0.01f}).Codes("zero", ElementType::kUInt8, {}, {3}).Codes("middle", ElementType::kInt8, {}, {0});
+  builder.Codes("w", ElementType::kInt8, {70, 40}, codes(70 * 40, 7));
+  builder.Codes("kernel", ElementType::kInt8, {16, 16, 3, 3}, codes(16 * 16 * 9, 11)).Codes("pairs", ElementType::kInt8, {16, 8, 1, 1}, codes(16 * 8, 13));
+  builder.Node("QLinearMatMul", {"x", "scale", "zero", "w", "scale", "middle", "scale", "zero"}, {"y"});
+  auto& convolved = builder.Node("QLinearConv", {"image", "scale", "zero", "kernel", "scale", "middle", "scale", "zero"}, {"convolved"});
+  testing::Ints(convolved, "pads", {1, 1, 1, 1});
+  testing::Int(builder.Node("QLinearConv", {"convolved", "scale", "zero", "pairs", "scale", "middle", "scale", "zero"}, {"z"}), "group", 2);
+  Write(model(), builder.bytes());
+  const auto bytes = [](size_t count) {
+    std::vector<uint8_t> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(i * 5);
+    return values;
+  };
+  const std::vector<Value> inputs = {Tensor::Of<uint8_t>({3, 70}, bytes(210)), Tensor::Of<uint8_t>({1, 16, 9, 9}, bytes(16 * 81))};
+  const auto run = [&](const Session& session) {
+    std::vector<Value> results(2);
+    session.Run(inputs, results);
+    std::vector<uint8_t> all;
+    for (const Value& result : results) {
+      const auto values = result.tensor().values<uint8_t>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  };
+  const std::vector<uint8_t> expected = run(Session(model(), Options(false)));
+  EXPECT_EQ(run(Session(model(), Options())), expected);
+  const Session second(model(), Options());
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_EQ(second.context().packed_anew, 0u);
+  EXPECT_GE(second.context().packed, 3u);
+  EXPECT_EQ(run(second), expected);
 }
 
 TEST_F(Context, WhatAKilledWriterLeftIsRemoved) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/rounding.h"
+#include "ops/nn/shared_lines.h"
 
 namespace tessera::cpu {
 namespace {
@@ -38,7 +39,7 @@ ByteConv::ByteConv(const KernelInfo& info) : attributes_(info.node()), group_(in
   if (!HasConstantZeros(info, *w)) return;
   weights_ = w->shape();
   const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
-  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info.threads(), *w, zeros);
+  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
   factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0);
@@ -60,16 +61,18 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const s
   return lines;
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackGroups(ThreadPool& threads, const Tensor& weights, const std::vector<int32_t>& zeros) {
+std::vector<ConvFactors::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights, const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
   if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
   std::vector<ConvFactors::Line> lines;
   for (int64_t g = 0; g < group_; ++g) {
-    const auto packed = PackLines(threads, {bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kBroadcast);
+    const LineSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
+    auto packed = SharedLines(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
+                              [&] { return PackLines(info.threads(), source, LineSide::kBroadcast); });
     if (packed == nullptr) return {};
-    groups_.push_back(*packed);
     ConvFactors::Append(*packed, g * outputs, lines);
+    groups_.push_back(std::move(packed));
   }
   line_zeros_ = ConvFactors::TakeZeros(zeros, k, lines);
   return lines;
@@ -95,7 +98,7 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
   for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
     const int64_t g = i % group_;
     const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
-                             static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)].wide()};
+                             static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)]->wide()};
     Int8Store store;
     store.kind = y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
     store.data = codes + i * outputs * pixels;
@@ -104,7 +107,7 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
     store.scales = call.scales.data() + g * outputs;
     store.zero = call.y_zero;
     if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * outputs;
-    RunGroup(context, layout, source, window, groups_[static_cast<size_t>(g)], store);
+    RunGroup(context, layout, source, window, *groups_[static_cast<size_t>(g)], store);
   }
 }
 

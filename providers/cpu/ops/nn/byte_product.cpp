@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/integer_matmul.h"
+#include "ops/nn/shared_lines.h"
 #include "simd/pair_corrections.h"
 #include "types.h"
 
@@ -13,7 +14,6 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while blocks pass
-
 
 }  // namespace
 
@@ -33,13 +33,8 @@ ByteProduct::ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_poin
   if (!ZerosFit(*b, zero, n)) return;
   zeros_ = SignedZeros(*b, zero, n);
   const LineSource source{static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, turned ? k : 1, turned ? 1 : n};
-  const auto made = info.SharedPrepack(*b, turned ? "u8s8_turned" : "u8s8", [&]() -> std::shared_ptr<const void> {
-    auto packed = PackLines(info.threads(), source, LineSide::kVectors);
-    return packed == nullptr ? std::make_shared<const PackedLines>() : std::move(packed);
-  });
-  auto lines = std::static_pointer_cast<const PackedLines>(made);
-  if (lines->lines == 0) return;
-  lines_ = std::move(lines);
+  lines_ = SharedLines(info, *b, turned ? "u8s8_turned" : "u8s8", [&] { return PackLines(info.threads(), source, LineSide::kVectors); });
+  if (lines_ == nullptr) return;
   shape_ = Shape{k, n};
   info.ReleaseConstant(matrix);
 }

@@ -11,6 +11,7 @@
 #include "ops/nn/conv_factors.h"
 #include "ops/nn/integer_conv.h"
 #include "ops/nn/pixel_rows.h"
+#include "ops/nn/shared_lines.h"
 #include "ops/ops.h"
 #include "simd/depthwise_last.h"
 #include "simd/rows_u8s8.h"
@@ -47,7 +48,7 @@ class QLinearConvLast final : public Kernel {
     if (Depthwise()) {
       factors_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
     } else {
-      factors_.emplace(info, PackGroups(info.threads(), bytes, is_signed, zeros), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
+      factors_.emplace(info, PackGroups(info, *w, zeros), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
     }
     info.ReleaseConstant(3);
   }
@@ -85,34 +86,40 @@ class QLinearConvLast final : public Kernel {
   }
 
   /// Lines of the weights in the order in which the window's bytes lie.
-  std::vector<ConvFactors::Line> PackGroups(ThreadPool& threads, const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
+  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights, const std::vector<int32_t>& zeros) {
     Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
     const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps), outputs = weights_[0] / group_;
     Require(k <= INT32_MAX, "a line of the weights has {} values", k);
-    std::vector<uint8_t> turned(static_cast<size_t>(outputs * k));
+    std::vector<uint8_t> turned;
     std::vector<ConvFactors::Line> lines;
     for (int64_t g = 0; g < group_; ++g) {
-      threads.ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const uint8_t* from = bytes + (g * outputs + i) * k;
-          for (int64_t t = 0; t < taps; ++t) {
-            for (int64_t c = 0; c < channels; ++c) turned[static_cast<size_t>(i * k + t * channels + c)] = from[c * taps + t];
-          }
-        }
+      auto packed = SharedLines(info, weights, fmt::format("u8s8_last {} of {}", g, group_), [&] {
+        const auto* bytes = static_cast<const uint8_t*>(weights.raw()) + g * outputs * k;
+        turned.resize(static_cast<size_t>(outputs * k));
+        info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) TurnTaps(bytes + i * k, channels, taps, turned.data() + i * k);
+        });
+        return PackLines(info.threads(), {turned.data(), weights.is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kCodeRows);
       });
-      const auto packed = PackLines(threads, {turned.data(), is_signed, outputs, k, k, 1}, LineSide::kCodeRows);
       Require(packed != nullptr, "the weights cannot be packed here");
       ConvFactors::Append(*packed, g * outputs, lines);
       lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
-      groups_.push_back(*packed);
+      groups_.push_back(std::move(packed));
     }
     line_zeros_ = ConvFactors::TakeZeros(zeros, k, lines);
     return lines;
   }
 
+  /// [channels][taps] to [taps][channels].
+  static void TurnTaps(const uint8_t* from, int64_t channels, int64_t taps, uint8_t* to) {
+    for (int64_t t = 0; t < taps; ++t) {
+      for (int64_t c = 0; c < channels; ++c) *to++ = from[c * taps + t];
+    }
+  }
+
   void RunGroups(KernelContext& context, const ConvCall& call) const {
     const bool is_signed = call.x.is(ElementType::kInt8);
-    const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0].width);
+    const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0]->width);
     for (int64_t g = 0; g < group_; ++g) {
       const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window, weights_[1] * group_, g * weights_[1], weights_[1],
                              static_cast<uint8_t>(call.x_zero), is_signed ? 0x80 : 0);
@@ -124,7 +131,7 @@ class QLinearConvLast final : public Kernel {
       store.scales = call.scales.data() + g * padded;
       store.zero = call.y_zero;
       if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * padded;
-      RunGroup(context, call, pixels, groups_[static_cast<size_t>(g)], store);
+      RunGroup(context, call, pixels, *groups_[static_cast<size_t>(g)], store);
     }
   }
 
@@ -246,7 +253,7 @@ class QLinearConvLast final : public Kernel {
   int64_t group_;
   Shape weights_;
   std::vector<int32_t> line_zeros_;  // what of the rows' sums is added for each line; empty: the weights have no zero points
-  std::vector<PackedLines> groups_;
+  std::vector<std::shared_ptr<const PackedLines>> groups_;
   std::optional<DepthwiseLast> depthwise_;
   std::optional<ConvFactors> factors_;
 };
