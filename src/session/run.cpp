@@ -7,6 +7,7 @@
 #include "runtime/float_mode.h"
 #include "runtime/own_value.h"
 #include "session/provider_options.h"
+#include "session/result_buffers.h"
 #include "session/session_state.h"
 
 namespace tessera {
@@ -219,6 +220,7 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
     const bool in_place = given && info.source == SlotSource::kStep && info.memory == memory;
     if (in_place) frame->BindResult(slot, *buffer);
   }
+  CheckResultBuffers(*this, request, slots.values());
   CancellablePool threads(*resources.threads, *run_options.cancel_flag());
   RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiler.get()};
   executor->Run(*frame, run);

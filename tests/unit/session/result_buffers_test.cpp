@@ -1,0 +1,110 @@
+// Buffers that the caller gives for results: where they overlap what the run reads or another of them, it says so.
+
+#include <gmock/gmock.h>
+
+#include "error_of.h"
+#include "model_builder.h"
+#include "toy_provider.h"
+
+namespace tessera {
+namespace {
+
+using testing::ErrorOf;
+using testing::Floats;
+using testing::ModelBuilder;
+using testing::OnToy;
+using testing::ToVector;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// y = a * b, z = -a.
+ModelBuilder ProductAndNegative() {
+  ModelBuilder model;
+  for (const char* name : {"a", "b"}) model.Input(name, ElementType::kFloat, {2, 2});
+  for (const char* name : {"y", "z"}) model.Output(name, ElementType::kFloat, {2, 2});
+  model.Node("MatMul", {"a", "b"}, {"y"}, "product");
+  model.Node("Neg", {"a"}, {"z"});
+  return model;
+}
+
+Tensor Four(float* memory) { return Tensor::View(ElementType::kFloat, Shape{2, 2}, memory); }
+
+TEST(ResultBuffers, MayNotOverlapInputs) {
+  const Session session = ProductAndNegative().Session();
+  alignas(64) float memory[16] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<Value> inputs = {Floats({2, 2}, {1, 2, 3, 4}), Four(memory)};
+  std::vector<Value> results(2);
+  for (float* begin : {memory, memory + 3}) {  // all of it, or a part
+    results[0] = Four(begin);
+    EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results); }),
+              "the buffer given for output 'y' overlaps input 'b', which the run would overwrite while it reads; give another one, or none");
+  }
+  EXPECT_EQ(memory[0], 1);
+  results[0] = Four(memory + 4);  // right behind it
+  session.Run(inputs, results);
+  EXPECT_THAT(std::span(memory + 4, 4), ElementsAre(7, 10, 15, 22));
+}
+
+TEST(ResultBuffers, AResultThatBecomesAnInputNeedsAnother) {
+  const Session session = ProductAndNegative().Session();
+  std::vector<Value> inputs(2, Value(Floats({2, 2}, {1, 2, 3, 4}))), results(2);
+  session.Run(inputs, results);
+  inputs[1] = results[1];
+  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }), HasSubstr("output 'z' overlaps input 'b'"));
+  results[1] = Value();
+  session.Run(inputs, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(-7, -10, -15, -22));
+}
+
+TEST(ResultBuffers, MayNotOverlapEachOther) {
+  const Session session = ProductAndNegative().Session();
+  alignas(64) float memory[16];
+  const std::vector<Value> inputs(2, Value(Floats({2, 2}, {1, 2, 3, 4})));
+  std::vector<Value> results = {Four(memory), Four(memory + 2)};
+  EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results); }), "the buffers given for outputs 'y' and 'z' overlap; give each its own");
+}
+
+TEST(ResultBuffers, BoundOnesAreToldApartToo) {
+  const Session session = ProductAndNegative().Session();
+  IoBinding binding(session);
+  const Tensor a = Floats({2, 2}, {1, 2, 3, 4});
+  binding.BindInput("a", a);
+  binding.BindInput("b", Floats({2, 2}, {1, 0, 0, 1}));
+  binding.BindOutput("z");
+  binding.BindOutput("y", a);
+  EXPECT_THAT(ErrorOf([&] { session.Run(binding); }), HasSubstr("output 'y' overlaps input 'a'"));
+  binding.BindOutput("y", Floats({2, 2}, {0, 0, 0, 0}));
+  session.Run(binding);
+  EXPECT_THAT(ToVector(binding.outputs()[1]), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(ResultBuffers, OnADeviceToo) {
+  ModelBuilder model = testing::AddModel();
+  model.Output("n", ElementType::kFloat, {2}).Node("Neg", {"y"}, {"n"});
+  const Session session = model.Session(OnToy({{"device", "1"}}));
+  Allocator& device = session.allocator({testing::kToyMemory, DeviceType::kGpu, 0, false});
+  const Shape two = {2};
+  Tensor a(ElementType::kFloat, two, device), y(ElementType::kFloat, two, device);
+  session.Copy(Floats({2}, {1, 2}), a);
+  IoBinding binding(session);
+  binding.BindInput("a", a);
+  binding.BindInput("b", a);
+  binding.BindOutput("y", a);
+  EXPECT_THAT(ErrorOf([&] { session.Run(binding); }), HasSubstr("output 'y' overlaps input 'b'"));
+  binding.BindOutput("y", y);
+  binding.BindOutput("n", y);
+  EXPECT_THAT(ErrorOf([&] { session.Run(binding); }), HasSubstr("outputs 'y' and 'n' overlap"));
+}
+
+/// What a node says that it may do in place, callers may ask for: a state that the run replaces.
+TEST(ResultBuffers, MayBeTheInputThatTheirNodeWorksOnInPlace) {
+  const Session session = testing::AddModel().Session(OnToy());
+  alignas(64) float state[2] = {1, 2};
+  const Value view(Tensor::View(ElementType::kFloat, Shape{2}, state));
+  std::vector<Value> results = {view};
+  for (int i = 0; i < 3; ++i) session.Run(std::vector<Value>{view, Floats({2}, {10, 20})}, results);
+  EXPECT_THAT(state, ElementsAre(31, 62));
+}
+
+}  // namespace
+}  // namespace tessera
