@@ -42,16 +42,33 @@ std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp
 }
 
 std::shared_ptr<tbb::task_arena> Environment::State::GlobalInterOp() {
+  Require(options.global_inter_op_threads != 0,
+          "the session runs in parallel on global threads, but its environment has none between operators: set global_inter_op_threads, "
+          "or unset use_global_threads");
   const int threads = options.global_inter_op_threads > 0 ? options.global_inter_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
   if (inter_op_ == nullptr) inter_op_ = std::make_shared<tbb::task_arena>(threads);
   return inter_op_;
 }
 
-std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& settings) {
+std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& settings, const Logger& session_log) {
   const std::lock_guard lock(mutex_);
   if (host_arena_ == nullptr) {
     host_arena_ = Arena::Make(std::shared_ptr<Allocator>(&HostAllocator(), [](Allocator*) {}), settings);
+    host_settings_ = settings;
+    return host_arena_;
+  }
+  const ArenaSettings& shared = host_settings_;
+  Require(settings.limit == 0 || (shared.limit != 0 && shared.limit <= settings.limit),
+          "{} is {}, but the host arena that sessions share was made with {}: give the first of them that limit, or unset "
+          "session.use_env_allocators",
+          settings.limit_name, settings.limit, shared.limit == 0 ? "none" : std::to_string(shared.limit));
+  if (settings.limit > shared.limit) {
+    session_log(LogLevel::kWarning, "{} is {}, but the host arena that sessions share was made with {}: that one holds",
+                settings.limit_name, settings.limit, shared.limit);
+  }
+  if (settings.extend != shared.extend && settings.extend != ArenaSettings().extend) {
+    session_log(LogLevel::kWarning, "the arena's extend strategy has no effect: the host arena that sessions share was made with another");
   }
   return host_arena_;
 }

@@ -20,8 +20,9 @@ struct Environment::State {
   std::shared_ptr<SessionThreadPool> GlobalThreads(bool openmp);
   /// The inter-op threads that they share.
   std::shared_ptr<tbb::task_arena> GlobalInterOp();
-  /// The host arena that sessions with session.use_env_allocators share.
-  std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings);
+  /// The host arena that sessions with session.use_env_allocators share; the first one's settings make it. Throws Error for a
+  /// limit that it would not keep, and warns of other settings that it has not.
+  std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings, const Logger& session_log);
 
  private:
   std::mutex mutex_;
@@ -29,6 +30,7 @@ struct Environment::State {
   std::shared_ptr<SessionThreadPool> openmp_;
   std::shared_ptr<tbb::task_arena> inter_op_;
   std::shared_ptr<Allocator> host_arena_;
+  ArenaSettings host_settings_;
 };
 
 }  // namespace tessera

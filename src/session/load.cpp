@@ -7,6 +7,7 @@
 #include "optimizer/optimizer.h"
 #include "partition/partition.h"
 #include "runtime/arena.h"
+#include "runtime/counted_allocator.h"
 #include "runtime/plan_builder.h"
 #include "session/context/checksum.h"
 #include "session/context/context_cache.h"
@@ -38,6 +39,14 @@ bool SomeKernelFor(const SessionResources& resources, const Graph& graph, const 
   });
 }
 
+/// Says that a session's own number of threads is not what it runs on.
+void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger& log) {
+  const int shared = global > 0 ? global : UsableCores();
+  if (own == 0 || own == shared) return;
+  log(LogLevel::kWarning, "{} is {}, but the session shares its environment's threads, which are {} (global_{}): that holds", option, own,
+      shared, option);
+}
+
 /// `fallback` with what a provider's options say about its arena.
 ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFactory& factory, ArenaSettings fallback) {
   for (const auto& [name, value] : options) {
@@ -66,6 +75,12 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
           "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads, options.inter_op_threads);
   Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
+  if (options.use_global_threads) {
+    WarnOfOwnThreads("intra_op_threads", options.intra_op_threads, defaults.global_intra_op_threads, log);
+    if (options.execution_mode == ExecutionMode::kParallel) {
+      WarnOfOwnThreads("inter_op_threads", options.inter_op_threads, defaults.global_inter_op_threads, log);
+    }
+  }
   if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
   resources.profiler = profiler.get();
   config.precision = UsablePrecision(config.precision, log);
@@ -238,7 +253,7 @@ void Session::State::ChooseThreads() {
   if (used == openmp_threads) return;
   openmp_threads = used;
   MakeThreads();
-  AttachProviders();
+  for (ProviderEntry& entry : resources.providers) Attach(*entry.provider);
 }
 
 void Session::State::MakeThreads() {
@@ -250,11 +265,8 @@ void Session::State::MakeThreads() {
   resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
 }
 
-void Session::State::AttachProviders() {
-  for (ProviderEntry& entry : resources.providers) {
-    entry.provider->Attach({.threads = resources.threads.get(),
-                            .graph_optimization_level = static_cast<int>(options.optimization_level)});
-  }
+void Session::State::Attach(ExecutionProvider& provider) const {
+  provider.Attach({.threads = resources.threads.get(), .graph_optimization_level = static_cast<int>(options.optimization_level)});
 }
 
 void Session::State::StartResources() {
@@ -269,41 +281,49 @@ void Session::State::StartResources() {
     const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : UsableCores();
     resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : std::make_shared<tbb::task_arena>(threads);
   }
-  std::vector<const ProviderFactory*> factories;
+  AddHostMemory(active.back().provider->options());
   for (ActiveProvider& one : active) {
-    factories.push_back(one.factory);
-    resources.providers.push_back({std::move(one.provider), nullptr, nullptr, SessionResources::kHost});
+    const std::string_view name = one.factory->name;
+    try {
+      StartProvider(std::move(one));
+    } catch (const std::exception& error) {
+      SkipProvider(name, error, options, log, placement);
+    }
   }
-  AddMemories(factories);
-  AttachProviders();
 }
 
-void Session::State::AddMemories(std::span<const ProviderFactory* const> factories) {
-  AddHostMemory();
-  for (size_t i = 0; i < resources.providers.size(); ++i) {
-    ProviderEntry& entry = resources.providers[i];
-    std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
-    if (raw == nullptr) continue;
-    const MemoryInfo info = entry.provider->memory();
-    const int16_t known = resources.FindMemory(info);
+void Session::State::StartProvider(ActiveProvider active) {
+  ProviderEntry entry{std::move(active.provider), nullptr, nullptr, SessionResources::kHost};
+  std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
+  const MemoryInfo info = entry.provider->memory();
+  const int16_t known = raw == nullptr ? SessionResources::kHost : resources.FindMemory(info);
+  if (raw != nullptr) {
     entry.memory = known >= 0 ? known : static_cast<int16_t>(resources.memories.size());
     entry.transfer = entry.provider->CreateDataTransfer();
-    // Results in a device's memory may outlive the session: arenas wait for them.
-    if (options.enable_arena) entry.sharing = dynamic_cast<MemorySharing*>(entry.transfer.get());
-    resources.has_streams = true;
-    if (known >= 0) continue;
-    const ArenaSettings settings = ArenaSettingsOf(entry.provider->options(), *factories[i], {.limit_name = "memory limit"});
-    resources.memories.push_back({info, options.enable_arena ? Arena::Make(raw, settings) : raw});
+    entry.sharing = dynamic_cast<MemorySharing*>(entry.transfer.get());
   }
+  Attach(*entry.provider);
+  if (known < 0) {
+    const ArenaSettings settings = ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
+    std::shared_ptr<Allocator> allocator;
+    if (options.enable_arena) {
+      allocator = Arena::Make(std::move(raw), settings);
+    } else {
+      allocator = CountedAllocator::Make(std::move(raw));
+    }
+    resources.memories.push_back({info, std::move(allocator)});
+  }
+  resources.has_streams |= entry.memory != SessionResources::kHost;
+  resources.providers.push_back(std::move(entry));
 }
 
-void Session::State::AddHostMemory() {
+void Session::State::AddHostMemory(const ProviderOptions& cpu) {
   const std::shared_ptr<Allocator> raw(&HostAllocator(), [](Allocator*) {});
   const ArenaSettings settings = ArenaSettingsOf(
-      resources.providers.back().provider->options(), *FindProvider("CPUExecutionProvider"),
+      cpu, *FindProvider("CPUExecutionProvider"),
       {.extend = static_cast<ArenaExtend>(options.arena.extend), .limit = options.arena.limit, .limit_name = "cpu_mem_limit"});
   if (config.use_env_allocators) {
-    resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings)});
+    resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings, log)});
   } else if (options.enable_arena) {
     resources.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
   } else {

@@ -53,6 +53,20 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
 
 }  // namespace
 
+void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
+                  PlacementReport& report) {
+  if (options.error_on_failure || name == kCpu) {
+    Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out, or unset error_on_failure to go on without it", name, error.what());
+  }
+  log(LogLevel::kWarning, "{} is skipped: {}", name, error.what());
+  const auto known = std::find_if(report.providers.begin(), report.providers.end(), [&](const auto& entry) { return entry.name == name; });
+  if (known != report.providers.end()) {
+    known->status = error.what();
+  } else {
+    report.providers.push_back({std::string(name), error.what(), 0});
+  }
+}
+
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
                                            Precision precision, const Logger& log, PlacementReport& report) {
   std::vector<ActiveProvider> active;
@@ -73,12 +87,7 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       active.push_back({factory, std::move(provider)});
       report.providers.push_back({std::string(factory->name), "active", 0});
     } catch (const std::exception& error) {
-      if (options.error_on_failure || factory->name == kCpu) {
-        Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out, or unset error_on_failure to go on without it",
-             factory->name, error.what());
-      }
-      log(LogLevel::kWarning, "{} is skipped: {}", factory->name, error.what());
-      report.providers.push_back({std::string(factory->name), error.what(), 0});
+      SkipProvider(factory->name, error, options, log, report);
     }
   }
   return active;

@@ -20,6 +20,7 @@ namespace tessera {
 
 class ContextCache;
 class Trial;
+struct ActiveProvider;
 struct Tuning;
 
 /// Providers that a session does without, and why.
@@ -93,10 +94,11 @@ struct Session::State {
   void MakePlan();
   void StartResources();
   void MakeThreads();
-  void AttachProviders();
+  void Attach(ExecutionProvider& provider) const;
   void ChooseThreads();
-  void AddHostMemory();
-  void AddMemories(std::span<const ProviderFactory* const> factories);
+  void AddHostMemory(const ProviderOptions& cpu);
+  /// The provider and its memory, or, when that throws, neither.
+  void StartProvider(ActiveProvider active);
   void Describe();
 };
 

@@ -23,6 +23,8 @@ float* Out(Tensor& tensor) { return reinterpret_cast<float*>(Real(tensor.raw(), 
 
 class ToyAllocator final : public Allocator {
  public:
+  ToyAllocator() { ++Counters().allocators; }
+  ~ToyAllocator() override { --Counters().allocators; }
   const MemoryInfo& memory() const noexcept override { return kDevice; }
   void* Allocate(size_t bytes) override { return static_cast<std::byte*>(HostAllocator().Allocate(bytes)) + kOffset; }
   void Free(void* buffer) noexcept override { HostAllocator().Free(Real(buffer, kDevice)); }
@@ -40,8 +42,15 @@ class ToyTransfer final : public DataTransfer {
 
 class ToyStream final : public Stream {
  public:
-  void Synchronize() override { ++Counters().synchronizations; }
+  explicit ToyStream(bool fails) : fails_(fails) {}
+  void Synchronize() override {
+    if (fails_) Fail(ErrorCode::kEpFail, "the toy hangs");
+    ++Counters().synchronizations;
+  }
   void* native_handle() const noexcept override { return nullptr; }
+
+ private:
+  const bool fails_;
 };
 
 class Elementwise final : public Kernel {
@@ -105,6 +114,20 @@ class Slow final : public Kernel {
   }
 };
 
+/// Softplus stands for an operator that waits for another one at work at the same time: 1 when it came, 0 when it did not.
+class Meeting final : public Kernel {
+ public:
+  explicit Meeting(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const int mine = Counters().meeting.fetch_add(1);
+    const int both = mine / 2 * 2 + 2;
+    while (Counters().meeting < both && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    const Tensor& x = context.required_input(0);
+    std::fill_n(Out(*context.output(0, x.shape())), x.num_elements(), Counters().meeting >= both ? 1.0f : 0.0f);
+  }
+};
+
 const KernelRegistry& Registry() {
   static const KernelRegistry registry = [] {
     constexpr TypeSet kFloat = {ElementType::kFloat};
@@ -115,6 +138,7 @@ const KernelRegistry& Registry() {
     kernels.Add(Op("Identity").Types(0, kFloat).Alias(0, 0).Make<View>());
     kernels.Add(Op("Reshape").Types(0, kFloat).Alias(0, 0).HostInput(1).Make<View>());
     kernels.Add(Op("NonZero").Types(0, kFloat).HostOutput(0).Make<NonZero>());
+    kernels.Add(Op("Softplus").Types(0, kFloat).Make<Meeting>());
     kernels.Add(Op("Softsign").Types(0, kFloat).Make<Slow>());
     return kernels;
   }();
@@ -168,9 +192,18 @@ class ToyProvider final : public ExecutionProvider {
   std::string_view name() const noexcept override { return "ToyExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Registry(); }
   MemoryInfo memory() const noexcept override { return device_ ? kDevice : MemoryInfo{}; }
-  std::unique_ptr<Allocator> CreateAllocator() override { return device_ ? std::make_unique<ToyAllocator>() : nullptr; }
+  std::unique_ptr<Allocator> CreateAllocator() override {
+    if (On(options_, "fail_memory")) Fail(ErrorCode::kEpFail, "the toy has no memory");
+    return device_ ? std::make_unique<ToyAllocator>() : nullptr;
+  }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override { return device_ ? std::make_unique<ToyTransfer>() : nullptr; }
-  std::unique_ptr<Stream> CreateStream() override { return device_ ? std::make_unique<ToyStream>() : nullptr; }
+  std::unique_ptr<Stream> CreateStream() override {
+    return device_ ? std::make_unique<ToyStream>(On(options_, "fail_synchronize")) : nullptr;
+  }
+  void Attach(const SessionServices& services) override {
+    if (On(options_, "fail_attach")) Fail(ErrorCode::kEpFail, "the toy is broken");
+    ExecutionProvider::Attach(services);
+  }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
                                                RefusalSink& refusals) const override {
@@ -214,6 +247,9 @@ const OptionSchema kOptions[] = {
     {"device", OptionType::kBool, "0", "values live in Toy memory"},
     {"fuse", OptionType::kBool, "0", "claim one subgraph"},
     {"fail_start", OptionType::kBool, "0", "cannot start"},
+    {"fail_memory", OptionType::kBool, "0", "has no allocator"},
+    {"fail_attach", OptionType::kBool, "0", "cannot join a session"},
+    {"fail_synchronize", OptionType::kBool, "0", "its queue never drains"},
     {"delay_ms", OptionType::kInt, "0", "how long an elementwise operator takes", {}, 0, 1000},
     {"fail_compile", OptionType::kBool, "0", "cannot compile"},
     {"rounds", OptionType::kBool, "0", "claims to compute Mul at bf16"},

@@ -51,18 +51,22 @@ TEST_F(OpenclSharing, InputsAreNotWritten) {
 }
 
 TEST_F(OpenclSharing, ResultsStayAsTheyAreAndOutliveTheSession) {
-  std::vector<std::vector<Value>> kept;
-  {
-    const Session session = Elementwise().Session(On(kOpencl));
-    for (int i = 0; i < 5; ++i) {
-      const Value x = Floats({4}, std::vector<float>(4, static_cast<float>(i)));
-      kept.emplace_back(2);
-      session.Run(std::span(&x, 1), kept.back());
+  for (const bool arena : {true, false}) {
+    SessionOptions options = On(kOpencl);
+    options.enable_arena = arena;
+    std::vector<std::vector<Value>> kept;
+    {
+      const Session session = Elementwise().Session(options);
+      for (int i = 0; i < 5; ++i) {
+        const Value x = Floats({4}, std::vector<float>(4, static_cast<float>(i)));
+        kept.emplace_back(2);
+        session.Run(std::span(&x, 1), kept.back());
+      }
     }
-  }
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_THAT(ToVector(kept[static_cast<size_t>(i)][1]), ::testing::Each(static_cast<float>(i + 1)));
-    EXPECT_TRUE(kept[static_cast<size_t>(i)][1].tensor().memory().host_accessible);
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_THAT(ToVector(kept[static_cast<size_t>(i)][1]), ::testing::Each(static_cast<float>(i + 1)));
+      EXPECT_TRUE(kept[static_cast<size_t>(i)][1].tensor().memory().host_accessible);
+    }
   }
 }
 

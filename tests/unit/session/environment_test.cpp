@@ -93,6 +93,22 @@ TEST(Environment, SkipsAProviderThatCannotStart) {
   EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
 }
 
+TEST(Environment, SkipsAProviderThatCannotJoinTheSession) {
+  for (const auto& [option, why] : {std::pair("fail_memory", "the toy has no memory"), {"fail_attach", "the toy is broken"}}) {
+    SessionOptions options = testing::OnToy({{"device", "1"}, {option, "1"}});
+    {
+      const CapturedLog log;
+      const Session session = AddModel().Session(options);
+      EXPECT_EQ(log.text(), std::string("tessera: ToyExecutionProvider is skipped: ") + why + "\n");
+      EXPECT_THAT(session.providers(), ElementsAre("CPUExecutionProvider"));
+      EXPECT_EQ(session.placement().providers[0].status, why);
+      EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
+    }
+    options.error_on_failure = true;
+    EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr(std::string("ToyExecutionProvider cannot start: ") + why));
+  }
+}
+
 TEST(Environment, WarnsOfEntriesOfOtherRuntimesThatDoNothing) {
   SessionOptions options;
   options.config["session.dynamic_block_base"] = "4";
@@ -156,6 +172,29 @@ TEST(Environment, SessionsShareItsThreads) {
   }
   const Environment none;
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, none); }), HasSubstr("set global_intra_op_threads, or unset use_global_threads"));
+  global.global_inter_op_threads = 0;
+  const Environment no_inter_op(global);
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, no_inter_op); }), HasSubstr("set global_inter_op_threads, or unset use_global_threads"));
+}
+
+TEST(Environment, WarnsOfThreadsThatASharedPoolDoesNotHave) {
+  EnvironmentOptions global;
+  global.global_intra_op_threads = 3;
+  global.global_inter_op_threads = 2;
+  const Environment environment(global);
+  SessionOptions options;
+  options.use_global_threads = true;
+  options.execution_mode = ExecutionMode::kParallel;
+  options.intra_op_threads = 3;
+  options.inter_op_threads = 2;
+  const CapturedLog log;
+  AddModel().Session(options, environment);
+  EXPECT_EQ(log.text(), "");
+  options.intra_op_threads = 4;
+  options.inter_op_threads = 1;
+  AddModel().Session(options, environment);
+  EXPECT_THAT(log.text(), HasSubstr("intra_op_threads is 4, but the session shares its environment's threads, which are 3"));
+  EXPECT_THAT(log.text(), HasSubstr("inter_op_threads is 1, but the session shares its environment's threads, which are 2"));
 }
 
 TEST(Environment, SessionsShareItsArena) {
@@ -166,6 +205,27 @@ TEST(Environment, SessionsShareItsArena) {
   const Session second = AddModel().Session(options, environment);
   EXPECT_EQ(&first.allocator({}), &second.allocator({}));
   EXPECT_NE(&first.allocator({}), &AddModel().Session().allocator({}));
+}
+
+TEST(Environment, SaysWhatItsArenaDoesNotKeep) {
+  const auto with = [](int64_t limit, ArenaExtendStrategy extend = ArenaExtendStrategy::kNextPowerOfTwo) {
+    SessionOptions options;
+    options.config["session.use_env_allocators"] = "1";
+    options.arena = {.extend = extend, .limit = limit};
+    return options;
+  };
+  const Environment environment, limitless;
+  const CapturedLog log;
+  const Session first = AddModel().Session(with(8 << 20), environment);
+  AddModel().Session(with(0), environment);  // says nothing, takes what is there
+  EXPECT_EQ(log.text(), "");
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(with(4 << 20), environment); }),
+              HasSubstr("cpu_mem_limit is 4194304, but the host arena that sessions share was made with 8388608"));
+  AddModel().Session(with(16 << 20, ArenaExtendStrategy::kSameAsRequested), environment);
+  EXPECT_THAT(log.text(), HasSubstr("cpu_mem_limit is 16777216, but the host arena that sessions share was made with 8388608: that one holds"));
+  EXPECT_THAT(log.text(), HasSubstr("the arena's extend strategy has no effect"));
+  AddModel().Session(with(0), limitless);
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(with(4 << 20), limitless); }), HasSubstr("was made with none"));
 }
 
 TEST(Environment, CpuOptionsGovernTheHostArena) {

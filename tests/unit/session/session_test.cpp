@@ -61,6 +61,33 @@ TEST(Session, ResultsOutliveTheSession) {
   EXPECT_THAT(ToVector(results[0]), ElementsAre(2, 3));
 }
 
+/// Without an arena too, whose raw allocator is the session's provider's.
+TEST(Session, DeviceTensorsOutliveTheSession) {
+  const MemoryInfo toy{testing::kToyMemory, DeviceType::kGpu, 0, false};
+  for (const bool arena : {true, false}) {
+    SessionOptions options = OnToy({{"device", "1"}});
+    options.enable_arena = arena;
+    const int before = testing::Counters().allocators;
+    {
+      Value result;
+      Tensor own;
+      {
+        const Session session = AddModel().Session(options);
+        IoBinding binding(session);
+        binding.BindInput("a", Floats({2}, {1, 2}));
+        binding.BindInput("b", Floats({2}, {1, 1}));
+        binding.BindOutput("y", toy);
+        session.Run(binding);
+        result = binding.outputs()[0];
+        own = Tensor(ElementType::kFloat, Shape{2}, session.allocator(toy));
+      }
+      EXPECT_EQ(result.tensor().memory(), toy);
+      EXPECT_EQ(testing::Counters().allocators, before + 1) << arena;
+    }
+    EXPECT_EQ(testing::Counters().allocators, before) << arena;
+  }
+}
+
 TEST(Session, ResultsShareNothingWithInputsOrEachOther) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("x2", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
