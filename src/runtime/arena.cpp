@@ -57,8 +57,34 @@ Arena::Chunk* Arena::NewChunk(std::byte* data, size_t size, Region* region) {
 
 void Arena::DeleteChunk(Chunk* chunk) noexcept { chunk->next = std::exchange(spare_chunks_, chunk); }
 
+Arena::Registration::Registration(Arena& arena, IdleMemory& holder) : arena_(&arena), holder_(&holder) {
+  const std::lock_guard lock(arena.holders_mutex_);
+  arena.holders_.push_back(&holder);
+}
+
+Arena::Registration::~Registration() {
+  if (arena_ == nullptr) return;
+  const std::lock_guard lock(arena_->holders_mutex_);
+  std::erase(arena_->holders_, holder_);
+}
+
+bool Arena::ReleaseIdle() {
+  const std::lock_guard lock(holders_mutex_);
+  for (IdleMemory* holder : holders_) holder->ReleaseIdle();
+  return !holders_.empty();
+}
+
 void* Arena::Allocate(size_t bytes) {
   const size_t size = BlockSize(bytes);
+  try {
+    return AllocateBlock(size);
+  } catch (const Error&) {
+    if (!ReleaseIdle()) throw;
+  }
+  return AllocateBlock(size);
+}
+
+void* Arena::AllocateBlock(size_t size) {
   const std::lock_guard lock(mutex_);
   Chunk probe{.data = nullptr, .size = size, .region = nullptr};
   auto fit = free_.lower_bound(&probe);

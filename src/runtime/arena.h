@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "tessera/memory.h"
 
@@ -19,6 +21,14 @@ struct ArenaSettings {
   int64_t limit = 0;  // bytes taken from the raw allocator, 0: none
   /// What an error calls the limit, such as "gpu_mem_limit".
   std::string_view limit_name = "memory limit";
+};
+
+/// Who holds memory that it can do without.
+class IdleMemory {
+ public:
+  virtual ~IdleMemory() = default;
+  /// Frees it. Any thread may call at any time.
+  virtual void ReleaseIdle() noexcept = 0;
 };
 
 /// Best fit with splitting and coalescing. Lives until its owner and every buffer it gave out are gone, so that tensors may
@@ -34,6 +44,19 @@ class Arena final : public Allocator {
   void Free(void* buffer) noexcept override;
   AllocatorStats stats() const override;
   void Shrink() override;
+
+  /// While it lives, the arena asks `holder` for what lies idle before it refuses an allocation.
+  class Registration {
+   public:
+    Registration(Arena& arena, IdleMemory& holder);
+    ~Registration();
+    Registration(Registration&& other) noexcept : arena_(std::exchange(other.arena_, nullptr)), holder_(other.holder_) {}
+    Registration& operator=(Registration&&) = delete;
+
+   private:
+    Arena* arena_;
+    IdleMemory* holder_;
+  };
 
  private:
   struct Region;
@@ -60,9 +83,11 @@ class Arena final : public Allocator {
   ~Arena() override;
   Chunk* NewChunk(std::byte* data, size_t size, Region* region);
   void DeleteChunk(Chunk* chunk) noexcept;
+  void* AllocateBlock(size_t size);
   void* TakeFrom(Chunk* chunk, size_t bytes);
   Chunk* Extend(size_t bytes);
   void ReleaseFreeRegions() noexcept;
+  bool ReleaseIdle();  // false when there is nobody to ask
   void Abandon() noexcept;  // the owner is gone
 
   const std::shared_ptr<Allocator> raw_;
@@ -77,6 +102,8 @@ class Arena final : public Allocator {
   size_t next_region_ = size_t{1} << 20;
   AllocatorStats stats_;
   bool abandoned_ = false;
+  std::mutex holders_mutex_;  // held while they are asked, so that none goes meanwhile; taken before mutex_
+  std::vector<IdleMemory*> holders_;
 };
 
 }  // namespace tessera

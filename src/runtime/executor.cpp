@@ -54,10 +54,14 @@ std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
     : plan_(std::move(plan)), resources_(resources), nested_(nested) {
   if (resources_.profiler != nullptr) viewer_ = std::make_unique<GraphViewer>(*plan_->graph);
-  for (const MemorySpace& memory : resources_.memories) addressable_.push_back(memory.allocator->addressable());
+  for (const MemorySpace& memory : resources_.memories) {
+    addressable_.push_back(memory.allocator->addressable());
+    auto* arena = dynamic_cast<Arena*>(memory.allocator.get());
+    if (arena != nullptr && !nested_) registrations_.emplace_back(*arena, *this);  // nested ones hear of it from theirs
+  }
 }
 
-Executor::~Executor() = default;
+Executor::~Executor() { registrations_.clear(); }
 
 std::unique_ptr<Frame> Executor::TakeFrame() {
   {
@@ -67,9 +71,16 @@ std::unique_ptr<Frame> Executor::TakeFrame() {
       idle_.pop_back();
       return frame;
     }
-    idle_.reserve(idle_.capacity() + 1);  // giving back never allocates
+    if (idle_.capacity() <= num_frames_) idle_.reserve(2 * num_frames_ + 1);
+    ++num_frames_;
   }
-  return std::make_unique<Frame>(*plan_, resources_);
+  try {
+    return std::make_unique<Frame>(*plan_, resources_);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --num_frames_;
+    throw;
+  }
 }
 
 void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
@@ -90,11 +101,16 @@ void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
   idle_.push_back(std::move(frame));
 }
 
-void Executor::Shrink() {
-  std::vector<std::unique_ptr<Frame>> dropped;
-  for (const Plan::Nested& nested : plan_->nested) nested.runner->Shrink();
-  const std::lock_guard lock(mutex_);
-  dropped.swap(idle_);
+void Executor::ReleaseIdle() noexcept {
+  for (const Plan::Nested& nested : plan_->nested) nested.runner->ReleaseIdle();
+  while (true) {  // frames go without the lock: their buffers take the arena's
+    std::unique_ptr<Frame> frame;
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return;
+    frame = std::move(idle_.back());
+    idle_.pop_back();
+    --num_frames_;
+  }
 }
 
 void Executor::Run(Frame& frame, RunState& state) {
@@ -158,6 +174,7 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
     scratch.End();
     const std::string details = step == end || state.cancelled() ? "" : DescribeInputs(*step, frame);
     CleanUp(frame);
+    if (first == end) throw;  // a plan without steps: no node to name
     RethrowAt(step != end ? *step->node : *(step - 1)->node, *plan_->graph, details);
   }
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/arena.h"
 #include "runtime/frame.h"
 #include "runtime/plan.h"
 
@@ -14,10 +15,10 @@ namespace tessera {
 
 class StepContext;
 
-class Executor {
+class Executor final : public IdleMemory {
  public:
   Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested);
-  ~Executor();
+  ~Executor() override;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -47,8 +48,8 @@ class Executor {
   /// Puts it into `result`: into the tensor there, when one is.
   void StoreResult(Frame& frame, SlotIndex slot, Value& result);
 
-  /// Gives the memory of idle frames back.
-  void Shrink();
+  /// Gives the memory of idle frames back: when asked to, and when an arena that this session takes part in runs out.
+  void ReleaseIdle() noexcept override;
 
   const SessionResources& resources() const noexcept { return resources_; }
 
@@ -67,9 +68,11 @@ class Executor {
   const SessionResources& resources_;
   const bool nested_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> idle_;
+  std::vector<std::unique_ptr<Frame>> idle_;  // has room for all that exist: giving back never allocates
+  size_t num_frames_ = 0;                     // idle or at work
   ShapePlans shape_plans_;
   std::vector<bool> addressable_;  // by memory
+  std::vector<Arena::Registration> registrations_;
   std::unique_ptr<const GraphViewer> viewer_;  // for profiles
 };
 

@@ -17,7 +17,7 @@ class PlannedSubgraph final : public SubgraphRunner {
   void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) override;
 
   /// Gives the memory of idle frames back.
-  void Shrink() { executor_.Shrink(); }
+  void ReleaseIdle() noexcept { executor_.ReleaseIdle(); }
 
  private:
   Executor executor_;

@@ -99,7 +99,6 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   }
   bound.outputs = bound.buffers;
   state_->Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
-  if (options.shrink_arenas) state_->Shrink();
 }
 
 }  // namespace tessera

@@ -183,9 +183,24 @@ SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
   return plan.graph_outputs[output];
 }
 
+/// Gives idle memory back after a run that asks for it, also one that fails.
+class ShrinkAfter {
+ public:
+  ShrinkAfter(Session::State& session, const RunOptions& options) : session_(options.shrink_arenas ? &session : nullptr) {}
+  ~ShrinkAfter() {
+    if (session_ != nullptr) session_->Shrink();
+  }
+  ShrinkAfter(const ShrinkAfter&) = delete;
+  ShrinkAfter& operator=(const ShrinkAfter&) = delete;
+
+ private:
+  Session::State* const session_;
+};
+
 }  // namespace
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
+  const ShrinkAfter shrink(*this, run_options);
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
   }
@@ -271,7 +286,6 @@ std::vector<Value> Session::Run(std::span<const std::string> input_names, std::s
   }
   std::vector<Value> results(wanted.size());
   state.Run({pointers.values(), wanted, results, {}}, options);
-  if (options.shrink_arenas) state.Shrink();
   return results;
 }
 
@@ -283,12 +297,12 @@ void Session::Run(std::span<const Value> inputs, std::span<Value> results, const
   SmallArray<const Value*> pointers(state.model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[state.required[i]] = &inputs[i];
   state.Run({pointers.values(), state.all_outputs, results, {}}, options);
-  if (options.shrink_arenas) state.Shrink();
 }
 
-void Session::State::Shrink() {
-  executor->Shrink();
+void Session::State::Shrink() noexcept try {
+  executor->ReleaseIdle();
   for (const MemorySpace& memory : resources.memories) memory.allocator->Shrink();
+} catch (...) {  // a device keeps its memory; the run's own error, if any, is the one to report
 }
 
 }  // namespace tessera

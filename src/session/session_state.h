@@ -74,7 +74,7 @@ struct Session::State {
   };
   void Run(const Request& request, const RunOptions& options);
   /// Gives idle memory back.
-  void Shrink();
+  void Shrink() noexcept;
 
   /// The only memory that reads input `position`, the host when there are several.
   int16_t MemoryOfInput(size_t position) const noexcept;

@@ -172,6 +172,19 @@ TEST_P(Failure, NestedGraphsThatDeclareAnotherRank) {
   EXPECT_EQ(ToVector(results[0]), std::vector<float>({-1, -2, -3, -4}));
 }
 
+/// Nothing to run, and a device that fails all the same: there is no node to name.
+TEST(FailureWithoutNodes, IsTold) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("x", ElementType::kFloat, {2});
+  for (const ExecutionMode mode : {ExecutionMode::kSequential, ExecutionMode::kParallel}) {
+    SessionOptions options = testing::OnToy({{"device", "1"}, {"fail_synchronize", "1"}});
+    options.execution_mode = mode;
+    const Session session = model.Session(options);
+    std::vector<Value> results(1);
+    EXPECT_EQ(testing::ErrorOf([&] { session.Run(std::vector<Value>{Threes(2)}, results); }), "the toy hangs");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Executors, Failure,
                          ::testing::Values(Setup{.name = "sequential"}, Setup{.name = "unplanned", .memory_pattern = false},
                                            Setup{.name = "parallel", .mode = ExecutionMode::kParallel},

@@ -7,6 +7,7 @@
 
 #include "error_of.h"
 #include "model_builder.h"
+#include "session/session_state.h"
 #include "toy_provider.h"
 
 namespace tessera {
@@ -296,6 +297,36 @@ TEST(Session, OverTheMemoryLimitIsAnErrorAndNotTheEnd) {
   EXPECT_EQ(results[0].tensor().num_elements(), 1000);
 }
 
+/// What runs at once have taken lies idle afterwards: a larger run gets it before the limit is an error.
+TEST(Session, IdleMemoryCountsNotAgainstTheLimit) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Neg", {"x"}, {"t"});
+  model.Node("Neg", {"t"}, {"y"});
+  SessionOptions options = OnToy();
+  options.optimization_level = OptimizationLevel::kNone;
+  options.arena = {.extend = ArenaExtendStrategy::kSameAsRequested, .limit = 1200 << 10};
+  const Session session = model.Session(options);
+  const auto run = [&](int64_t kib) {
+    const std::vector<float> ones(static_cast<size_t>(kib) << 8, 1);
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{static_cast<int64_t>(ones.size())}, ones)}, results);
+    return results[0].tensor().data<float>()[0];
+  };
+  Executor& executor = *session.state()->executor;
+  for (int i = 0; i < 2; ++i) run(128);
+  {
+    const Executor::Lease first(executor);
+    run(128);
+    const Executor::Lease second(executor);
+    run(128);
+    const Executor::Lease third(executor);
+    run(128);
+  }
+  ASSERT_GE(session.memory_use()[0].stats.bytes_in_use, 4 * 128 << 10);
+  EXPECT_EQ(run(896), 1);
+}
+
 TEST(Session, OverridableInitializers) {
   ModelBuilder model = AddModel();
   const std::vector<float> defaults = {5, 6};
@@ -310,15 +341,39 @@ TEST(Session, OverridableInitializers) {
 }
 
 TEST(Session, ShrinkGivesMemoryBack) {
-  const Session session = AddModel().Session(OnToy());
-  RunOptions options;
-  options.shrink_arenas = true;
-  std::vector<Value> results(1);
-  session.Run(std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, results, options);
-  results.clear();
-  session.Run(std::vector<std::string>{"a", "b"}, std::vector<Value>{Floats({2}, {1, 2}), Floats({2}, {1, 1})}, {}, options);
-  const AllocatorStats stats = session.memory_use()[0].stats;
-  EXPECT_EQ(stats.bytes_in_use, 0);
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {-1}).Input("b", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});
+  model.Node("Neg", {"a"}, {"t"});
+  model.Node("Add", {"t", "b"}, {"y"});
+  const Session session = model.Session(OnToy());
+  RunOptions shrink;
+  shrink.shrink_arenas = true;
+  std::vector<Value> results = {Floats({2}, {0, 0})};  // not of the arena
+  const std::vector<Value> good = {Floats({2}, {1, 2}), Floats({2}, {1, 1})}, bad = {Floats({2}, {1, 2}), Floats({3}, {1, 1, 1})};
+  for (int i = 0; i < 3; ++i) session.Run(good, results);
+  EXPECT_GT(session.memory_use()[0].stats.bytes_reserved, 0);
+  session.Run(good, results, shrink);
+  EXPECT_EQ(session.memory_use()[0].stats.bytes_reserved, 0);
+  session.Run(good, results);
+  EXPECT_GT(session.memory_use()[0].stats.bytes_reserved, 0);
+  EXPECT_THAT(ErrorOf([&] { session.Run(bad, results, shrink); }), HasSubstr("shapes differ"));
+  EXPECT_EQ(session.memory_use()[0].stats.bytes_reserved, 0);
+}
+
+TEST(Session, ParallelBranchesRunAtTheSameTime) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2});
+  for (const char* name : {"y", "z"}) {
+    model.Output(name, ElementType::kFloat, {2});
+    model.Node("Softplus", {"x"}, {name});
+  }
+  SessionOptions options = OnToy();
+  options.execution_mode = ExecutionMode::kParallel;
+  options.inter_op_threads = 2;
+  options.optimization_level = OptimizationLevel::kNone;  // equal nodes would become one
+  std::vector<Value> results(2);
+  model.Session(options).Run(std::vector<Value>{Floats({2}, {1, 2})}, results);
+  for (const Value& result : results) EXPECT_THAT(ToVector(result), ElementsAre(1, 1));
 }
 
 }  // namespace
