@@ -84,6 +84,7 @@ std::filesystem::path Profiler::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
   finished_ = true;
+  recording_.store(false, std::memory_order_relaxed);
   if (dropped_ > 0) {
     events_.push_back({fmt::format("{} later events are left out", dropped_), "Session", {}, {}, {}, {},
                        events_.back().start_us, 0, ThreadNumber()});

@@ -2,6 +2,7 @@
 
 // Chrome trace events of load and runs (chrome://tracing, https://ui.perfetto.dev).
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,9 @@ class Profiler {
   /// Throws Error when the file cannot be made.
   explicit Profiler(const std::filesystem::path& prefix);
   ~Profiler();
+
+  /// False once the trace is written: nothing is measured any more.
+  bool recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
 
   /// A phase of loading, or a whole run.
   void AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end);
@@ -51,13 +55,14 @@ class Profiler {
   std::vector<Event> events_;
   size_t dropped_ = 0;
   bool finished_ = false;
+  std::atomic<bool> recording_{true};
 };
 
-/// Measures a scope; null profiler: nothing.
+/// Measures a scope; null profiler, or one that has finished: nothing.
 class ProfileScope {
  public:
   ProfileScope(Profiler* profiler, std::string_view name, std::string_view category)
-      : profiler_(profiler), name_(name), category_(category) {
+      : profiler_(profiler != nullptr && profiler->recording() ? profiler : nullptr), name_(name), category_(category) {
     if (profiler_ != nullptr) start_ = Profiler::Clock::now();
   }
   ~ProfileScope() {

@@ -237,7 +237,8 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   }
   CheckResultBuffers(*this, request, slots.values());
   CancellablePool threads(*resources.threads, *run_options.cancel_flag());
-  RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiler.get()};
+  const bool profiling = profiler != nullptr && profiler->recording();
+  RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiling ? profiler.get() : nullptr};
   executor->Run(*frame, run);
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const SlotIndex slot = slots.values()[k];

@@ -56,5 +56,36 @@ TEST(Reports, WriteATrace) {
   std::filesystem::remove(path);
 }
 
+TEST(Reports, TellTheThreadsOfParallelBranches) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 3});
+  for (const char* name : {"y", "z"}) {
+    model.Output(name, ElementType::kFloat, {2, 3});
+    model.Node("Softplus", {"x"}, {name}, name);
+  }
+  SessionOptions options = OnToy();
+  options.execution_mode = ExecutionMode::kParallel;
+  options.inter_op_threads = 2;
+  options.optimization_level = OptimizationLevel::kNone;
+  options.profile_prefix = std::filesystem::path(::testing::TempDir()) / "parallel";
+  Session session = model.Session(options);
+  std::vector<Value> results(2);
+  session.Run(std::vector<Value>{Floats({2, 3}, {1, 2, 3, 4, 5, 6})}, results);
+  const std::filesystem::path path = session.EndProfiling();
+  std::ifstream file(path);
+  std::vector<int64_t> threads;
+  for (const auto& event : nlohmann::json::parse(file)) {
+    if (event["cat"] != "Node") continue;
+    threads.push_back(event["tid"]);
+    EXPECT_EQ(event["args"]["op_type"], "Softplus");
+    EXPECT_EQ(event["args"]["provider"], "ToyExecutionProvider");
+    EXPECT_EQ(event["args"]["inputs"], "float[2,3]");
+    EXPECT_EQ(event["args"]["outputs"], "float[2,3]");
+  }
+  ASSERT_EQ(threads.size(), 2u);
+  EXPECT_NE(threads[0], threads[1]);  // each waited for the other to begin
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -72,6 +72,17 @@ TEST(SteadyState, BoundRunsAllocateNothing) {
   EXPECT_EQ(AllocationCount() - before, 0);
 }
 
+TEST(SteadyState, NothingIsMeasuredOnceATraceIsWritten) {
+  SessionOptions options = OnThreads(1);
+  options.profile_prefix = std::filesystem::path(::testing::TempDir()) / "finished";
+  Session session = Chain(20, {2}).Session(options);
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  std::filesystem::remove(session.EndProfiling());
+  EXPECT_EQ(AllocationsOfTenRuns(session, inputs, results), 0);
+}
+
 TEST(SteadyState, LayersAllocateNothing) {
   ModelBuilder model;
   const std::vector<float> weights(2 * 3 * 3 * 3, 0.5f), matrix(32 * 5, 0.25f);
