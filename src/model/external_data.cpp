@@ -1,5 +1,6 @@
 #include "model/external_data.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
@@ -15,26 +16,34 @@ size_t ParseSize(const std::string& text, std::string_view key) {
   return value;
 }
 
-/// `location` resolved against `folder`, with every link followed, when it stays inside.
-std::filesystem::path Inside(const std::filesystem::path& folder, const std::string& location) {
-  namespace fs = std::filesystem;
+namespace fs = std::filesystem;
+
+/// Both with every link followed.
+bool IsInside(const fs::path& file, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+}
+
+/// `location` resolved against the folders, with every link followed, when it stays inside one of them. Caches of downloads link to
+/// the model and to its data in a folder of their own: then both are there.
+fs::path Resolve(const DataFolders& folders, const std::string& location) {
   const fs::path relative = fs::path(location).lexically_normal();
   Require(!location.empty() && location.find('\0') == std::string::npos && relative.is_relative() && *relative.begin() != "..",
           "external data '{}' is outside the model's folder", location);
   std::error_code error;
-  const fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
-  Require(!error, "the model's folder {} cannot be read", folder.string());
-  const fs::path file = fs::canonical(root / relative, error);
+  const fs::path root = fs::canonical(folders.named, error);
+  Require(!error, "the model's folder {} cannot be read", folders.named.string());
+  fs::path file = fs::canonical(root / relative, error);
+  if (error && !folders.real.empty()) file = fs::canonical(folders.real / relative, error);
   if (error) Fail(ErrorCode::kNoSuchFile, "external data '{}' does not exist in {}", location, root.string());
-  const auto [root_end, file_end] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
-  Require(root_end == root.end(), "external data '{}' leads outside the model's folder through a link", location);
+  Require(IsInside(file, root) || (!folders.real.empty() && IsInside(file, folders.real)),
+          "external data '{}' leads outside the model's folder through a link", location);
   return file;
 }
 
 }  // namespace
 
 SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
-  Require(!folder_.empty(), "its data is external, and a model from memory has no folder to find it in");
+  Require(!folders_.named.empty(), "its data is external, and a model from memory has no folder to find it in");
   std::string location;
   size_t offset = 0;
   std::optional<size_t> length;
@@ -45,7 +54,7 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   }
   auto found = files_.find(location);
   if (found == files_.end()) {
-    const std::filesystem::path path = Inside(folder_, location);
+    const std::filesystem::path path = Resolve(folders_, location);
     std::string stamp = FileStamp(path);
     const MappedFile file = MapFile(path);
     found_.push_back({location, path, std::move(stamp)});

@@ -4,17 +4,23 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/proto.h"
 
 namespace tessera {
 
-/// Finds tensors' external data. Every path must stay inside the model's folder, links included; each file is mapped once.
+/// Where a model's external data may lie.
+struct DataFolders {
+  std::filesystem::path named;  // the folder of the path that the model was given by; empty: nowhere
+  std::filesystem::path real;   // where that path is a link: the folder of the file that it leads to; else empty
+};
+
+/// Finds tensors' external data. Every file must lie inside one of the folders, with links followed; each is mapped once.
 class ExternalData {
  public:
-  /// With an empty folder every look-up fails.
-  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit ExternalData(DataFolders folders) : folders_(std::move(folders)) {}
 
   struct File {
     std::string location;  // as the model has it
@@ -28,7 +34,7 @@ class ExternalData {
   SharedBytes Find(const onnx::TensorProto& tensor);
 
  private:
-  std::filesystem::path folder_;
+  DataFolders folders_;
   std::map<std::string, SharedBytes> files_;
   std::vector<File> found_;
 };

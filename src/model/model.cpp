@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -36,9 +37,27 @@ void CheckVersions(onnx::ModelProto& model) {
   }
 }
 
+/// The names that dimensions of the graph's values have, sorted.
+std::set<std::string_view> SymbolsOf(const Graph& graph) {
+  std::set<std::string_view> symbols;
+  for (size_t i = 0; i < graph.num_values(); ++i) {
+    const TypeInfo& type = graph.value(static_cast<ValueIndex>(i)).type;
+    if (!type.shape) continue;
+    for (const Dimension& dim : *type.shape) {
+      if (!dim.symbol.empty()) symbols.insert(dim.symbol);
+    }
+  }
+  return symbols;
+}
+
 void FixDimensions(Graph& graph, const std::map<std::string, int64_t>& sizes) {
   if (sizes.empty()) return;
-  for (const auto& [name, size] : sizes) Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
+  const std::set<std::string_view> symbols = SymbolsOf(graph);
+  for (const auto& [name, size] : sizes) {
+    Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
+    Require(symbols.contains(name), "the model has no free dimension '{}' (its dimensions: {})", name,
+            symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", ")));
+  }
   for (size_t i = 0; i < graph.num_values(); ++i) {
     TypeInfo& type = graph.value(static_cast<ValueIndex>(i)).type;
     if (!type.shape) continue;
@@ -80,7 +99,7 @@ TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, st
   };
 }
 
-Model Load(const SharedBytes& file, const std::filesystem::path& folder, const LoadOptions& options) {
+Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
   StrippedModel stripped = StripLargeData(file.bytes);
   auto proto = ParseMessage<onnx::ModelProto>(std::as_bytes(std::span(stripped.message)), "the model");
@@ -88,7 +107,7 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  const auto external = std::make_shared<ExternalData>(folder);
+  const auto external = std::make_shared<ExternalData>(folders);
   model.external = external;
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
@@ -104,15 +123,21 @@ Model Load(const SharedBytes& file, const std::filesystem::path& folder, const L
 }
 
 /// Whatever is wrong with a model is the model's fault: the code says so.
-Model LoadChecked(const SharedBytes& file, const std::filesystem::path& folder, const LoadOptions& options) {
+Model LoadChecked(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   try {
-    return Load(file, folder, options);
+    return Load(file, folders, options);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInvalidArgument) throw Error(ErrorCode::kInvalidGraph, error.what());
     throw;
   } catch (const std::exception& error) {
     Fail(ErrorCode::kInvalidGraph, "the model cannot be loaded: {}", error.what());
   }
+}
+
+DataFolders FoldersOf(const std::filesystem::path& model) {
+  std::error_code error;
+  const std::filesystem::path named = model.parent_path(), real = std::filesystem::canonical(model, error);
+  return {.named = named.empty() ? "." : named, .real = error ? std::filesystem::path() : real.parent_path()};
 }
 
 /// Imports must reach the newest operator that a node uses.
@@ -130,8 +155,7 @@ void RaiseImports(const Graph& graph, OpsetImports& imports) {
 Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   const MappedFile file = MapFile(path);
   try {
-    const auto folder = path.parent_path();
-    return LoadChecked({file.bytes, file.owner}, folder.empty() ? std::filesystem::path(".") : folder, options);
+    return LoadChecked({file.bytes, file.owner}, FoldersOf(path), options);
   } catch (const Error& error) {
     throw error.At(path.string());
   }
@@ -139,7 +163,7 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder,
                 const LoadOptions& options) {
-  return LoadChecked({bytes, std::move(keep_alive)}, folder, options);
+  return LoadChecked({bytes, std::move(keep_alive)}, {.named = folder, .real = {}}, options);
 }
 
 void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path) {

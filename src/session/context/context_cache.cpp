@@ -250,7 +250,9 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
     tensors_.assign(table.tensors().begin(), table.tensors().end());
     NumberConstants(tensors_);
     for (const ExternalData::File& used : model.external->files()) {
-      external_files_.emplace_back(model_.empty() ? used.path.string() : used.location, used.stamp);
+      // By the model's own words where they lead there, so that a folder may be moved.
+      const bool beside = !model_.empty() && FileStamp(model_.parent_path() / used.location) == used.stamp;
+      external_files_.emplace_back(beside ? used.location : used.path.string(), used.stamp);
     }
     report_.written = true;
   } catch (const Error& error) {
