@@ -38,6 +38,23 @@ SymbolicShape ToSymbolic(const Shape& shape) {
   return result;
 }
 
+/// Of tensors of one type.
+void CopyElement(const Tensor& from, int64_t source, Tensor& to, int64_t target) {
+  const auto bits = static_cast<size_t>(BitWidth(from.type()));
+  const auto at = static_cast<size_t>(source), place = static_cast<size_t>(target);
+  if (from.is(ElementType::kString)) {
+    to.mutable_data<std::string>()[place] = from.data<std::string>()[at];
+  } else if (bits >= 8) {
+    std::memcpy(static_cast<std::byte*>(to.mutable_raw()) + place * (bits / 8),
+                static_cast<const std::byte*>(from.raw()) + at * (bits / 8), bits / 8);
+  } else {
+    const unsigned mask = (1u << bits) - 1, shift = static_cast<unsigned>(place * bits % 8);
+    const unsigned code = (from.data<uint8_t>()[at * bits / 8] >> (at * bits % 8)) & mask;
+    uint8_t& byte = to.mutable_data<uint8_t>()[place * bits / 8];
+    byte = static_cast<uint8_t>((byte & ~(mask << shift)) | (code << shift));
+  }
+}
+
 }  // namespace
 
 Tensor::Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory)
@@ -124,11 +141,7 @@ Tensor SparseTensor::ToDense() const {
   Require(indices.is(ElementType::kInt64) && indices.shape() == expected,
           "sparse tensor: indices are {} {}, expected int64 [{}] or [{},{}]", ElementTypeName(indices.type()),
           indices.shape(), nnz, nnz, rank);
-  const bool strings = values.is(ElementType::kString);
-  Require(strings || BitWidth(values.type()) >= 8, "sparse tensor: packed element type {} is not supported",
-          ElementTypeName(values.type()));
-  if (!strings) std::memset(dense.mutable_raw(), 0, dense.byte_size());
-  const size_t element = static_cast<size_t>(BitWidth(values.type())) / 8;
+  if (!values.is(ElementType::kString)) std::memset(dense.mutable_raw(), 0, dense.byte_size());
   for (int64_t i = 0; i < nnz; ++i) {
     int64_t offset = 0;
     if (linear) {
@@ -142,12 +155,7 @@ Tensor SparseTensor::ToDense() const {
       }
     }
     Require(offset >= 0 && offset < total, "sparse tensor: index {} is outside {}", offset, dense_shape);
-    if (strings) {
-      dense.mutable_data<std::string>()[offset] = values.data<std::string>()[i];
-    } else {
-      std::memcpy(static_cast<std::byte*>(dense.mutable_raw()) + static_cast<size_t>(offset) * element,
-                  static_cast<const std::byte*>(values.raw()) + static_cast<size_t>(i) * element, element);
-    }
+    CopyElement(values, i, dense, offset);
   }
   return dense;
 }

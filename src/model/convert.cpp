@@ -27,6 +27,27 @@ std::string Label(const NodeProto& node) {
   return fmt::format("{} -> '{}'", type, node.output_size() > 0 ? node.output(0) : std::string());
 }
 
+/// A sparse tensor of a model as a dense one. A tiny message must not ask for terabytes: the dense form may be so many times larger
+/// than what the model holds of it, or this large.
+constexpr size_t kMostExpansion = 10000;
+constexpr size_t kSmallDense = size_t{16} << 20;
+
+Tensor Expand(const SparseTensor& sparse, std::string_view name) {
+  const size_t held = sparse.values.byte_size() + sparse.indices.byte_size();
+  const size_t dense = ByteSize(sparse.values.type(), sparse.dense_shape.num_elements());
+  if (dense > kSmallDense && dense / kMostExpansion > held) {
+    Fail(ErrorCode::kInvalidGraph,
+         "sparse tensor '{}': shape {} takes {} bytes, more than {} times the {} bytes of its values and indices; store it dense, or compute "
+         "it in the model",
+         name, sparse.dense_shape, dense, kMostExpansion, held);
+  }
+  try {
+    return sparse.ToDense();
+  } catch (const Error& error) {
+    throw error.At(fmt::format("'{}'", name));
+  }
+}
+
 bool IsConstantNode(const NodeProto& node) { return node.op_type() == "Constant" && NormalDomain(node.domain()).empty(); }
 
 /// The list in the message, or, where the loader left it there, in the model's file.
@@ -97,7 +118,36 @@ void CheckInputs(const NodeProto& proto, const Node& node, const onnx::OpSchema&
   }
 }
 
+/// What callers may put in an input's place has the declared shape; so must what stands there without them.
+void CheckDefault(const GraphValue& input, const Tensor& initializer) {
+  const TypeInfo& type = input.type;
+  if (!type.is_tensor()) return;
+  if (type.element != initializer.type()) {
+    Fail(ErrorCode::kInvalidGraph, "initializer '{}' is {}; the input of that name is {}", input.name, ElementTypeName(initializer.type()),
+         type.ToString());
+  }
+  if (!type.shape) return;
+  const Shape& shape = initializer.shape();
+  const bool fits = std::equal(type.shape->begin(), type.shape->end(), shape.begin(), shape.end(),
+                               [](const Dimension& declared, int64_t size) { return !declared.known() || declared.value == size; });
+  if (!fits) {
+    Fail(ErrorCode::kInvalidGraph, "initializer '{}' has shape {}; the input of that name is declared as {}", input.name, shape,
+         ToString(*type.shape));
+  }
+}
+
 }  // namespace
+
+void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope) {
+  const onnx::OpSchema* schema = FindSchema("Identity", scope.graph.opset_version(""), "");
+  Node node;
+  node.op_type = "Identity";
+  node.name = scope.prefix.empty() ? std::string() : scope.prefix + node.op_type;
+  node.since_version = schema == nullptr ? 1 : schema->SinceVersion();
+  node.inputs = {from};
+  node.outputs = {to};
+  scope.graph.AddNode(std::move(node), scope.place);
+}
 
 void GraphConversion::ConvertGraph(const GraphProto& proto, Scope& scope) {
   Graph& graph = scope.graph;
@@ -107,15 +157,29 @@ void GraphConversion::ConvertGraph(const GraphProto& proto, Scope& scope) {
   for (const auto& info : proto.output()) types[info.name()] = &info.type();
   AddInputsAndInitializers(proto, scope);
   ConvertNodes(proto.node(), scope, types);
-  for (const auto& output : proto.output()) {
-    const ValueIndex index = Resolve(output.name(), scope);
-    if (index == kNone) Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is never computed", output.name(), proto.name());
-    graph.AddOutput(index);
-    TypeInfo& type = graph.value(index).type;
-    if (type.kind == ValueKind::kNone) type = FromProto(output.type());
-  }
+  AddOutputs(proto, scope);
   graph.TopologicalOrder();  // finds cycles now
 }
+
+void GraphConversion::AddOutputs(const GraphProto& proto, Scope& scope) {
+  Graph& graph = scope.graph;
+  for (const auto& output : proto.output()) {
+    ValueIndex index = Resolve(output.name(), scope);
+    if (index == kNone) Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is never computed", output.name(), proto.name());
+    TypeInfo& declared = graph.value(index).type;
+    if (declared.kind == ValueKind::kNone) declared = FromProto(output.type());
+    if (graph.value(index).is_output) {
+      if (scope.outer == nullptr) {
+        Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is listed twice: outputs are told by their names", output.name(), proto.name());
+      }
+      const ValueIndex copy = graph.AddValue({}, TypeInfo(declared));  // outputs of nested graphs are told by their places
+      AddIdentity(index, copy, scope);
+      index = copy;
+    }
+    graph.AddOutput(index);
+  }
+}
+
 
 void GraphConversion::ConvertNodes(const google::protobuf::RepeatedPtrField<NodeProto>& nodes, Scope& scope,
                                    const std::unordered_map<std::string_view, const onnx::TypeProto*>& types) {
@@ -136,7 +200,7 @@ void GraphConversion::AddInputsAndInitializers(const GraphProto& proto, Scope& s
     order.push_back(name);
   };
   for (const auto& tensor : proto.initializer()) add(tensor.name(), FromProto(tensor, source_));
-  for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), FromProto(tensor, source_).ToDense());
+  for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), Expand(FromProto(tensor, source_), tensor.values().name()));
 
   for (const auto& input : proto.input()) {
     if (input.name().empty()) Fail(ErrorCode::kInvalidGraph, "graph '{}' has an input without a name", proto.name());
@@ -146,10 +210,7 @@ void GraphConversion::AddInputsAndInitializers(const GraphProto& proto, Scope& s
     scope.graph.AddInput(index);
     if (initializer != initializers.end()) {
       GraphValue& value = scope.graph.value(index);
-      if (value.type.is_tensor() && value.type.element != initializer->second.type()) {
-        Fail(ErrorCode::kInvalidGraph, "initializer '{}' is {}; the input of that name is {}", input.name(),
-             ElementTypeName(initializer->second.type()), value.type.ToString());
-      }
+      CheckDefault(value, initializer->second);
       value.default_value = std::move(initializer->second);
       initializers.erase(initializer);
     }
@@ -216,7 +277,7 @@ Tensor GraphConversion::ConstantOf(const NodeProto& node, Scope& scope) {
   if (name == "value") {
     if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
   } else if (name == "sparse_value") {
-    if (const auto* sparse = std::get_if<SparseTensor>(&value)) return sparse->ToDense();
+    if (const auto* sparse = std::get_if<SparseTensor>(&value)) return Expand(*sparse, node.output(0));
   } else if (name == "value_float") {
     if (const auto* number = std::get_if<float>(&value)) return Tensor::Of<float>({}, std::array{*number});
   } else if (name == "value_int") {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/graph.h"
 #include "model/proto.h"
 
@@ -17,11 +18,16 @@ using OpsetImports = std::map<std::string, int, std::less<>>;
 /// "" for ai.onnx under either of its names.
 inline std::string NormalDomain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
+/// Throws Error when a domain is imported in two versions.
 template <class Message>
 OpsetImports ImportsOf(const Message& message) {
   OpsetImports imports;
   for (const auto& import : message.opset_import()) {
-    imports[NormalDomain(import.domain())] = static_cast<int>(import.version());
+    const auto version = static_cast<int>(import.version());
+    const auto [known, is_new] = imports.emplace(NormalDomain(import.domain()), version);
+    if (is_new || known->second == version) continue;
+    Fail(ErrorCode::kInvalidGraph, "domain '{}' is imported twice, as version {} and {}; import the one that the nodes are written for",
+         known->first.empty() ? "ai.onnx" : known->first, known->second, version);
   }
   return imports;
 }
@@ -40,6 +46,9 @@ struct Scope {
   /// New nodes run where this one did.
   NodeIndex place = kNone;
 };
+
+/// Adds a node that makes `to` a copy of `from`.
+void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope);
 
 /// Turns protobuf graphs and nodes into a Graph. Throws Error(kInvalidGraph) naming node, value and reason: unknown operators
 /// and values, wrong numbers of inputs or outputs, missing or mistyped attributes, cycles.
@@ -65,6 +74,7 @@ class GraphConversion {
 
  private:
   void AddInputsAndInitializers(const onnx::GraphProto& proto, Scope& scope);
+  void AddOutputs(const onnx::GraphProto& proto, Scope& scope);
   /// The new value of a name; it must not have one yet.
   ValueIndex Define(std::string_view name, Scope& scope, TypeInfo type = {});
   ValueIndex Resolve(std::string_view name, Scope& scope);

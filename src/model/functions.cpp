@@ -199,7 +199,11 @@ class BodyInsertion {
     if (!scope_.results.empty()) {
       Fail(ErrorCode::kInvalidGraph, "output '{}' of function {} is never computed", scope_.results.begin()->first, body_.name());
     }
-    for (const auto& [name, actual] : copies_) AddCopy(scope_.values.at(name), actual);
+    for (const auto& [name, actual] : copies_) {
+      const ValueIndex from = scope_.values.at(name);
+      if (from == kNone) Fail(ErrorCode::kInvalidGraph, "function {} returns an input that the call leaves out", body_.name());
+      AddIdentity(from, actual, scope_);
+    }
   }
 
  private:
@@ -215,18 +219,6 @@ class BodyInsertion {
       const ValueIndex outer = (*nested)->value(static_cast<ValueIndex>(i)).outer;
       if (outer != kNone) scope_.values.emplace(names_.emplace_back(CapturedName(**nested, static_cast<ValueIndex>(i))), outer);
     }
-  }
-
-  void AddCopy(ValueIndex from, ValueIndex to) {
-    if (from == kNone) Fail(ErrorCode::kInvalidGraph, "function {} returns an input that the call leaves out", body_.name());
-    Node copy;
-    copy.op_type = "Identity";
-    copy.name = scope_.prefix + "Identity";
-    copy.since_version = 1;
-    if (const auto* schema = FindOnnxSchema("Identity")) copy.since_version = schema->SinceVersion();
-    copy.inputs = {from};
-    copy.outputs = {to};
-    scope_.graph.AddNode(std::move(copy), node_.index);
   }
 
   const Node& node_;

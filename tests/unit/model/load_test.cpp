@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "error_of.h"
+#include "loading.h"
 #include "model/model.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
@@ -13,30 +14,16 @@ namespace {
 
 using testing::ErrorOf;
 using testing::Floats;
+using testing::LoadError;
 using testing::ModelBuilder;
+using testing::OnCpu;
+using testing::RunOnce;
 using testing::TemporaryFolder;
 using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
-
-SessionOptions OnCpu() {
-  SessionOptions options;
-  options.providers = {{"cpu", {}}};
-  options.intra_op_threads = 1;
-  return options;
-}
-
-std::string LoadError(const ModelBuilder& model) {
-  return ErrorOf([&] { model.Session(OnCpu()); });
-}
-
-std::vector<float> RunOnce(const Session& session, std::vector<Value> inputs) {
-  std::vector<Value> results(session.outputs().size());
-  session.Run(inputs, results);
-  return ToVector(results[0]);
-}
 
 /// y = x + w, w = {1, 2}.
 ModelBuilder Sum(bool w_is_input = false) {
@@ -179,88 +166,46 @@ TEST(Load, EveryIrVersion) {
   EXPECT_THAT(LoadError(model), HasSubstr("IR version -1 is not supported"));
 }
 
-TEST(Load, SparseInitializersBecomeDense) {
-  for (const bool by_coordinates : {false, true}) {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
-    model.Node("Add", {"x", "w"}, {"y"});
-    auto* sparse = model.proto().mutable_graph()->add_sparse_initializer();
-    for (const int64_t dim : {2, 3}) sparse->add_dims(dim);
-    sparse->mutable_values()->set_name("w");
-    sparse->mutable_values()->set_data_type(onnx::TensorProto::FLOAT);
-    sparse->mutable_values()->add_dims(2);
-    for (const float value : {5.0f, 7.0f}) sparse->mutable_values()->add_float_data(value);
-    sparse->mutable_indices()->set_data_type(onnx::TensorProto::INT64);
-    sparse->mutable_indices()->add_dims(2);
-    if (by_coordinates) sparse->mutable_indices()->add_dims(2);
-    for (const int64_t index : by_coordinates ? std::vector<int64_t>{0, 1, 1, 2} : std::vector<int64_t>{1, 5}) {
-      sparse->mutable_indices()->add_int64_data(index);
-    }
-    EXPECT_THAT(RunOnce(model.Session(OnCpu()), {Floats({2, 3}, {1, 1, 1, 1, 1, 1})}), ElementsAre(1, 6, 1, 1, 1, 8));
-    sparse->mutable_indices()->set_int64_data(by_coordinates ? 3 : 1, 6);
-    EXPECT_NE(LoadError(model), "no error");
-    sparse->mutable_indices()->set_int64_data(by_coordinates ? 3 : 1, -1);
-    EXPECT_NE(LoadError(model), "no error");
-    sparse->set_dims(0, int64_t{1} << 62);
-    EXPECT_NE(LoadError(model), "no error");
+/// v' = v + 1, three times; the body gives v' as its state and to be collected.
+TEST(Load, NestedGraphsMayGiveAValueTwice) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1}).Output("all", ElementType::kFloat, {3, 1});
+  model.Ints("count", {3}).Floats("one", {1}, {1});
+  auto* attribute = model.Node("Loop", {"count", "", "x"}, {"y", "all"}).add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(onnx::AttributeProto::GRAPH);
+  auto& body = *attribute->mutable_g();
+  body.set_name("body");
+  ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
+  ModelBuilder::Declare(body.add_input(), "more", ElementType::kBool, {});
+  ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {1});
+  ModelBuilder::AddNode(body, "Identity", {"more"}, {"still"});
+  ModelBuilder::AddNode(body, "Add", {"v", "one"}, {"w"});
+  ModelBuilder::Declare(body.add_output(), "still", ElementType::kBool, {});
+  for (int i = 0; i < 2; ++i) ModelBuilder::Declare(body.add_output(), "w", ElementType::kFloat, {1});
+  for (const OptimizationLevel level : {OptimizationLevel::kNone, OptimizationLevel::kAll}) {
+    SessionOptions options = OnCpu();
+    options.optimization_level = level;
+    std::vector<Value> results(2);
+    model.Session(options).Run(std::vector<Value>{Floats({1}, {10})}, results);
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(13));
+    EXPECT_THAT(ToVector(results[1]), ElementsAre(11, 12, 13));
   }
 }
 
-struct ExternalCase {
-  std::string location, offset, length, error;
-};
-
-TEST(Load, ExternalDataStaysInTheFolder) {
-  const TemporaryFolder outside, folder;
-  const float numbers[] = {9, 9, 1, 2};
-  const std::string_view bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
-  outside.Write("w.bin", bytes);
-  folder.Write("w.bin", bytes);
-  fs::create_directory(folder.path() / "sub");
-  folder.Write("sub/w.bin", bytes);
-  fs::create_symlink(outside.path() / "w.bin", folder.path() / "link.bin");
-  fs::create_directory_symlink(outside.path(), folder.path() / "elsewhere");
-  fs::create_symlink(folder.path() / "w.bin", folder.path() / "near.bin");
-  const ExternalCase cases[] = {
-      {"w.bin", "8", "8", ""},
-      {"sub/w.bin", "8", "8", ""},
-      {"sub/../w.bin", "8", "8", ""},
-      {"near.bin", "8", "8", ""},
-      {"../" + outside.path().filename().string() + "/w.bin", "8", "8", "outside the model's folder"},
-      {"sub/../../w.bin", "8", "8", "outside the model's folder"},
-      {(outside.path() / "w.bin").string(), "8", "8", "outside the model's folder"},
-      {"link.bin", "8", "8", "outside the model's folder through a link"},
-      {"elsewhere/w.bin", "8", "8", "outside the model's folder through a link"},
-      {"missing.bin", "8", "8", "does not exist"},
-      {"sub", "0", "8", "not a regular file"},
-      {"", "8", "8", "outside the model's folder"},
-      {"w.bin", "12", "8", "do not fit"},
-      {"w.bin", "18446744073709551608", "16", "do not fit"},
-      {"w.bin", "-8", "8", "not a size"},
-      {"w.bin", "8", "4", "w"},
-  };
-  for (const ExternalCase& test : cases) {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-    model.Node("Add", {"x", "w"}, {"y"});
-    auto* tensor = model.proto().mutable_graph()->add_initializer();
-    tensor->set_name("w");
-    tensor->set_data_type(onnx::TensorProto::FLOAT);
-    tensor->add_dims(2);
-    tensor->set_data_location(onnx::TensorProto::EXTERNAL);
-    for (const auto& [key, value] : {std::pair("location", test.location), {"offset", test.offset}, {"length", test.length}}) {
-      auto* entry = tensor->add_external_data();
-      entry->set_key(key);
-      entry->set_value(value);
-    }
-    const fs::path path = folder.Write("model.onnx", model.bytes());
-    if (test.error.empty()) {
-      EXPECT_THAT(RunOnce(Session(path, OnCpu()), {Floats({2}, {10, 20})}), ElementsAre(11, 22)) << test.location;
-      EXPECT_THAT(LoadError(model), HasSubstr("a model from memory has no folder"));
-    } else {
-      EXPECT_THAT(ErrorOf([&] { Session(path, OnCpu()); }), HasSubstr(test.error)) << test.location;
-    }
-  }
+TEST(Load, FreeDimensionsThatTheModelDoesNotHave) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, -1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Node("Neg", {"x"}, {"y"});
+  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  shape->mutable_dim(0)->set_dim_param("sequence");
+  shape->mutable_dim(1)->set_dim_param("batch");
+  SessionOptions options = OnCpu();
+  options.free_dimensions = {{"batch", 2}, {"sequenz", 3}};
+  EXPECT_THAT(ErrorOf([&] { model.Session(options); }),
+              HasSubstr("the model has no free dimension 'sequenz' (its dimensions: batch, sequence)"));
+  options.free_dimensions = {{"batch", 2}, {"sequence", 3}};
+  EXPECT_EQ((*model.Session(options).inputs()[0].type.shape)[1].value, 2);
 }
 
 onnx::FunctionProto* AddFunction(ModelBuilder& model, const std::string& name, const std::string& overload = "") {
@@ -423,6 +368,17 @@ const BrokenCase kBroken[] = {
        }
      }},
     {"NoImports", "imports no operator set", [](ModelBuilder& m) { m.proto().clear_opset_import(); }},
+    {"ImportsTwice", "domain 'ai.onnx' is imported twice, as version 21 and 17",
+     [](ModelBuilder& m) {
+       auto* import = m.proto().add_opset_import();
+       import->set_domain("ai.onnx");
+       import->set_version(17);
+     }},
+    {"GraphOutputTwice", "output 'y' of graph 'test' is listed twice", [](ModelBuilder& m) { m.Output("y", ElementType::kFloat, {2}); }},
+    {"DefaultOfOtherShape", "initializer 'w' has shape [2]; the input of that name is declared as [3]",
+     [](ModelBuilder& m) { m.Input("w", ElementType::kFloat, {3}); }},
+    {"DefaultOfOtherRank", "initializer 'w' has shape [2]; the input of that name is declared as [",
+     [](ModelBuilder& m) { m.Input("w", ElementType::kFloat, {2, -1}); }},
     {"FutureOpset", "is not supported", [](ModelBuilder& m) { m.proto().mutable_opset_import(0)->set_version(1000); }},
 };
 
