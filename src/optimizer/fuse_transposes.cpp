@@ -1,9 +1,8 @@
-// fuse_transposes: a Transpose of a Transpose, with elementwise operators of one input between them or not, becomes one or
-// none; one in front of a product of matrices becomes Gemm's transA or transB.
+// fuse_transposes: a Transpose of a Transpose becomes one or none; one in front of a product of matrices becomes Gemm's transA or
+// transB; one in front of Shape an order of sizes.
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -11,55 +10,43 @@
 namespace tessera {
 namespace {
 
-bool IsUnary(const Node& node) {
-  static const std::set<std::string_view> unary = {
-      "Abs",  "Acos",    "Acosh",       "Asin",       "Asinh", "Atan",      "Atanh",      "BitwiseNot", "Cast",     "Ceil",
-      "Celu", "Clip",    "Cos",         "Cosh",       "Elu",   "Erf",       "Exp",        "Floor",      "Gelu",     "HardSigmoid",
-      "IsNaN", "IsInf",  "LeakyRelu",   "Log",        "Mish",  "Neg",       "Not",        "Reciprocal", "Relu",     "Round",
-      "Selu", "Sigmoid", "Sign",        "Sin",        "Sinh",  "Softplus",  "Softsign",   "Sqrt",       "Swish",    "Tan",
-      "Tanh", "Shrink",  "HardSwish",   "Identity",   "ThresholdedRelu"};
-  return node.domain.empty() && unary.contains(node.op_type) && HasOneOutput(node) && HasInput(node, 0);
-}
-
 class TransposeFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
     const Node& node = graph.node(index);
     if (IsOp(node, "Transpose")) return FuseWithInput(graph, index);
+    if (IsOp(node, "Shape")) return SizesBefore(graph, index);
     if (IsOp(node, "Gemm") && node.since_version >= 7) return IntoGemm(graph, index);
     return IsOp(node, "MatMul") && IntoMatMul(graph, index);
   }
 
  private:
-  /// Walks up from a Transpose over elementwise nodes that have no other reader to the Transpose above them.
   static bool FuseWithInput(Graph& graph, NodeIndex index) {
     const auto second = PermutationOf(graph, graph.node(index));
-    if (!second) return false;
-    std::vector<NodeIndex> between;
     const Node* above = Producer(graph, graph.node(index), 0);
-    for (ValueIndex value = graph.node(index).inputs[0]; above != nullptr && IsUnary(*above);) {
-      if (!HasOneReader(graph, value)) return false;
-      between.push_back(above->index);
-      value = above->inputs[0];
-      above = Producer(graph, *above, 0);
-    }
-    if (above == nullptr || !HasInput(*above, 0)) return false;
-    const auto first = PermutationOf(graph, *above);
+    const auto first = second && above != nullptr ? PermutationOf(graph, *above) : std::nullopt;
     if (!first || first->size() != second->size()) return false;
     Permutation composed(first->size());
     for (size_t i = 0; i < composed.size(); ++i) composed[i] = (*first)[static_cast<size_t>((*second)[i])];
-    const bool nothing = std::is_sorted(composed.begin(), composed.end());
     const ValueIndex source = above->inputs[0];
-    if (between.empty()) {
-      if (nothing && BypassNode(graph, index, source)) return true;
-    } else if (!nothing) {
-      return false;  // as many as before
-    }
-    const SymbolicShape shape = *ShapeOf(graph, source);
-    for (const NodeIndex moved : between) graph.value(graph.node(moved).outputs[0]).type.shape = shape;
-    graph.SetInput(between.empty() ? index : between.back(), 0, source);
-    if (nothing && !between.empty() && BypassNode(graph, index, graph.node(index).inputs[0])) return true;
+    if (std::is_sorted(composed.begin(), composed.end()) && BypassNode(graph, index, source)) return true;
+    graph.SetInput(index, 0, source);
     SetAttribute(graph.node(index), "perm", composed);
+    return true;
+  }
+
+  /// The sizes of what a Transpose gives are those of its input in another order: nobody needs to transpose for them.
+  static bool SizesBefore(Graph& graph, NodeIndex index) {
+    const Node& shape = graph.node(index);
+    const Node* transpose = Producer(graph, shape, 0);
+    const auto perm = transpose == nullptr ? std::nullopt : PermutationOf(graph, *transpose);
+    if (!perm || !shape.attributes.empty() || VersionOf(graph, "Gather") < 1) return false;
+    const ValueIndex sizes = shape.outputs[0], source = transpose->inputs[0];
+    const SymbolicShape one_axis = {Dimension{.value = static_cast<int64_t>(perm->size()), .symbol = {}}};
+    const ValueIndex before = graph.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, one_axis));
+    graph.RemoveNode(index);
+    AddOperator(graph, "Shape", {source}, before, index);
+    AddOperator(graph, "Gather", {before, AddIntegers(graph, *perm)}, sizes, index);
     return true;
   }
 

@@ -47,6 +47,7 @@ std::unique_ptr<Rewrite> RecognizeNBits();
 std::unique_ptr<Rewrite> MergeCasts();
 std::unique_ptr<Rewrite> MergeActivations();
 std::unique_ptr<Rewrite> FuseReshapes();
+std::unique_ptr<Rewrite> SinkTransposes();
 std::unique_ptr<Rewrite> FuseTransposes();
 std::unique_ptr<Rewrite> FoldPads();
 std::unique_ptr<Rewrite> NameSizes();
