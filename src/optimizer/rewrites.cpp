@@ -20,6 +20,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"recognize_groups", kExtended, RecognizeGroups},
+    RewriteEntry{"recognize_rotary", kExtended, RecognizeRotary},
     RewriteEntry{"sink_transposes", kExtended, SinkTransposes},
     RewriteEntry{"patch_products", kExtended, PatchesToProducts},
     RewriteEntry{"sink_reshapes", kExtended, SinkReshapes},

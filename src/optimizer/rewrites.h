@@ -37,6 +37,7 @@ std::unique_ptr<Rewrite> ConvolveTokens();  // in depthwise_tokens.cpp
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeNormalization();
 std::unique_ptr<Rewrite> RecognizeGroups();
+std::unique_ptr<Rewrite> RecognizeRotary();
 std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> UndoReshapes();
 std::unique_ptr<Rewrite> PickBeforeTransposes();

@@ -1,6 +1,11 @@
-"""Models as exporters write them, where rewrites must see through the spelling: channels last between Transposes."""
+"""Models as exporters write them, where rewrites must see through the spelling: channels last between Transposes, rotary embeddings
+in elementwise operators."""
 
+import dataclasses
+
+import ml_dtypes
 import numpy as np
+import onnx
 
 from recipe import choice, recipe
 from recipes_models import Builder, activation, floats
@@ -39,13 +44,16 @@ def between(b, x, channels):
     if kind == 7:
         return b("PRelu", x, b.weights(*choice(b.rng, [(channels,), (1, 1, channels)])))
     if kind == 8:
-        return b("Where", b("Greater", x, b("ReduceMean", x)), x, choice(b.rng, [np.float32(-0.5), b.weights(channels)]))
+        mean = b("ReduceMean", x)
+        return b("Add", b("Where", b("Greater", x, mean), x, mean), choice(b.rng, [np.float32(-0.5), b.weights(channels)]))
     if kind == 9:
-        scale, zero = b.rng.uniform(0.02, 0.05, channels).astype(np.float32), np.full(channels, 128, np.uint8)
+        # Of 16 bits: a step that rounding takes the other way is within the tolerance.
+        scale, zero = b.rng.uniform(1e-4, 2e-4, channels).astype(np.float32), np.full(channels, 32768, np.uint16)
         return b("DequantizeLinear", b("QuantizeLinear", x, scale, zero, axis=3), scale, zero, axis=-1)
     if kind == 10:
-        best = b("ArgMax", x, axis=choice(b.rng, [3, 1]))
-        return b("Add", x, b("Cast", best, to=1))
+        # Apart from each other, lest rounding decide which is the largest.
+        apart = b("Add", b("Clip", x, np.float32(-9), np.float32(9)), (b.rng.permutation(channels) * 20).astype(np.float32))
+        return b("Add", x, b("Cast", b("ArgMax", apart, axis=3, keepdims=1), to=1))
     if kind == 11:
         rows = b("Cast", b("Slice", b("Shape", x), np.asarray([1], np.int64), np.asarray([2], np.int64)), to=1)
         return b("Div", x, rows)
@@ -83,5 +91,66 @@ def channels_last(rng):
         x = b("Reshape", b("ReduceSum", x, np.asarray([1, 2], np.int64)), np.asarray([-1, channels], np.int64))
     elif end == 2:
         x = b("MatMul", x, b.weights(channels, 5))
-    return b.case([*outputs, x] if end < 3 else [*outputs, b("Identity", x)], peer="ort", opset=21, dynamic=True, rtol=2e-3, atol=2e-3,
+    return b.case([*outputs, x] if end < 3 else [*outputs, b("Identity", x)], peer="ort", opset=21, dynamic=rng.random() < 0.5, rtol=2e-3, atol=2e-3,
                   variants=[{"x": floats(rng, 1, size + 3, size, b.inputs["x"].shape[3])}, dict(b.inputs)])
+
+
+def rotary_angles(b, batch, steps, half, kind):
+    """Cosines and sines of each step, with both halves of a row the same, in float32; how they follow from the inputs is `kind`."""
+    frequency = (1 / 100 ** (np.arange(half) / half)).astype(np.float32)
+    if kind == "positions":  # [batch, steps, 2 * half]
+        angles = b("Mul", b("Unsqueeze", b("Cast", "positions", to=1), np.asarray([-1], np.int64)), frequency)
+        both = b("Concat", angles, angles, axis=-1)
+        return b("Cos", both), b("Sin", both)
+    table = np.outer(np.arange(40), np.concatenate([frequency] * 2)).astype(np.float32)
+    if kind == "gathered":
+        return b("Gather", np.cos(table), "positions"), b("Gather", np.sin(table), "positions")
+    return np.cos(table[:steps]), np.sin(table[:steps])  # the same for all batches
+
+
+def rotated(b, x, cosine, sine, half):
+    """x * cos + rotate_half(x) * sin in one of its spellings."""
+    if b.rng.random() < 0.5:
+        first, second = b("Split", x, num_outputs=2, axis=-1, outputs=2)
+    else:
+        bound = lambda value: np.asarray([value], np.int64)
+        first, second = b("Slice", x, bound(0), bound(half), bound(3)), b("Slice", x, bound(half), bound(2**63 - 1), bound(-1))
+    product = lambda p, q: b("Mul", *choice(b.rng, [(p, q), (q, p)]))
+    added = lambda p, q: b("Add", *choice(b.rng, [(p, q), (q, p)]))
+    if b.rng.random() < 0.25:  # each half by itself
+        row = lambda angles: b("Slice", angles, np.asarray([0], np.int64), np.asarray([half], np.int64), np.asarray([-1], np.int64))
+        cosine, sine = row(cosine), row(sine)
+        return b("Concat", b("Sub", product(first, cosine), product(second, sine)), added(product(second, cosine), product(first, sine)), axis=-1)
+    turned = b("Concat", b("Neg", second), first, axis=-1) if b.rng.random() < 0.9 else b("Concat", first, b("Neg", second), axis=-1)
+    return added(product(x, cosine), product(turned, sine))
+
+
+@recipe("ModelRotary")
+def rotary(rng):
+    """Queries turned by the angles of their positions, beside the same network in float32."""
+    batch, steps, heads, half, rest = choice(rng, [1, 2, 3]), int(rng.integers(1, 9)), choice(rng, [1, 2, 4]), choice(rng, [1, 2, 4, 8]), choice(rng, [0, 0, 0, 3, 8])
+    kind, heads_first, type_ = choice(rng, ["positions", "gathered", "constant"]), rng.random() < 0.7, choice(rng, [np.float32, np.float32, np.float16, ml_dtypes.bfloat16])
+    width = 2 * half + rest
+    element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(type_))
+
+    def inputs(batch, steps):
+        return {"positions": rng.integers(0, 40, (batch, steps))}
+
+    b = Builder(rng, inputs(batch, steps))
+    x = b("Reshape", b("Gather", floats(rng, 40, heads * width).astype(type_), "positions"), np.asarray([0, 0, heads, width], np.int64))
+    if heads_first:
+        x = b("Transpose", x, perm=[0, 2, 1, 3])
+    angles = rotary_angles(b, batch, steps, half, kind)
+    cosine, sine = [b("Unsqueeze", b("Cast", part, to=element), np.asarray([-3 if heads_first else -2], np.int64)) for part in angles]
+    if rest:
+        row = lambda begin, end: b("Slice", x, np.asarray([begin], np.int64), np.asarray([end], np.int64), np.asarray([3], np.int64))
+        y = b("Concat", rotated(b, row(0, 2 * half), cosine, sine, half), row(2 * half, 2**62), axis=-1)
+    else:
+        y = rotated(b, x, cosine, sine, half)
+    outputs = [b("Transpose", y, perm=[0, 2, 1, 3]) if heads_first and rng.random() < 0.5 else y]
+    if rng.random() < 0.2:
+        outputs.append(b("Neg", x))
+    variants = [inputs(batch + 1, steps), dict(b.inputs)] if kind == "constant" else [inputs(batch + 1, steps + 2), dict(b.inputs)]
+    case = b.case(outputs, opset=choice(rng, [21, 23]), dynamic=False, variants=variants, rtol=1e-4, atol=1e-4)
+    case.peer = "ort" if type_ == np.float32 else case.peer
+    return case if type_ == np.float32 else dataclasses.replace(case, rtol=5e-2, atol=5e-2)

@@ -18,7 +18,7 @@ struct SinkingCase {
   ElementType result = ElementType::kFloat;
 };
 
-ModelBuilder Model(const SinkingCase& sinking) {
+ModelBuilder SinkingModel(const SinkingCase& sinking) {
   ModelBuilder model(sinking.opset);
   model.Input("c", ElementType::kFloat, {2, 4, 3, 5}).Output("y", sinking.result, {-1, -1, -1, -1});
   Transpose(model, "c", "t", kToLast);
@@ -115,7 +115,7 @@ const SinkingCase kSunk[] = {
 TEST(SinkTransposes, TransposesCancel) {
   for (const SinkingCase& sinking : kSunk) {
     SCOPED_TRACE(sinking.name);
-    const Rewriting rewriting(Model(sinking), {"sink_transposes", "fold_constants", "eliminate_dead_nodes"});
+    const Rewriting rewriting(SinkingModel(sinking), {"sink_transposes", "fold_constants", "eliminate_dead_nodes"});
     std::multiset<std::string> found, expected;
     std::istringstream after(rewriting.after()), wanted(sinking.after);
     for (std::string word; after >> word;) found.insert(word);
@@ -170,7 +170,7 @@ TEST(SinkTransposes, LeavesWhatStandsInOneOrder) {
            SinkingCase{"SoftmaxOfRows", "", [](ModelBuilder& m) { Int(m.Node("Softmax", {"t"}, {"r"}), "axis", 1); }, 11},
        }) {
     SCOPED_TRACE(left.name);
-    ExpectLeft(Model(left));
+    ExpectLeft(SinkingModel(left));
   }
 }
 

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "graph/graph.h"
+
+namespace tessera {
+
+/// Whether the second half of each row (the last dimension) is known to hold the same numbers as the first: exporters compute the
+/// angles of rotary embeddings so.
+bool HasEqualHalves(const Graph& graph, ValueIndex value);
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+#include "optimizer/row_part.h"
+
+#include "base/slice_range.h"
+#include "optimizer/edit.h"
+
+namespace tessera {
+namespace {
+
+bool IsLast(int64_t axis, int64_t rank) { return axis == -1 || axis == rank - 1; }
+
+std::optional<RowPart> FromSlice(const Graph& graph, const Node& slice, int64_t rank, int64_t size) {
+  const auto starts = IntegersOf(graph, slice, 1, "starts"), ends = IntegersOf(graph, slice, 2, "ends"), axes = IntegersOf(graph, slice, 3, "axes");
+  if (!starts || !ends || !axes || starts->size() != 1 || ends->size() != 1 || axes->size() != 1) return std::nullopt;
+  if (!IsLast(axes->front(), rank)) return std::nullopt;
+  if (HasInput(slice, 4) && Integers(ConstantInput(graph, slice, 4)) != std::vector<int64_t>{1}) return std::nullopt;
+  const SliceRange range = ClampSlice(starts->front(), ends->front(), 1, size);
+  return RowPart{.source = slice.inputs[0], .begin = range.start, .end = range.start + range.count, .size = size};
+}
+
+std::optional<RowPart> FromSplit(const Graph& graph, const Node& split, ValueIndex value, int64_t rank, int64_t size) {
+  if (!IsLast(IntAttribute(split, "axis", 0), rank)) return std::nullopt;
+  int64_t begin = 0;
+  for (const ValueIndex output : split.outputs) {
+    const SymbolicShape* shape = output == kNone ? nullptr : ShapeOf(graph, output);
+    if (shape == nullptr || shape->empty() || !shape->back().known()) return std::nullopt;
+    const int64_t end = begin + shape->back().value;
+    if (output == value) return RowPart{.source = split.inputs[0], .begin = begin, .end = end, .size = size};
+    begin = end;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RowPart> RowPartOf(const Graph& graph, ValueIndex value) {
+  const NodeIndex producer = graph.value(value).producer;
+  if (producer == kNone || !HasInput(graph.node(producer), 0)) return std::nullopt;
+  const Node& node = graph.node(producer);
+  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
+  if (shape == nullptr || shape->empty() || !shape->back().known()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(shape->size());
+  if (IsOp(node, "Slice")) return FromSlice(graph, node, rank, shape->back().value);
+  return IsOp(node, "Split") ? FromSplit(graph, node, value, rank, shape->back().value) : std::nullopt;
+}
+
+bool JoinsRows(const Graph& graph, const Node& concat) {
+  const SymbolicShape* shape = ShapeOf(graph, concat.outputs[0]);
+  return IsOp(concat, "Concat") && shape != nullptr && !shape->empty() && concat.FindAttribute("axis") != nullptr &&
+         IsLast(IntAttribute(concat, "axis", 0), static_cast<int64_t>(shape->size()));
+}
+
+}  // namespace tessera
