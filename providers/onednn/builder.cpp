@@ -225,7 +225,11 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dim
   fusion.start = fusion.result = value;
   while (fusion.ops.size() < kMostPostOps) {
     Fusion::Op op = FollowerOf(fusion.result, output);
-    if (op.node == kNone) break;
+    // oneDNN before 3.1 computes each function of a chain with the parameters that it had first.
+    const bool differs = std::any_of(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
+      return other.eltwise == op.eltwise && (other.alpha != op.alpha || other.beta != op.beta);
+    });
+    if (op.node == kNone || differs) break;
     done_.insert(op.node);
     if (op.gate != kNone) done_.insert(op.gate);
     fusion.result = region_.node(op.node).outputs[0];

@@ -231,6 +231,27 @@ TEST(OnednnLowerings, LongChainsOfBroadcasts) {
   }
 }
 
+/// One function twice after a convolution, each time with parameters of its own.
+TEST(OnednnLowerings, ChainsOfOneFunction) {
+  for (const bool between : {false, true}) {
+    for (const auto& [first, second] : {std::pair(0.1f, 0.0f), std::pair(0.0f, 0.1f), std::pair(0.1f, 0.3f), std::pair(0.1f, 0.1f)}) {
+      for (const int64_t group : {1, 16}) {
+        SCOPED_TRACE(::testing::Message() << first << ", " << second << ", " << group << " groups, sum between: " << between);
+        ModelBuilder model;
+        model.Input("x", ElementType::kFloat, {1, 16, 7, 7}).Input("r", ElementType::kFloat, {1, 16, 7, 7}).Output("y", ElementType::kFloat, {1, 16, 7, 7});
+        Weights(model, "w", {16, 16 / group, 3, 3});
+        auto& convolution = model.Node("Conv", {"x", "w"}, {"c"});
+        Ints(convolution, "pads", {1, 1, 1, 1});
+        Int(convolution, "group", group);
+        Float(model.Node("LeakyRelu", {"c"}, {"a"}), "alpha", first);
+        if (between) model.Node("Add", {"a", "r"}, {"s"});
+        Float(model.Node("LeakyRelu", {between ? "s" : "a"}, {"y"}), "alpha", second);
+        ExpectSameAsCpu(model, {RandomTensor({1, 16, 7, 7}, 4), RandomTensor({1, 16, 7, 7}, 5)});
+      }
+    }
+  }
+}
+
 /// Squeeze-and-excitation with the gate of MobileNetV3, whose image stays as the convolutions lay it out.
 TEST(OnednnLowerings, GatesOfHardSigmoid) {
   ModelBuilder model;
