@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace tessera::onednn {
 namespace {
 
@@ -54,6 +56,20 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
     offset += offsets[i] / block * outer->strides[i];
   }
   return static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(part));
+}
+
+std::string LayoutKey(const Desc& desc) {
+  const auto layout = BlockingOf(desc);
+  Require(layout.has_value(), "oneDNN keeps a layout to itself");
+  std::string key;
+  const auto add = [&](int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
+  add(static_cast<int64_t>(TypeOf(desc)));
+  add(layout->offset);
+  for (const Dims* numbers : {&layout->dims, &layout->padded, &layout->strides, &layout->inner_blocks, &layout->inner_dims}) {
+    add(static_cast<int64_t>(numbers->size()));
+    for (int64_t number : *numbers) add(number);
+  }
+  return key;
 }
 
 }  // namespace tessera::onednn

@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/window.h"
@@ -85,6 +86,9 @@ inline Desc ChannelsLast(const Dims& dims, DataType type = DataType::f32) {
 /// Where `part`, as it is laid out, stands in `whole` from element `offsets` on: the first byte; nothing when the elements
 /// would not lie as `part` says, or when padding of `part` would cover other elements.
 std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets);
+
+/// Equal for equal layouts, whatever oneDNN's version.
+std::string LayoutKey(const Desc& desc);
 
 #if DNNL_VERSION_MAJOR >= 3
 

@@ -76,15 +76,6 @@ Weights MadeOnce(const Weights& source, const std::string& what, const Desc& des
 
 }  // namespace
 
-std::string LayoutKey(const Desc& desc) {
-#if DNNL_VERSION_MAJOR >= 3
-  std::vector<uint8_t> blob = desc.get_blob();
-  return std::string(blob.begin(), blob.end());
-#else
-  return std::string(reinterpret_cast<const char*>(&desc.data), sizeof(desc.data));
-#endif
-}
-
 Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
   return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.unaligned_raw())), tensor);
 }

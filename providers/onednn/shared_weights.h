@@ -13,9 +13,6 @@
 
 namespace tessera::onednn {
 
-/// Equal for equal layouts.
-std::string LayoutKey(const Desc& desc);
-
 /// Constants as oneDNN memories. A weight in one layout exists once in the process, however many sessions and programs use
 /// it, and goes with the last of them. What is made from a model's constants while a session loads comes from its context, or
 /// is added to it.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "onednn/shared_weights.h"
@@ -190,6 +191,17 @@ TEST(Onednn, SameBitsFromRunToRun) {
   const Tensor x = RandomTensor({2, 3, 16, 16}, 7);
   const auto first = RunOne(session, x);
   for (int run = 0; run < 5; ++run) EXPECT_EQ(RunOne(session, x), first);
+}
+
+TEST(Onednn, KeysTellLayoutsApart) {
+  using onednn::LayoutKey, onednn::Plain;
+  const onednn::Dims dims = {2, 16, 3, 5};
+  EXPECT_EQ(LayoutKey(Plain(dims)), LayoutKey(Plain(dims)));
+  std::set<std::string> keys;
+  for (const onednn::DataType type : {onednn::DataType::f32, onednn::DataType::bf16}) {
+    for (const auto& desc : {Plain(dims, type), Plain({2, 16, 5, 3}, type), onednn::ChannelBlocked(dims, type), onednn::ChannelsLast(dims, type)})
+      EXPECT_TRUE(keys.insert(LayoutKey(desc)).second) << keys.size();
+  }
 }
 
 TEST(Onednn, SharesReorderedWeights) {
