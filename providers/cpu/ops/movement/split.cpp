@@ -1,10 +1,12 @@
 // Split (1, 2, 11: sizes attribute; 13: sizes input; 18: num_outputs): the inverse of Concat.
 
 #include "base/checked.h"
+#include "engine/cast.h"
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
 #include "engine/parts.h"
 #include "ops/ops.h"
+#include "types.h"
 
 namespace tessera::cpu {
 namespace {
@@ -54,7 +56,8 @@ class Split final : public Kernel {
       }
       return;
     }
-    const Integers wanted = given != nullptr ? Integers(*given, "split") : Integers(sizes_);
+    const bool in_floats = given != nullptr && kFloats.contains(given->type());
+    const Integers wanted = given == nullptr ? Integers(sizes_) : in_floats ? Integers(WholeNumbers(context, *given), "split") : Integers(*given, "split");
     Require(wanted.size() == sizes.size(), "split has {} sizes for {} outputs", wanted.size(), sizes.size());
     int64_t sum = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -63,6 +66,13 @@ class Split final : public Kernel {
       sum = CheckedAdd(sum, sizes[i]);
     }
     Require(sum == dim, "the sizes of the split sum to {}, the dimension is {}", sum, dim);
+  }
+
+  /// Version 1 has the sizes in the type of the data, which is one of floats.
+  static Tensor WholeNumbers(KernelContext& context, const Tensor& given) {
+    const auto sizes = context.scratch<int64_t>(static_cast<size_t>(given.num_elements()));
+    ElementCast(given.type(), ElementType::kInt64).Run(given.raw(), 0, sizes.data(), 0, given.num_elements());
+    return Tensor::View(ElementType::kInt64, given.shape(), sizes.data());
   }
 
   const int64_t axis_;

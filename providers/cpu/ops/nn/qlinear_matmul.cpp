@@ -1,11 +1,14 @@
 // QLinearMatMul (10, 21): matrix product of quantized tensors.
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "engine/cast.h"
 #include "ops/nn/byte_product.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/integer_matmul.h"
+#include "ops/nn/products.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -102,11 +105,114 @@ class QLinearMatMul final : public Kernel {
   std::optional<PackedInt8Matrix> packed_;
 };
 
+/// Some of the codes are 8-bit floats: products of what they stand for.
+class QLinearMatMulOfFloats final : public Kernel {
+ public:
+  explicit QLinearMatMulOfFloats(const KernelInfo& info) : y_type_(info.input_type(7)) {
+    Require(info.has_input(7) && kCodes.contains(y_type_), "input 7, y's zero point, is required");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Shape &a_shape = context.required_input(0).shape(), &b_shape = context.required_input(3).shape();
+    const MatMulShape shape = InferMatMulShape(a_shape, b_shape);
+    Tensor* output = context.output(0, y_type_, shape.output);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const std::span<float> a = Dequantize(context, 0, {shape.m, shape.k}, true), b = Dequantize(context, 3, {shape.k, shape.n}, false);
+    const int64_t batch = shape.batch.num_elements();
+    const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch), of_b = OperandMatrices(context, b_shape, shape.batch, batch);
+    const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
+    RunProducts<float>(context, batch, [&](int64_t i) {
+      GemmArgs<float> args;
+      args.m = shape.m;
+      args.n = shape.n;
+      args.k = shape.k;
+      args.a = a.data() + of_a[i] * shape.m * shape.k;
+      args.a_row = shape.k;
+      args.b = b.data() + of_b[i] * shape.k * shape.n;
+      args.b_k = shape.n;
+      args.c = sums.data() + i * shape.m * shape.n;
+      args.c_row = shape.n;
+      return args;
+    });
+    Quantize(context, shape, sums, *output);
+  }
+
+  static constexpr TypeSet kCodes = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
+                                                     ElementType::kFloat8E5M2FNUZ};
+
+ private:
+  struct Matrix {
+    int64_t rows, columns;
+  };
+
+  static std::span<const float> ReadZeros(KernelContext& context, const Tensor* zeros) {
+    const auto values = context.scratch<float>(static_cast<size_t>(zeros == nullptr ? 1 : zeros->num_elements()));
+    if (zeros == nullptr) {
+      values[0] = 0;
+    } else {
+      ElementCast(zeros->type(), ElementType::kFloat).Run(zeros->raw(), 0, values.data(), 0, zeros->num_elements());
+    }
+    return values;
+  }
+
+  /// (codes - zero) * scale, of inputs `codes` and the two behind it; for each row or each column, or for all.
+  static std::span<float> Dequantize(KernelContext& context, size_t input, Matrix matrix, bool by_row) {
+    const Tensor& codes = context.required_input(input);
+    const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1), lines = by_row ? matrix.rows : matrix.columns;
+    const int64_t matrices = rows / std::max<int64_t>(matrix.rows, 1);
+    const auto scale = CheckPerLine(ReadScales(context, context.required_input(input + 1)), lines, matrices, by_row ? "A's scale" : "B's scale");
+    const auto zero = CheckPerLine(ReadZeros(context, context.input(input + 2)), lines, matrices, by_row ? "A's zero point" : "B's zero point");
+    const auto values = context.scratch<float>(static_cast<size_t>(codes.num_elements()));
+    const ElementCast cast(codes.type(), ElementType::kFloat);
+    context.threads().ParallelFor(rows, static_cast<double>(matrix.columns) * 2, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        float* to = values.data() + row * matrix.columns;
+        cast.Run(codes.raw(), row * matrix.columns, to, 0, matrix.columns);
+        const float *scales = scale.of(row / matrix.rows), *zeros = zero.of(row / matrix.rows);
+        for (int64_t j = 0; j < matrix.columns; ++j) {
+          const int64_t line = by_row ? row % matrix.rows : j;
+          to[j] = (to[j] - zeros[line * zero.step()]) * scales[line * scale.step()];
+        }
+      }
+    });
+    return values;
+  }
+
+  /// As QuantizeLinear does, for each row or for all.
+  void Quantize(KernelContext& context, const MatMulShape& shape, std::span<float> sums, Tensor& output) const {
+    const int64_t batch = shape.batch.num_elements();
+    const auto scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
+    const auto zero = CheckPerLine(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
+    const bool whole = kBytes.contains(y_type_);
+    const float low = y_type_ == ElementType::kInt8 ? -128.0f : 0.0f, high = y_type_ == ElementType::kInt8 ? 127.0f : 255.0f;
+    const ElementCast cast(ElementType::kFloat, y_type_);
+    context.threads().ParallelFor(batch * shape.m, static_cast<double>(shape.n) * 3, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        float* values = sums.data() + row * shape.n;
+        const int64_t line = row % shape.m;
+        const float divisor = scale.of(row / shape.m)[line * scale.step()], offset = zero.of(row / shape.m)[line * zero.step()];
+        for (int64_t j = 0; j < shape.n; ++j) {
+          values[j] = whole ? std::clamp(std::nearbyint(values[j] / divisor) + offset, low, high) : values[j] / divisor + offset;
+        }
+        cast.Run(values, 0, output.mutable_raw(), row * shape.n, shape.n);
+      }
+    });
+  }
+
+  ElementType y_type_;
+};
+
+std::unique_ptr<Kernel> MakeQLinearMatMul(const KernelInfo& info) {
+  const bool bytes = kBytes.contains(info.input_type(0)) && kBytes.contains(info.input_type(3)) && kBytes.contains(info.output_type(0));
+  if (bytes) return std::make_unique<QLinearMatMul>(info);
+  return std::make_unique<QLinearMatMulOfFloats>(info);
+}
+
 }  // namespace
 
 void RegisterQLinearMatMul(KernelRegistry& registry) {
-  constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
-  registry.Add(Op("QLinearMatMul").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearMatMul>());
+  constexpr TypeSet kCodes = QLinearMatMulOfFloats::kCodes;
+  registry.Add(Op("QLinearMatMul").Types(0, kCodes).Types(3, kCodes).OutputTypes(0, kCodes).Factory(MakeQLinearMatMul));
 }
 
 }  // namespace tessera::cpu

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/cast.h"
 #include "ops/random/generator.h"
 #include "types.h"
 
@@ -25,18 +26,17 @@ class Dropout final : public Kernel {
       if (mask != nullptr) FillMask(*mask);
       return;
     }
+    const auto values = context.scratch<double>(static_cast<size_t>(x.num_elements()));
+    ElementCast(x.type(), ElementType::kDouble).Run(x.raw(), 0, values.data(), 0, x.num_elements());
     RandomStream stream(seed_);
     bool* kept = mask != nullptr ? mask->mutable_data<bool>() : nullptr;
-    VisitType(FloatTypes{}, x.type(), [&]<class T>() {
-      const T* from = x.data<T>();
-      T* to = y.mutable_data<T>();
-      const double scale = 1.0 / (1.0 - ratio);
-      for (int64_t i = 0; i < x.num_elements(); ++i) {
-        const bool keep = stream.Uniform() >= ratio;
-        to[i] = static_cast<T>(keep ? static_cast<double>(from[i]) * scale : 0.0);
-        if (kept != nullptr) kept[i] = keep;
-      }
-    });
+    const double scale = 1.0 / (1.0 - ratio);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const bool keep = stream.Uniform() >= ratio;
+      values[i] = keep ? values[i] * scale : 0.0;
+      if (kept != nullptr) kept[i] = keep;
+    }
+    ElementCast(ElementType::kDouble, x.type()).Run(values.data(), 0, y.mutable_raw(), 0, x.num_elements());
   }
 
  private:
@@ -51,7 +51,7 @@ class Dropout final : public Kernel {
     if (tensor == nullptr) return 0.5;
     Require(tensor->num_elements() == 1, "ratio is {}, expected one number", tensor->shape());
     double ratio = 0;
-    VisitType(FloatTypes{}, tensor->type(), [&]<class T>() { ratio = static_cast<double>(tensor->data<T>()[0]); });
+    ElementCast(tensor->type(), ElementType::kDouble).Run(tensor->raw(), 0, &ratio, 0, 1);
     Require(ratio >= 0 && ratio < 1, "ratio is {}, expected at least 0 and below 1", ratio);
     return ratio;
   }
