@@ -29,7 +29,10 @@ void CopyKernel::Compute(KernelContext& context) {
   const Tensor& from = context.required_input(0);
   if (std::optional<Tensor> shared = Shared(step, from)) return context.set_output(0, Value(std::move(*shared)));
   Tensor* to = context.output(0, from.type(), from.shape());
-  resources_.Copy(from, *to, context.stream());
+  // No queue orders the work of two devices: the copy waits for all of it, and is done on return.
+  const bool between_devices = !from.memory().host_accessible && !to->memory().host_accessible;
+  if (between_devices) step.frame().Synchronize();
+  resources_.Copy(from, *to, between_devices ? nullptr : context.stream());
   // Concurrent steps cannot tell who waited for the queue already.
   if (resources_.parallel && to->memory().host_accessible && context.stream() != nullptr) context.stream()->Synchronize();
 }

@@ -127,6 +127,7 @@ class PlanBuilder {
     step.num_outputs = 1;
     plan_->output_slots.push_back(slot);
     plan_->fused_nodes.push_back(std::move(node));
+    WaitForSource(step, from);
     if (memory == SessionResources::kHost) pending_[slot] = step.provider;
     plan_->slots[static_cast<size_t>(slot)].producer = static_cast<int32_t>(plan_->steps.size());
     plan_->steps.push_back(step);
@@ -134,6 +135,15 @@ class PlanBuilder {
                               std::string(resources_.memories[static_cast<size_t>(memory)].info.name)});
     if (resources_.SharingOf(memory) != nullptr) report_.copies.back().to += CopyKernel::kInPlace;
     return slot;
+  }
+
+  /// What a stream brings to the host is there once it is drained.
+  void WaitForSource(Step& step, SlotIndex input) {
+    const auto found = pending_.find(input);
+    if (found == pending_.end()) return;
+    const int16_t provider = found->second;
+    step.synchronize |= 1u << provider;
+    std::erase_if(pending_, [&](const auto& item) { return item.second == provider; });
   }
 
   void AddUnit(Unit& unit) {
@@ -155,13 +165,7 @@ class PlanBuilder {
     plan_->input_slots.insert(plan_->input_slots.end(), inputs.begin(), inputs.end());
     step.first_output = static_cast<uint32_t>(plan_->output_slots.size());
     step.num_outputs = static_cast<uint32_t>(node.outputs.size());
-    for (const SlotIndex input : inputs) {
-      const auto found = pending_.find(input);
-      if (found == pending_.end()) continue;
-      const int16_t provider = found->second;
-      step.synchronize |= 1u << provider;
-      std::erase_if(pending_, [&](const auto& item) { return item.second == provider; });
-    }
+    for (const SlotIndex input : inputs) WaitForSource(step, input);
     bool tensors_only = node.implicit_inputs.empty();
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) {
