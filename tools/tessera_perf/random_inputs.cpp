@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <random>
+#include <set>
 
 namespace tessera::perf {
 namespace {
@@ -42,9 +43,27 @@ void FillRandom(Tensor& tensor, std::mt19937& random) {
   for (size_t i = 0; i < tensor.byte_size(); i += width) bytes[i] = static_cast<uint8_t>(bit());
 }
 
+/// A misspelt name would leave the dimension at 1.
+void CheckNames(const Session& session, const std::map<std::string, int64_t>& dims) {
+  std::set<std::string> symbols;
+  for (const NamedType& input : session.inputs()) {
+    if (!input.type.shape) continue;
+    for (const Dimension& dim : *input.type.shape) {
+      if (!dim.symbol.empty()) symbols.insert(dim.symbol);
+    }
+  }
+  for (const auto& [name, size] : dims) {
+    if (symbols.contains(name)) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("no input has a dimension '{}' (their dimensions: {})", name,
+                            symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", "))));
+  }
+}
+
 }  // namespace
 
 std::vector<Value> RandomInputs(const Session& session, const std::map<std::string, int64_t>& dims, uint32_t seed) {
+  CheckNames(session, dims);
   std::mt19937 random(seed);
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs()) {
