@@ -37,8 +37,8 @@ Tensor Expand(const SparseTensor& sparse, std::string_view name) {
   const size_t dense = ByteSize(sparse.values.type(), sparse.dense_shape.num_elements());
   if (dense > kSmallDense && dense / kMostExpansion > held) {
     Fail(ErrorCode::kInvalidGraph,
-         "sparse tensor '{}': shape {} takes {} bytes, more than {} times the {} bytes of its values and indices; store it dense, or compute "
-         "it in the model",
+         "sparse tensor '{}': shape {} takes {} bytes, more than {} times the {} bytes of its values and indices; store it dense, or "
+         "compute it in the model",
          name, sparse.dense_shape, dense, kMostExpansion, held);
   }
   try {
@@ -170,7 +170,8 @@ void GraphConversion::AddOutputs(const GraphProto& proto, Scope& scope) {
     if (declared.kind == ValueKind::kNone) declared = FromProto(output.type());
     if (graph.value(index).is_output) {
       if (scope.outer == nullptr) {
-        Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is listed twice: outputs are told by their names", output.name(), proto.name());
+        Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is listed twice: outputs are told by their names", output.name(),
+             proto.name());
       }
       const ValueIndex copy = graph.AddValue({}, TypeInfo(declared));  // outputs of nested graphs are told by their places
       AddIdentity(index, copy, scope);
@@ -200,7 +201,10 @@ void GraphConversion::AddInputsAndInitializers(const GraphProto& proto, Scope& s
     order.push_back(name);
   };
   for (const auto& tensor : proto.initializer()) add(tensor.name(), FromProto(tensor, source_));
-  for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), Expand(FromProto(tensor, source_), tensor.values().name()));
+  for (const auto& tensor : proto.sparse_initializer()) {
+    const std::string& name = tensor.values().name();
+    add(name, Expand(FromProto(tensor, source_), name));
+  }
 
   for (const auto& input : proto.input()) {
     if (input.name().empty()) Fail(ErrorCode::kInvalidGraph, "graph '{}' has an input without a name", proto.name());

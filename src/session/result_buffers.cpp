@@ -92,7 +92,8 @@ bool MayOverwrite(const Plan& plan, size_t input, const Tensor& tensor, const Te
   }
   const int16_t memory = resources.FindMemory(tensor.memory());
   return Coincide(tensor, buffer) && std::all_of(plan.input_copies.begin(), plan.input_copies.end(), [&](const Plan::BorderCopy& copy) {
-    return copy.border != input || plan.slots[static_cast<size_t>(copy.device)].memory != memory || WritesInPlace(plan, copy.device, written);
+    const bool reads = copy.border == input && plan.slots[static_cast<size_t>(copy.device)].memory == memory;
+    return !reads || WritesInPlace(plan, copy.device, written);
   });
 }
 
