@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "attributes.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "toy_provider.h"
@@ -104,6 +105,36 @@ TEST(ResultBuffers, MayBeTheInputThatTheirNodeWorksOnInPlace) {
   std::vector<Value> results = {view};
   for (int i = 0; i < 3; ++i) session.Run(std::vector<Value>{view, Floats({2}, {10, 20})}, results);
   EXPECT_THAT(state, ElementsAre(31, 62));
+}
+
+/// The cache of a decoder lies in one buffer for the past and the present.
+TEST(ResultBuffers, MayBeTheCacheThatAttentionExtends) {
+  ModelBuilder model;
+  for (const char* name : {"q", "k", "v"}) model.Input(name, ElementType::kFloat, {1, 1, 8});
+  for (const char* name : {"past_k", "past_v"}) model.Input(name, ElementType::kFloat, {1, 1, 4, 8});
+  model.Input("length", ElementType::kInt32, {1}).Input("total", ElementType::kInt32, {});
+  model.Output("y", ElementType::kFloat, {1, 1, 8});
+  for (const char* name : {"present_k", "present_v"}) model.Output(name, ElementType::kFloat, {1, 1, 4, 8});
+  auto& node = model.Node("GroupQueryAttention", {"q", "k", "v", "past_k", "past_v", "length", "total"}, {"y", "present_k", "present_v"});
+  node.set_domain("com.microsoft");
+  for (const char* name : {"num_heads", "kv_num_heads"}) testing::Int(node, name, 1);
+  const Session session = model.Session();
+  const auto decode = [&](bool shared) {
+    std::vector<Value> caches = {Floats({1, 1, 4, 8}, std::vector<float>(32)), Floats({1, 1, 4, 8}, std::vector<float>(32))};
+    std::vector<float> ys;
+    for (int32_t step = 0; step < 4; ++step) {
+      const auto token = [&](float scale) { return Floats({1, 1, 8}, std::vector<float>(8, scale * static_cast<float>(step + 1))); };
+      std::vector<Value> results(3);
+      if (shared) std::copy(caches.begin(), caches.end(), results.begin() + 1);
+      session.Run(std::vector<Value>{token(0.1f), token(0.2f), token(3), caches[0], caches[1], Tensor::Of<int32_t>({1}, std::vector{step}),
+                                     Tensor::Of<int32_t>({}, std::vector{int32_t{4}})},
+                  results);
+      caches = {results[1], results[2]};
+      ys.push_back(ToVector(results[0])[0]);
+    }
+    return ys;
+  };
+  EXPECT_EQ(decode(true), decode(false));
 }
 
 }  // namespace
