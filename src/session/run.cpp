@@ -183,6 +183,26 @@ SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
   return plan.graph_outputs[output];
 }
 
+/// The slot that the run leaves wanted output `k` in; a buffer that the caller gives for it takes the slot's place where it can.
+SlotIndex SeatResult(const Session::State& session, Frame& frame, const Session::State::Request& request, size_t k) {
+  const size_t output = request.wanted[k];
+  const Tensor* buffer = request.results[k].tensor_if();
+  const bool given = buffer != nullptr && buffer->defined();
+  int16_t memory = request.memories.empty() ? SessionResources::kHost : request.memories[k];
+  if (given) {
+    memory = buffer->memory().host_accessible ? SessionResources::kHost : session.resources.FindMemory(buffer->memory());
+    Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", session.outputs[output].name,
+            buffer->memory().name);
+  }
+  if (given && memory == SessionResources::kHost) {
+    if (const SlotIndex shared = ShareResult(frame, output, *buffer); shared != kNone) return shared;
+  }
+  const SlotIndex slot = ResultSlot(frame, output, memory);
+  const Slot& info = frame.plan().slots[static_cast<size_t>(slot)];
+  if (given && info.source == SlotSource::kStep && info.memory == memory) frame.BindResult(slot, *buffer);
+  return slot;
+}
+
 /// Gives idle memory back after a run that asks for it, also one that fails.
 class ShrinkAfter {
  public:
@@ -216,25 +236,7 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
     if (request.inputs[i] != nullptr) SetInput(*frame, i, *request.inputs[i]);
   }
   SmallArray<SlotIndex> slots(request.wanted.size());
-  for (size_t k = 0; k < request.wanted.size(); ++k) {
-    const Tensor* buffer = request.results[k].tensor_if();
-    const bool given = buffer != nullptr && buffer->defined();
-    int16_t memory = request.memories.empty() ? SessionResources::kHost : request.memories[k];
-    if (given) {
-      memory = buffer->memory().host_accessible ? SessionResources::kHost : resources.FindMemory(buffer->memory());
-      Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use",
-              outputs[request.wanted[k]].name, buffer->memory().name);
-    }
-    if (given && memory == SessionResources::kHost) {
-      slots.values()[k] = ShareResult(*frame, request.wanted[k], *buffer);
-      if (slots.values()[k] != kNone) continue;
-    }
-    const SlotIndex slot = ResultSlot(*frame, request.wanted[k], memory);
-    slots.values()[k] = slot;
-    const Slot& info = plan.slots[static_cast<size_t>(slot)];
-    const bool in_place = given && info.source == SlotSource::kStep && info.memory == memory;
-    if (in_place) frame->BindResult(slot, *buffer);
-  }
+  for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = SeatResult(*this, *frame, request, k);
   CheckResultBuffers(*this, request, slots.values());
   CancellablePool threads(*resources.threads, *run_options.cancel_flag());
   const bool profiling = profiler != nullptr && profiler->recording();
