@@ -51,6 +51,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"block_channels", kExtended, BlockChannels, true},
     RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},
     RewriteEntry{"attend_in_place", kExtended, AttendInPlace, true},
+    RewriteEntry{"split_skips", kExtended, SplitSkips, true},
     RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
     RewriteEntry{"fold_matrices", kBasic, FoldMatrices, true},
 };

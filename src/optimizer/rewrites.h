@@ -65,6 +65,7 @@ std::unique_ptr<Rewrite> PadChannels();
 std::unique_ptr<Rewrite> BlockChannels();
 std::unique_ptr<Rewrite> RecognizeSwish();
 std::unique_ptr<Rewrite> AttendInPlace();
+std::unique_ptr<Rewrite> SplitSkips();
 std::unique_ptr<Rewrite> FuseSums();
 
 }  // namespace tessera
