@@ -18,6 +18,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"eliminate_identities", kBasic, EliminateIdentities},
     RewriteEntry{"einsum_products", kExtended, EinsumToProducts},
     RewriteEntry{"recognize_gelu", kExtended, RecognizeGelu},
+    RewriteEntry{"recognize_hard_swish", kExtended, RecognizeHardSwish},
     RewriteEntry{"recognize_normalization", kExtended, RecognizeNormalization},
     RewriteEntry{"recognize_groups", kExtended, RecognizeGroups},
     RewriteEntry{"recognize_rotary", kExtended, RecognizeRotary},

@@ -35,6 +35,7 @@ std::unique_ptr<Rewrite> EinsumToProducts();
 std::unique_ptr<Rewrite> PatchesToProducts();
 std::unique_ptr<Rewrite> ConvolveTokens();  // in depthwise_tokens.cpp
 std::unique_ptr<Rewrite> RecognizeGelu();
+std::unique_ptr<Rewrite> RecognizeHardSwish();
 std::unique_ptr<Rewrite> RecognizeNormalization();
 std::unique_ptr<Rewrite> RecognizeGroups();
 std::unique_ptr<Rewrite> RecognizeRotary();
