@@ -126,7 +126,7 @@ class Chain {
       passed += fmt::format(", e{0}_, e{0}o", i);
     }
     epilogue.defines = fmt::format(
-        "#define INLINE inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n  v = ROUND_A(v);\n{}  return v;\n}}\n"
+        "#define INLINE static inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n  v = ROUND_A(v);\n{}  return v;\n}}\n"
         "#define EPILOGUE_ARGUMENTS {}\n#define EPILOGUE(value, index) follow((value), (index){})\n",
         Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed, passed);
     return epilogue;

@@ -11,7 +11,7 @@ typedef struct {
 GROUP_FOLD(TX)
 
 // The keys [x, y) that query i of batch b sees.
-inline long2 seen_by(long i, long b, __global const long* lengths, int masked, Problem p) {
+static inline long2 seen_by(long i, long b, __global const long* lengths, int masked, Problem p) {
   long begin = 0, end = p.keys, at = i + p.offset;
   if (lengths != 0) {
     end = min(end, lengths[b]);
@@ -34,7 +34,7 @@ inline long2 seen_by(long i, long b, __global const long* lengths, int masked, P
   const long q_at = b * p.q_batch + h * p.q_head + i * p.q_row, m_at = b * p.m_batch + h * p.m_head + i * p.m_row;
 
 // A product of a query and a key after `stage`: 0 the product, 1 the soft cap, 2 the mask.
-inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) {
+static inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) {
   sum *= p.scale;
   if (stage >= 1 && p.softcap > 0) sum = p.softcap * tanh(sum / p.softcap);
   if (stage >= 2 && mask != 0) {
@@ -48,7 +48,7 @@ inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) 
 }
 
 // The score of a key after `stage`.
-inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long k_at, long q_at, long m_at, int stage, Problem p) {
+static inline TX score(__global uchar* q, __global uchar* k, __global uchar* mask, long k_at, long q_at, long m_at, int stage, Problem p) {
   TX sum = 0;
   long c = 0;
 #ifdef KERNEL_attend_row

@@ -9,7 +9,7 @@
 #define VECTORS (COLUMNS / LANES)
 #define LOAD JOIN(vload, LANES)
 #define STORE JOIN(vstore, LANES)
-#define INLINE inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 
 // Where the rows of a block of A are, from a column on.
 #ifdef PACKED_A

@@ -4,7 +4,7 @@ typedef struct { int rank[4]; long dims[12], a[12], b[12], y[12]; } Groups;
 typedef struct { long a, b, y; } Place;
 
 // Where element i of a group lies.
-inline Place place(const Groups* g, int group, long i) {
+static inline Place place(const Groups* g, int group, long i) {
   int first = 0;
   for (int k = 0; k < group; ++k) first += g->rank[k];
   Place at = {0, 0, 0};

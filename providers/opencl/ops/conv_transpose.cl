@@ -2,7 +2,7 @@
 // the input positions whose windows reach it, so that each input element it reads is used PER times.
 
 // The input position whose tap k falls on output position o; -1 where there is none.
-inline long source(long o, int k, int d, Geometry g) {
+static inline long source(long o, int k, int d, Geometry g) {
   const long at = o + g.pad[d] - (long)k * g.dilation[d];
   if (at < 0 || at % g.stride[d] != 0) return -1;
   const long i = at / g.stride[d];

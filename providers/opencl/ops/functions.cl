@@ -9,7 +9,7 @@
 #ifdef FLOAT_A
 // The error function within a few units of the last place, without branches or calls, so that compilers make vectors of it: a
 // polynomial near 0, elsewhere 1 - exp(polynomial).
-inline __attribute__((always_inline)) float error_function(float x) {
+static inline __attribute__((always_inline)) float error_function(float x) {
   const float t = fabs(x) > 4.0f ? 4.0f : fabs(x), s = t * t;
   float near = -5.96761703e-4f;
   near = near * s + 4.99119423e-3f;
@@ -29,24 +29,24 @@ inline __attribute__((always_inline)) float error_function(float x) {
 #else
 #define error_function(x) erf(x)
 #endif
-inline __attribute__((always_inline)) TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + error_function(x * R(0.7071067811865476))); }
-inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
-inline TA sigmoid(TA x) { return R(1.0) / (R(1.0) + exp(-x)); }
-inline TA softplus(TA x) { return (x > 0 ? x : (TA)0) + log1p(exp(-fabs(x))); }
-inline TA modulo(TA a, TA b) {
+static inline __attribute__((always_inline)) TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + error_function(x * R(0.7071067811865476))); }
+static inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
+static inline TA sigmoid(TA x) { return R(1.0) / (R(1.0) + exp(-x)); }
+static inline TA softplus(TA x) { return (x > 0 ? x : (TA)0) + log1p(exp(-fabs(x))); }
+static inline TA modulo(TA a, TA b) {
   const TA r = fmod(a, b);
   return r == 0 ? copysign((TA)0, b) : (r < 0) != (b < 0) ? r + b : r;
 }
 // What does not fit is the smallest integer.
-inline int to_int(TA x) { return x >= R(-2147483648.0) && x < R(2147483648.0) ? (int)x : INT_MIN; }
-inline long to_long(TA x) { return x >= R(-9223372036854775808.0) && x < R(9223372036854775808.0) ? (long)x : LONG_MIN; }
+static inline int to_int(TA x) { return x >= R(-2147483648.0) && x < R(2147483648.0) ? (int)x : INT_MIN; }
+static inline long to_long(TA x) { return x >= R(-9223372036854775808.0) && x < R(9223372036854775808.0) ? (long)x : LONG_MIN; }
 #else
-inline TA modulo(TA a, TA b) {
+static inline TA modulo(TA a, TA b) {
   const TA r = REMAINDER(a, b);
   return r != 0 && (r < 0) != (b < 0) ? (TA)(r + b) : r;
 }
 // The power of an integer, which wraps; a negative exponent gives the reciprocal, truncated.
-inline TA power(TA base, long exponent) {
+static inline TA power(TA base, long exponent) {
   if (exponent < 0) return base == 1 ? (TA)1 : IS_MINUS_ONE(base) ? (TA)(exponent & 1 ? -1 : 1) : (TA)0;
   WA result = 1, factor = (WA)base;
   for (; exponent != 0; exponent >>= 1) {

@@ -1,5 +1,5 @@
 // Indices were checked on the host.
-inline long wrapped(long index, long size) { return index < 0 ? index + size : index; }
+static inline long wrapped(long index, long size) { return index < 0 ? index + size : index; }
 
 #ifdef KERNEL_gather
 // y[outer, i, inner] = x[outer, indices[i], inner]

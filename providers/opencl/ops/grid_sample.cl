@@ -1,7 +1,7 @@
 // Samples of an image at points of a grid, up to three spatial dimensions. One work item computes one output element.
 typedef struct { long in[3], channels, points; int rank, mode, padding, align_corners; } Sampling;  // missing dimensions come last
 
-inline TX reflected(TX x, TX low, TX high) {
+static inline TX reflected(TX x, TX low, TX high) {
   const TX range = high - low;
   if (x >= low && x <= high) return x;
   if (!(range > 0)) return low;
@@ -11,7 +11,7 @@ inline TX reflected(TX x, TX low, TX high) {
 }
 
 // From [-1, 1] to a position, inside the border where the padding moves it there.
-inline TX position(TX normalized, long size, Sampling s) {
+static inline TX position(TX normalized, long size, Sampling s) {
   const TX length = size, low = s.align_corners ? (TX)0 : -R(0.5), high = length - (s.align_corners ? (TX)1 : R(0.5));
   TX x = s.align_corners ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
   if (isnan(x)) x = -8;  // outside
@@ -27,7 +27,7 @@ inline TX position(TX normalized, long size, Sampling s) {
 }
 
 // The element at an integer position; -1: none.
-inline long element(long i, long size, Sampling s) {
+static inline long element(long i, long size, Sampling s) {
   if (i >= 0 && i < size) return i;
   if (s.padding == 0) return -1;
   if (s.padding == 1) return clamp(i, 0L, size - 1);
@@ -35,8 +35,8 @@ inline long element(long i, long size, Sampling s) {
   return clamp((long)reflected((TX)i, low, high), 0L, size - 1);
 }
 
-inline TX outer(TX t) { return ((R(-0.75) * t + R(3.75)) * t - R(6.0)) * t + R(3.0); }
-inline TX inner(TX t) { return (R(1.25) * t - R(2.25)) * t * t + R(1.0); }
+static inline TX outer(TX t) { return ((R(-0.75) * t + R(3.75)) * t - R(6.0)) * t + R(3.0); }
+static inline TX inner(TX t) { return (R(1.25) * t - R(2.25)) * t * t + R(1.0); }
 
 __kernel void grid_sample(ulong total, __global uchar* x_, ulong xo, __global uchar* grid_, ulong go, __global uchar* y_, ulong yo, Sampling s) {
   const ulong i = get_global_id(0);

@@ -25,12 +25,12 @@ typedef ushort TileB[TK][TN + PAD];
 #define HALVES "f16"
 #endif
 
-inline uint pair_of(float low, float high) {
+static inline uint pair_of(float low, float high) {
   uint pair;
   asm("cvt.rn." HALVES "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
-inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair_of(v.z, v.w)); }
+static inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair_of(v.z, v.w)); }
 
 // Four 8 x 8 matrices of halves, whose rows lie at the 32 work items' addresses, as the units want them.
 #define LOAD_FOUR(to, from, trans) \

@@ -23,7 +23,7 @@ typedef struct {
 #endif
 
 // Taps of one dimension that fall on elements or padding.
-inline int taps(int o, int d, Geometry g, Rules r) {
+static inline int taps(int o, int d, Geometry g, Rules r) {
   const int room = r.reach[d] + g.pad[d] - o * g.stride[d];
   return clamp((room + g.dilation[d] - 1) / g.dilation[d], 0, g.window[d]);
 }

@@ -12,22 +12,22 @@ typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long
 // A window over up to three spatial dimensions; the same struct stands in window.h.
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 
-inline float load_bfloat16(__global const ushort* p, long i) { return as_float((uint)p[i] << 16); }
-inline ushort to_bfloat16(float value) {
+static inline float load_bfloat16(__global const ushort* p, long i) { return as_float((uint)p[i] << 16); }
+static inline ushort to_bfloat16(float value) {
   const uint bits = as_uint(value);
   return isnan(value) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-inline void store_bfloat16(__global ushort* p, long i, float value) { p[i] = to_bfloat16(value); }
+static inline void store_bfloat16(__global ushort* p, long i, float value) { p[i] = to_bfloat16(value); }
 // Values between operators of such types.
-inline float round_bfloat16(float value) { return as_float((uint)to_bfloat16(value) << 16); }
-inline float round_half(float value) {
+static inline float round_bfloat16(float value) { return as_float((uint)to_bfloat16(value) << 16); }
+static inline float round_half(float value) {
   ushort stored;
   vstore_half_rte(value, 0, (half*)&stored);
   return vload_half(0, (const half*)&stored);
 }
 
 // exp of what is not near the largest float, within two units of the last place, without calls, so that compilers for processors make vectors of it.
-inline __attribute__((always_inline)) float exponential(float x) {
+static inline __attribute__((always_inline)) float exponential(float x) {
   const float n = rint(x * 1.44269504f), f = x - n * 0.693147182f + n * 1.90465421e-9f;
   float power = 1.98412698e-4f;
   power = power * f + 1.38888889e-3f;
@@ -42,7 +42,7 @@ inline __attribute__((always_inline)) float exponential(float x) {
 
 // Defines group_fold: the sum, or the maximum, of what the LANES work items of a group bring.
 #define GROUP_FOLD(T)                                                                                                        \
-  inline T group_fold(__local T* lanes, T mine, int maximum) {                                                               \
+  static inline T group_fold(__local T* lanes, T mine, int maximum) {                                                               \
     const int lane = get_local_id(0);                                                                                        \
     lanes[lane] = mine;                                                                                                      \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                            \

@@ -128,7 +128,7 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulon
 #ifdef KERNEL_pack_image
 // What one tap, at (d0, d1, d2) of the window, reads of a plane for `COLUMNS` output positions from (o0, o1, o2) on, of which `left`
 // are in the image.
-inline __attribute__((always_inline)) void pack_tap(__global const uchar* plane, __global TX* to, Geometry g, int d0, int d1, int d2, int o0,
+static inline __attribute__((always_inline)) void pack_tap(__global const uchar* plane, __global TX* to, Geometry g, int d0, int d1, int d2, int o0,
                                                     int o1, int o2, int left) {
   int j = 0;
   while (j < COLUMNS) {  // one row of positions after the other

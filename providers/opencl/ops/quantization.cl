@@ -1,24 +1,24 @@
 // Quantization: a scale and a zero point belong to the tensor, to each index of an axis, or to each block along an axis.
 typedef struct { long count, inner, block, blocks; int single, padding; } Layout;
 
-inline long scale_of(long i, Layout l) {
+static inline long scale_of(long i, Layout l) {
   if (l.single) return 0;
   const long row = i / l.inner, c = row % l.count;
   return l.block == 0 ? c : (row / l.count * l.blocks + c / l.block) * l.inner + i % l.inner;
 }
 
 // Nearest to x / s also where the device's own division is a little off.
-inline float quotient(float x, float s) {
+static inline float quotient(float x, float s) {
   const float q = x / s, off = fma(-q, s, x) / s;
   return isfinite(q) && isfinite(off) ? q + off : q;
 }
 
-inline float rounded_to_half(float v) {
+static inline float rounded_to_half(float v) {
   ushort bits;
   vstore_half_rte(v, 0, (half*)&bits);
   return vload_half(0, (half*)&bits);
 }
-inline float rounded_to_bfloat16(float v) {
+static inline float rounded_to_bfloat16(float v) {
   const uint bits = as_uint(v);
   return isnan(v) ? v : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }

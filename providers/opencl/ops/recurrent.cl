@@ -2,21 +2,21 @@
 // of LANES work items compute one element of the new state. States are [direction, batch, hidden] in what is computed in.
 typedef struct { long steps, batch, input, hidden, gates, directions; int batch_first, reverse, input_forget, padding; } Sizes;
 
-inline TX act_tanh(TX x) { return tanh(x); }
-inline TX act_sigmoid(TX x) { return R(1.0) / (R(1.0) + exp(-x)); }
-inline TX act_relu(TX x) { return x > 0 ? x : (TX)0; }
-inline TX act_affine(TX x, TX alpha, TX beta) { return alpha * x + beta; }
-inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
-inline TX act_thresholded(TX x, TX alpha) { return x >= alpha ? x : (TX)0; }
-inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * tanh(beta * x); }
-inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) { return fmin(fmax(alpha * x + beta, (TX)0), (TX)1); }
-inline TX act_elu(TX x, TX alpha) { return x >= 0 ? x : alpha * expm1(x); }
-inline TX act_softsign(TX x) { return x / (R(1.0) + fabs(x)); }
-inline TX act_softplus(TX x) { return (x > 0 ? x : (TX)0) + log1p(exp(-fabs(x))); }
-inline TX clipped(TX x, TX clip) { return x < -clip ? -clip : x > clip ? clip : x; }
+static inline TX act_tanh(TX x) { return tanh(x); }
+static inline TX act_sigmoid(TX x) { return R(1.0) / (R(1.0) + exp(-x)); }
+static inline TX act_relu(TX x) { return x > 0 ? x : (TX)0; }
+static inline TX act_affine(TX x, TX alpha, TX beta) { return alpha * x + beta; }
+static inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
+static inline TX act_thresholded(TX x, TX alpha) { return x >= alpha ? x : (TX)0; }
+static inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * tanh(beta * x); }
+static inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) { return fmin(fmax(alpha * x + beta, (TX)0), (TX)1); }
+static inline TX act_elu(TX x, TX alpha) { return x >= 0 ? x : alpha * expm1(x); }
+static inline TX act_softsign(TX x) { return x / (R(1.0) + fabs(x)); }
+static inline TX act_softplus(TX x) { return (x > 0 ? x : (TX)0) + log1p(exp(-fabs(x))); }
+static inline TX clipped(TX x, TX clip) { return x < -clip ? -clip : x > clip ? clip : x; }
 
 // Row of a state tensor that the caller sees.
-inline long state_row(long d, long b, Sizes s) { return s.batch_first ? b * s.directions + d : d * s.batch + b; }
+static inline long state_row(long d, long b, Sizes s) { return s.batch_first ? b * s.directions + d : d * s.batch + b; }
 
 #ifdef KERNEL_load_state
 __kernel void load_state(ulong total, __global uchar* initial_, ulong io, __global uchar* state_, ulong so, Sizes s) {
@@ -66,7 +66,7 @@ __kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global
 GROUP_FOLD(TX)
 
 // The group's product of a row of R and a state.
-inline TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
+static inline TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
   const int lane = get_local_id(0);
   TX sum = 0;
   for (long i = lane; i < hidden; i += LANES) sum += GET_X(r, row * hidden + i) * state[i];

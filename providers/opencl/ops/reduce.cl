@@ -2,7 +2,7 @@
 // host defines INITIAL, STEP over value and element, JOIN over value and other, FINISH over value and count; and SHIFTED where
 // elements are reduced relative to their maximum.
 
-inline long position(long i, const Strided* s) {
+static inline long position(long i, const Strided* s) {
   long at = 0;
   for (int d = s->rank - 1; d > 0; --d) {
     at += i % s->dims[d] * s->a[d];

@@ -37,7 +37,7 @@ typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; fl
 
 // Four neighbours in a matrix, of which `left` are inside.
 #define FETCH_FOUR(name, GET4) \
-  inline V name(__global const uchar* p, long at, int left) { \
+  static inline V name(__global const uchar* p, long at, int left) { \
     if (left >= 4) return GET4(p, at); \
     V v = 0; \
     if (left > 0) v.x = GET_X(p, at); \
@@ -104,7 +104,7 @@ FETCH_FOUR(fetch_b, GET4_X)
 // Where the window of a column (the positions of all images in a row) starts; one that is outside starts far above the image.
 typedef struct { long start; int i0, i1, i2; } Position;
 
-inline Position position_of(int column, int columns, Geometry g, int group) {
+static inline Position position_of(int column, int columns, Geometry g, int group) {
   Position at = {0, 0, -(1 << 30), 0};
   if (column >= columns) return at;
   const int positions = g.out[0] * g.out[1] * g.out[2], image = column / positions, o = column % positions;
@@ -117,7 +117,7 @@ inline Position position_of(int column, int columns, Geometry g, int group) {
 }
 
 // The element d0, d1, d2 after a window's start, which are `offset` elements.
-inline TX tap_of(__global const uchar* x, Position at, Geometry g, long offset, int d0, int d1, int d2) {
+static inline TX tap_of(__global const uchar* x, Position at, Geometry g, long offset, int d0, int d1, int d2) {
   if ((uint)(at.i1 + d1) >= (uint)g.in[1] || (uint)(at.i2 + d2) >= (uint)g.in[2]) return 0;
 #ifndef FLAT
   if ((uint)(at.i0 + d0) >= (uint)g.in[0]) return 0;
@@ -125,7 +125,7 @@ inline TX tap_of(__global const uchar* x, Position at, Geometry g, long offset, 
   return GET_X(x, at.start + offset);
 }
 
-inline V taps_of(__global const uchar* x, const Position* windows, Geometry g, int k) {
+static inline V taps_of(__global const uchar* x, const Position* windows, Geometry g, int k) {
   const int channel = k / (W0 * W1 * W2), tap = k % (W0 * W1 * W2);
   const int d0 = tap / (W1 * W2) * g.dilation[0], d1 = tap / W2 % W1 * g.dilation[1], d2 = tap % W2 * g.dilation[2];
   const long offset = (((long)channel * g.in[0] + d0) * g.in[1] + d1) * g.in[2] + d2;

@@ -1,12 +1,12 @@
 // The k largest (smallest) of each line of n elements, `stride` apart, in order; line l starts at (l / stride) * n * stride +
 // l % stride. NaN is larger than any number; of equal elements the first comes first.
-inline int above(TX a, TX b) {
+static inline int above(TX a, TX b) {
 #ifdef REAL_X
   if (isnan(a)) return !isnan(b);
 #endif
   return a > b;
 }
-inline int before(TX a, long i, TX b, long j, int largest) {
+static inline int before(TX a, long i, TX b, long j, int largest) {
   if (largest ? above(a, b) : above(b, a)) return 1;
   if (largest ? above(b, a) : above(a, b)) return 0;
   return i < j;

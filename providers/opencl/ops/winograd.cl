@@ -19,7 +19,7 @@
 #define STORE_L(v, p) { const float16 whole = v; vstore8(whole.lo, 0, p); vstore8(whole.hi, 1, p); }
 #endif
 
-#define FORCED inline __attribute__((always_inline))
+#define FORCED static inline __attribute__((always_inline))
 
 // Where a tile is.
 typedef struct { int image, row, column; } Place;
