@@ -66,7 +66,8 @@ class TESSERA_API Environment {
 struct SessionOptions {
   /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
-  /// A provider of `providers` that can't start is an error instead of a log line.
+  /// A provider of `providers` that can't start, or can't make the kernel of a node that it claims, is an error instead of a log line
+  /// (the next provider then runs the node).
   bool error_on_failure = false;
   /// A node that no named provider takes is an error instead of going to CPU.
   bool disable_cpu_fallback = false;

@@ -38,6 +38,7 @@ class Partitioner {
   GraphPartition Run() {
     GraphPartition result;
     for (const NodeIndex index : graph_.TopologicalOrder()) {
+      graph_.node(index).provider.clear();  // of a partition before this one
       for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
         const std::string inner = path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/";
         result.nested.emplace(std::pair(index, std::string(attribute)),
@@ -66,6 +67,28 @@ class Partitioner {
     std::string_view provider_;
   };
 
+  /// What a provider's registry has, but for what it failed at.
+  class Lookup final : public KernelLookup {
+   public:
+    Lookup(const Partitioner& partitioner, int16_t provider)
+        : partitioner_(partitioner), provider_(provider), registry_(partitioner.provider(provider).kernels(), partitioner.viewer_) {}
+    const KernelDef* Find(const Node& node, std::string* why) const override {
+      const std::string* failure = partitioner_.FailureOf(node.index, provider_);
+      if (failure == nullptr) return registry_.Find(node, why);
+      if (why != nullptr) *why = *failure;
+      return nullptr;
+    }
+
+   private:
+    const Partitioner& partitioner_;
+    const int16_t provider_;
+    const RegistryLookup registry_;
+  };
+
+  const std::string* FailureOf(NodeIndex node, int16_t provider) const {
+    return options_.failed == nullptr ? nullptr : options_.failed->Find(graph_, node, provider);
+  }
+
   void Refuse(NodeIndex node, std::string_view provider, std::string reason) {
     if (!graph_.has_node(node)) return;
     log_(LogLevel::kVerbose, "{}{}: {} refuses: {}", path_, graph_.node(node).Label(&viewer_), provider, reason);
@@ -81,10 +104,10 @@ class Partitioner {
     ExecutionProvider& asked = provider(index);
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
     if (last && options_.disable_cpu_fallback) return;
-    const RegistryLookup lookup(asked.kernels(), viewer_);
+    const Lookup lookup(*this, index);
     Sink sink(*this, asked.name());
     for (ComputeCapability& claim : asked.GetCapability(viewer_, lookup, sink)) {
-      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && IsForCpu(node)); });
+      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && IsForCpu(node)) || RefuseFailed(node, index); });
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
         Fuse(index, claim);
@@ -93,6 +116,13 @@ class Partitioner {
       }
     }
     if (resources_.providers[static_cast<size_t>(index)].memory != SessionResources::kHost) GiveBackIslands(index);
+  }
+
+  /// Whether the provider failed at a node that it claims all the same.
+  bool RefuseFailed(NodeIndex node, int16_t index) {
+    const std::string* failure = FailureOf(node, index);
+    if (failure != nullptr) Refuse(node, provider(index).name(), *failure);
+    return failure != nullptr;
   }
 
   void TakeSingle(int16_t index, NodeIndex node, const KernelLookup& lookup) {
@@ -134,6 +164,7 @@ class Partitioner {
         units_.Merge(part);
         Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
       } catch (const std::exception& error) {
+        if (options_.error_on_failure) RethrowAt(*fused, graph_);
         log_(LogLevel::kWarning, "{}: subgraph {} does not compile: {}", provider(index).name(), fused->name, error.what());
         for (const NodeIndex node : part) Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
       }

@@ -10,6 +10,7 @@
 #include "base/precision.h"
 #include "base/log.h"
 #include "graph/graph.h"
+#include "partition/failed_kernels.h"
 #include "runtime/resources.h"
 #include "tessera/session.h"
 
@@ -36,6 +37,10 @@ struct PartitionOptions {
   int64_t min_island_nodes = 3;
   /// What the session allows products to be computed in; the report says which are.
   Precision precision = Precision::kFloat32;
+  /// A subgraph that does not compile is an error instead of going to the next provider.
+  bool error_on_failure = false;
+  /// What providers failed at before, and are not asked for again; null: nothing.
+  const FailedKernels* failed = nullptr;
 };
 
 /// Asks the providers in order and fills `report`. Sets Node::provider. Throws Error for nodes that nobody takes.

@@ -22,12 +22,14 @@ namespace {
 class PlanBuilder {
  public:
   PlanBuilder(Graph& graph, GraphPartition partition, const SessionResources& resources, PlacementReport& report,
-              const Node* holder, const std::string& path)
+              FailedKernels* failed, const Node* holder, const std::string& path)
       : graph_(graph),
         viewer_(graph),
         partition_(std::move(partition)),
         resources_(resources),
         report_(report),
+        failed_(failed),
+        failed_before_(failed == nullptr ? 0 : failed->size()),
         holder_(holder),
         path_(path),
         plan_(std::make_unique<Plan>()) {}
@@ -50,6 +52,7 @@ class PlanBuilder {
       plan_->slots[static_cast<size_t>(slot)].is_output = true;
     }
     MakeKernels();
+    if (HasFailed()) return nullptr;
     FindLifetimes();
     FindOrder();
     return std::move(plan_);
@@ -84,12 +87,9 @@ class PlanBuilder {
   SlotIndex SlotIn(ValueIndex index, int16_t memory) {
     if (const auto found = slots_.find({index, memory}); found != slots_.end()) return found->second;
     if (const Tensor* constant = graph_.constant(index); constant != nullptr) {
+      Tensor here = memory == SessionResources::kHost ? *constant : OnDevice(graph_.value(index).name, *constant, memory);
       const SlotIndex slot = NewSlot(index, memory, SlotSource::kConstant);
-      if (memory == SessionResources::kHost) {
-        plan_->constants.emplace_back(slot, *constant);
-      } else {
-        plan_->constants.emplace_back(slot, resources_.DeviceConstant(*constant, memory));
-      }
+      plan_->constants.emplace_back(slot, std::move(here));
       return slot;
     }
     for (size_t from = 0; from < resources_.memories.size(); ++from) {
@@ -106,6 +106,15 @@ class PlanBuilder {
       return memory == SessionResources::kHost ? slot : AddCopy(index, slot, memory);
     }
     Fail(ErrorCode::kInvalidGraph, "value '{}' is read before it is computed", value.name);
+  }
+
+  Tensor OnDevice(std::string_view name, const Tensor& constant, int16_t memory) const {
+    try {
+      return resources_.DeviceConstant(constant, memory);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("the constant '{}' of {} bytes does not come into {} memory: {}", name, constant.byte_size(),
+                                            resources_.memories[static_cast<size_t>(memory)].info.name, error.what()));
+    }
   }
 
   SlotIndex AddCopy(ValueIndex index, SlotIndex from, int16_t memory) {
@@ -150,9 +159,17 @@ class PlanBuilder {
     const ProviderEntry& entry = resources_.providers[static_cast<size_t>(unit.provider)];
     const Node& node = unit.fused != nullptr ? *unit.fused : graph_.node(unit.nodes.front());
     std::vector<SlotIndex> inputs;
+    bool complete = true;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool host = unit.def != nullptr && unit.def->is_host_input(i);
-      inputs.push_back(node.inputs[i] == kNone ? kNone : SlotIn(node.inputs[i], host ? SessionResources::kHost : entry.memory));
+      inputs.push_back(kNone);
+      if (node.inputs[i] == kNone) continue;
+      try {
+        inputs.back() = SlotIn(node.inputs[i], host ? SessionResources::kHost : entry.memory);
+      } catch (const std::exception& error) {
+        Failed(unit.nodes, node, unit.provider, error.what());
+        complete = false;
+      }
     }
     for (const ValueIndex captured : node.implicit_inputs) inputs.push_back(SlotIn(captured, SessionResources::kHost));
 
@@ -187,7 +204,20 @@ class PlanBuilder {
     if (unit.fused != nullptr) plan_->fused_nodes.push_back(std::move(unit.fused));
     AddNested(node);
     plan_->kernels.push_back(std::move(unit.kernel));
-    pending_kernels_.push_back({plan_->steps.size() - 1, plan_->kernels.size() - 1});
+    if (complete) pending_kernels_.push_back({plan_->steps.size() - 1, plan_->kernels.size() - 1});
+  }
+
+  bool HasFailed() const { return failed_ != nullptr && failed_->size() > failed_before_; }
+
+  /// Called while an exception is handled: throws it on where no other provider may take the nodes.
+  void Failed(std::span<const NodeIndex> nodes, const Node& node, int16_t provider, const std::string& reason) {
+    const bool last = static_cast<size_t>(provider) + 1 == resources_.providers.size();
+    if (failed_ == nullptr || last) RethrowAt(node, graph_);
+    const std::string_view name = resources_.providers[static_cast<size_t>(provider)].provider->name();
+    for (const NodeIndex index : nodes) {
+      failed_->Add(graph_, index, provider, reason,
+                   fmt::format("{}: {}{} goes to the next provider: {}", name, path_, graph_.node(index).Label(&viewer_), reason));
+    }
   }
 
   void AddNested(const Node& node) {
@@ -195,8 +225,9 @@ class PlanBuilder {
     for (const auto& [attribute, graph] : graph_.Subgraphs(node.index)) {
       try {
         auto& nested = partition_.nested.at({node.index, std::string(attribute)});
-        auto plan = BuildPlan(*graph, std::move(nested), resources_, report_, &node,
+        auto plan = BuildPlan(*graph, std::move(nested), resources_, report_, failed_, &node,
                               path_ + node.Label(&viewer_) + "." + std::string(attribute) + "/");
+        if (plan == nullptr) continue;  // something failed: this plan will be of no use either
         plan_->nested.push_back({node.index, std::string(attribute), std::make_unique<PlannedSubgraph>(std::move(plan), resources_)});
       } catch (...) {
         RethrowAt(node, graph_);
@@ -219,8 +250,8 @@ class PlanBuilder {
           kernel = step.def->factory()(info);
           ReleaseConstants(step, info.released());
           AlignConstants(step, info);
-        } catch (...) {
-          RethrowAt(*step.node, graph_);
+        } catch (const std::exception& error) {
+          Failed(std::span(&step.node->index, 1), *step.node, step.provider, fmt::format("cannot make its kernel: {}", error.what()));
         }
       }
       step.kernel = kernel.get();
@@ -234,6 +265,7 @@ class PlanBuilder {
         make(i);
       }
     }
+    if (HasFailed()) return;
     if (resources_.threads->num_threads() > 1 && on_host.size() > 1) {
       tbb::task_arena arena(resources_.threads->num_threads());
       arena.execute([&] { tbb::parallel_for(size_t{0}, on_host.size(), [&](size_t i) { make(on_host[i]); }); });
@@ -366,6 +398,8 @@ class PlanBuilder {
   GraphPartition partition_;
   const SessionResources& resources_;
   PlacementReport& report_;
+  FailedKernels* const failed_;  // null: failures are errors
+  const size_t failed_before_;
   const Node* const holder_;
   const std::string path_;
   std::unique_ptr<Plan> plan_;
@@ -380,8 +414,8 @@ class PlanBuilder {
 }  // namespace
 
 std::unique_ptr<Plan> BuildPlan(Graph& graph, GraphPartition partition, const SessionResources& resources,
-                                PlacementReport& report, const Node* holder, const std::string& path) {
-  return PlanBuilder(graph, std::move(partition), resources, report, holder, path).Build();
+                                PlacementReport& report, FailedKernels* failed, const Node* holder, const std::string& path) {
+  return PlanBuilder(graph, std::move(partition), resources, report, failed, holder, path).Build();
 }
 
 }  // namespace tessera

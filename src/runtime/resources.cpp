@@ -52,7 +52,7 @@ int16_t SessionResources::ProviderOf(int16_t memory) const noexcept {
 
 Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) const {
   const std::lock_guard lock(constants_mutex_);
-  Tensor& copy = device_constants_[{constant.unaligned_raw(), memory}];
+  Tensor& copy = device_constants_[{constant.unaligned_raw(), constant.byte_size(), constant.type(), memory}];
   if (MemorySharing* sharing = SharingOf(memory); !copy.defined() && sharing != nullptr && constant.owner() != nullptr) {
     if (auto shared = sharing->OnDevice(constant, false)) copy = std::move(*shared);
   }
@@ -62,6 +62,11 @@ Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) 
     copy = std::move(device);
   }
   return copy.shape() == constant.shape() ? copy : copy.Reshaped(constant.shape());
+}
+
+void SessionResources::ForgetDeviceConstants() const {
+  const std::lock_guard lock(constants_mutex_);
+  device_constants_.clear();
 }
 
 }  // namespace tessera

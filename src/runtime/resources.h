@@ -51,6 +51,8 @@ class SessionResources {
   int16_t ProviderOf(int16_t memory) const noexcept;
   /// A constant in a device memory: uploaded once, shared by every plan that reads it there.
   Tensor DeviceConstant(const Tensor& constant, int16_t memory) const;
+  /// Of a plan that was given up, whose constants may be elsewhere next time.
+  void ForgetDeviceConstants() const;
 
   // Freed last: kernels and tensors refer to the allocators.
   std::vector<MemorySpace> memories;  // [0] is the host
@@ -65,8 +67,16 @@ class SessionResources {
   bool share_prepacked = true;  // packed weights are shared with other sessions
 
  private:
+  /// What lies at one address may be several constants: initializers overlap in an external file.
+  struct ConstantKey {
+    const void* address;
+    size_t bytes;
+    ElementType type;
+    int16_t memory;
+    auto operator<=>(const ConstantKey&) const = default;
+  };
   mutable std::mutex constants_mutex_;
-  mutable std::map<std::pair<const void*, int16_t>, Tensor> device_constants_;
+  mutable std::map<ConstantKey, Tensor> device_constants_;
 };
 
 }  // namespace tessera

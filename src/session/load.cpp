@@ -167,6 +167,7 @@ bool Session::State::LoadFromContext(ContextCache& cache) {
     // The same may be wrong with the model; then it fails once more.
     cache.Reject(error.what());
     executor.reset();
+    resources.ForgetDeviceConstants();  // they are told by where the model's are
     model = {};
     optimization = {};
     placement = before;
@@ -220,6 +221,19 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
 void Session::State::MakePlan() {
   const PackedStore::Scope scope(resources.packed);
   if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
+  const PlacementReport before = placement;
+  FailedKernels failed;
+  std::unique_ptr<Plan> plan;
+  while ((plan = TryPlan(failed)) == nullptr) {
+    for (const std::string& line : failed.TakeLines()) log(LogLevel::kWarning, "{}", line);
+    resources.ForgetDeviceConstants();
+    placement = before;
+  }
+  if (trial != nullptr) trial->Watch(*plan);
+  executor = std::make_unique<Executor>(std::move(plan), resources, false);
+}
+
+std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
   GraphPartition partition;
   {
     const ProfileScope scope(profiler.get(), "partition", "Load");
@@ -228,17 +242,17 @@ void Session::State::MakePlan() {
     });
     const PartitionOptions partition_options{.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
                                              .min_island_nodes = config.min_island_nodes,
-                                             .precision = config.precision};
+                                             .precision = config.precision,
+                                             .error_on_failure = options.error_on_failure,
+                                             .failed = &failed};
     partition = PartitionGraph(*model.graph, resources, partition_options, placement, log);
   }
   ChooseThreads();
-  {
-    const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
-    if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
-    auto plan = BuildPlan(*model.graph, std::move(partition), resources, placement);
-    if (trial != nullptr) trial->Watch(*plan);
-    executor = std::make_unique<Executor>(std::move(plan), resources, false);
-  }
+  const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
+  if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
+  // Where all memory is the host's, kernels have taken constants out of the graph by the time that one fails.
+  const bool may_fail = !options.error_on_failure && resources.memories.size() > 1;
+  return BuildPlan(*model.graph, std::move(partition), resources, placement, may_fail ? &failed : nullptr);
 }
 
 /// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait for

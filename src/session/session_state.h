@@ -19,6 +19,7 @@
 namespace tessera {
 
 class ContextCache;
+class FailedKernels;
 class Trial;
 struct ActiveProvider;
 struct Tuning;
@@ -92,6 +93,8 @@ struct Session::State {
   void LeaveOut(const LeftOutProviders& names);
   void LoadAndOptimize(const LoadFunction& load);
   void MakePlan();
+  /// Null where kernels could not be made, which `failed` then says of more nodes than before.
+  std::unique_ptr<Plan> TryPlan(FailedKernels& failed);
   void StartResources();
   void MakeThreads();
   void Attach(ExecutionProvider& provider) const;

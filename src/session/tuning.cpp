@@ -61,6 +61,7 @@ std::map<NodeIndex, std::string> Trial::AlgorithmsFor(const Graph& graph) {
 }
 
 void Trial::NoteUnits(const Graph& graph, const GraphPartition& partition) {
+  units_.clear();
   for (const Unit& unit : partition.units) {
     units_.emplace(unit.fused != nullptr ? unit.fused.get() : &graph.node(unit.nodes.front()), unit.nodes);
   }
