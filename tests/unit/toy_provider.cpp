@@ -56,7 +56,9 @@ class ToyStream final : public Stream {
 class Elementwise final : public Kernel {
  public:
   explicit Elementwise(const KernelInfo& info)
-      : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {}
+      : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {
+    if (info.provider().options().find("fail_kernel")->second == op_) Fail(ErrorCode::kEpFail, "the toy has no {} after all", op_);
+  }
   void Compute(KernelContext& context) override {
     ++Counters().computes;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
@@ -252,6 +254,7 @@ const OptionSchema kOptions[] = {
     {"fail_synchronize", OptionType::kBool, "0", "its queue never drains"},
     {"delay_ms", OptionType::kInt, "0", "how long an elementwise operator takes", {}, 0, 1000},
     {"fail_compile", OptionType::kBool, "0", "cannot compile"},
+    {"fail_kernel", OptionType::kString, "", "operator whose kernels cannot be made"},
     {"rounds", OptionType::kBool, "0", "claims to compute Mul at bf16"},
     {"level", OptionType::kEnum, "low", "nothing", {"low", "high"}},
     {"number", OptionType::kInt, "3", "nothing", {}, 1, 9},

@@ -21,6 +21,7 @@ inline constexpr std::string_view kToyMemory = "Toy";
 ///   delay_ms     how long Add, Mul and Neg take
 ///   rounds       says that Mul is computed at bf16
 ///   fail_start, fail_memory, fail_attach, fail_synchronize, fail_compile
+///   fail_kernel  Add, Mul or Neg, whose kernels then cannot be made
 ///   gpu_mem_limit, arena_extend_strategy
 const ProviderFactory& Toy();
 

@@ -59,6 +59,56 @@ TEST(Placement, ValuesCrossMemoriesOnce) {
   EXPECT_EQ(Counters().synchronizations, 3);  // when the host reads the results
 }
 
+TEST(Placement, NodesWhoseKernelsCannotBeMadeGoToTheNextProvider) {
+  SessionOptions options = Toy({{"device", "1"}, {"fail_kernel", "Neg"}});
+  options.log_level = LogLevel::kFatal;
+  options.config["session.min_island_nodes"] = "0";
+  const Session session = Chain().Session(options);
+  const std::vector<Value> inputs = {Floats({2}, {1, 2})};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(-2, -8));
+  const PlacementReport& placement = session.placement();
+  ASSERT_EQ(placement.nodes.size(), 3u);
+  for (const auto& node : placement.nodes) {
+    EXPECT_EQ(node.provider, node.name == "neg" ? "CPUExecutionProvider" : "ToyExecutionProvider") << node.name;
+    if (node.name == "neg") {
+      EXPECT_THAT(node.refusals.at(0).second, HasSubstr("the toy has no Neg after all"));
+    }
+  }
+  EXPECT_EQ(placement.copies.size(), 4u);  // x and the result of neg to the device, the sum and y back
+  EXPECT_EQ(placement.providers.at(0).nodes, 2);
+
+  options.error_on_failure = true;
+  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), AllOf(HasSubstr("neg"), HasSubstr("the toy has no Neg after all")));
+}
+
+TEST(Placement, NodesOfNestedGraphsGoToTheNextProviderToo) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Input("yes", ElementType::kBool, {}).Output("y", ElementType::kFloat, {2});
+  auto& branch = model.Node("If", {"yes"}, {"y"}, "if");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = branch.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    auto& graph = *attribute->mutable_g();
+    graph.set_name(name);
+    ModelBuilder::AddNode(graph, "Add", {"x", "x"}, {std::string("a_") + name}, "");
+    ModelBuilder::AddNode(graph, "Neg", {std::string("a_") + name}, {std::string("b_") + name}, "");
+    ModelBuilder::Declare(graph.add_output(), std::string("b_") + name, ElementType::kFloat, {2});
+  }
+  SessionOptions options = Toy({{"device", "1"}, {"fail_kernel", "Neg"}});
+  options.log_level = LogLevel::kFatal;
+  options.config["session.min_island_nodes"] = "0";
+  const Session session = model.Session(options);
+  const bool yes = true;
+  const std::vector<Value> inputs = {Floats({2}, {1, 2}), Tensor::Of<bool>(Shape{}, std::span(&yes, 1))};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  EXPECT_THAT(ToVector(results[0]), ElementsAre(-2, -4));
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider == "ToyExecutionProvider", node.op_type == "Add") << node.op_type;
+}
+
 TEST(Placement, BoundTensorsStayOnTheDevice) {
   const Session session = Chain().Session(Toy({{"device", "1"}}));
   IoBinding binding(session);

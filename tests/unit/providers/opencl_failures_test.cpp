@@ -97,12 +97,50 @@ TEST(OpenclFailures, DevicesThatAreNotThereAreNamed) {
 
 TEST(OpenclFailures, WhatDoesNotFitTheLimitGoesToTheNextProvider) {
   if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
-  const Session session = Model().Session(On({{"gpu_mem_limit", "1"}, {"kernels", "panels"}}, true));
+  const Session session = Model().Session(On({{"gpu_mem_limit", "1"}, {"kernels", "panels"}}, false));
   EXPECT_THAT(Results(session), ElementsAre(4, 0));
   for (const auto& node : session.placement().nodes) {
     EXPECT_EQ(node.provider, kCpu) << node.op_type;
     ASSERT_FALSE(node.refusals.empty());
     EXPECT_THAT(node.refusals[0].second, HasSubstr("gpu_mem_limit"));
+  }
+  EXPECT_THROW(Model().Session(On({{"gpu_mem_limit", "1"}, {"kernels", "panels"}}, true)), Error);
+}
+
+TEST(OpenclFailures, AConstantThatDoesNotFitTheLimitLeavesItsNodeToTheNextProvider) {
+  if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
+  constexpr int64_t kRows = 1 << 20;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 2}).Output("y", ElementType::kFloat, {1, 2});
+  model.Floats("table", {kRows, 1}, std::vector<float>(kRows, 3.0f)).Ints("row", {5});
+  model.Node("Gather", {"table", "row"}, {"g"}, "pick");
+  model.Node("Mul", {"x", "g"}, {"m"});
+  model.Node("Tanh", {"m"}, {"t"});
+  model.Node("Atanh", {"t"}, {"y"});
+  for (const bool must : {false, true}) {
+    SessionOptions options = On({{"gpu_mem_limit", "2M"}}, must);
+    options.optimization_level = OptimizationLevel::kNone;
+    options.enable_arena = false;  // the table is not used where it lies
+    options.config["session.min_island_nodes"] = "0";
+    if (must) {
+      try {
+        model.Session(options);
+        ADD_FAILURE() << "a session was made";
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("pick"), HasSubstr("table"), HasSubstr("gpu_mem_limit")));
+      }
+      continue;
+    }
+    const Session session = model.Session(options);
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Floats({1, 2}, {0.1f, 0.2f})}, results);
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(::testing::FloatNear(0.3f, 1e-4f), ::testing::FloatNear(0.6f, 1e-4f)));
+    for (const auto& node : session.placement().nodes) {
+      if (node.op_type == "Gather") {
+        EXPECT_THAT(node.refusals.at(0).second, HasSubstr("the constant 'table'"));
+      }
+      EXPECT_EQ(node.provider == kOpencl, node.op_type != "Gather") << node.op_type;
+    }
   }
 }
 

@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <bit>
+#include <fstream>
 #include <optional>
 
 #include "model_builder.h"
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
+#include "temporary_folder.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {
@@ -31,6 +34,50 @@ class OpenclSharing : public ::testing::Test {
   }
   static Value X() { return Floats({4}, {1, -2, 3, -4}); }
 };
+
+/// Initializers of one external file may overlap: what each of them is decides, not where it lies.
+TEST_F(OpenclSharing, ConstantsAtOneAddressAreToldApart) {
+  const TemporaryFolder folder;
+  ModelBuilder model;
+  const auto external = [&](const char* name, ElementType type, std::initializer_list<int64_t> dims) {
+    auto* tensor = model.proto().mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(static_cast<onnx::TensorProto::DataType>(type));
+    for (const int64_t dim : dims) tensor->add_dims(dim);
+    tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+    int64_t bytes = sizeof(float);
+    for (const int64_t dim : dims) bytes *= dim;
+    for (const auto& [key, value] : {std::pair<std::string, std::string>("location", "data.bin"), {"length", std::to_string(bytes)}}) {
+      auto* entry = tensor->add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+  };
+  external("all", ElementType::kFloat, {4, 2});
+  external("row", ElementType::kFloat, {1, 2});
+  external("codes", ElementType::kInt32, {4, 2});
+  model.Input("x", ElementType::kFloat, {4, 2}).Output("y", ElementType::kFloat, {4, 2}).Output("z", ElementType::kInt32, {4, 2});
+  model.Input("i", ElementType::kInt32, {4, 2});
+  model.Node("Add", {"x", "all"}, {"a"});
+  model.Node("Add", {"a", "row"}, {"y"});
+  model.Node("Add", {"i", "codes"}, {"z"});
+  const std::vector<float> data = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::ofstream(folder.path() / "data.bin", std::ios::binary).write(reinterpret_cast<const char*>(data.data()), sizeof(float) * 8);
+  std::ofstream(folder.path() / "model.onnx", std::ios::binary) << model.bytes();
+  const std::vector<int32_t> zeros(8, 0);
+  const std::vector<Value> inputs = {Floats({4, 2}, std::vector<float>(8, 0.5f)), Tensor::Of<int32_t>(Shape{4, 2}, zeros)};
+  for (const bool arena : {true, false}) {
+    SessionOptions options = PlainOn(kOpencl);
+    options.enable_arena = arena;
+    options.config["session.min_island_nodes"] = "0";
+    const Session session(folder.path() / "model.onnx", options);
+    std::vector<Value> results(2);
+    session.Run(inputs, results);
+    EXPECT_THAT(ToVector(results[0]), ElementsAre(2.5f, 4.5f, 4.5f, 6.5f, 6.5f, 8.5f, 8.5f, 10.5f));
+    EXPECT_EQ(std::bit_cast<float>(results[1].tensor().data<int32_t>()[7]), 8.0f);
+    for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, kOpencl);
+  }
+}
 
 TEST_F(OpenclSharing, InputsAreNotWritten) {
   for (const SessionOptions& options : {On(kOpencl), PlainOn(kOpencl)}) {
