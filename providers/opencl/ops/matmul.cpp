@@ -1,5 +1,6 @@
 // MatMul (1-13) with stacks that broadcast, Gemm (7-13).
 
+#include <limits>
 #include <optional>
 
 #include "base/checked.h"
@@ -14,6 +15,13 @@ struct Operand {
   const Tensor* tensor;
   cl_int row, column;  // strides
 };
+
+/// A size or stride as kernels count it.
+cl_int Counted(int64_t size) {
+  Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; kernels count to {}: split it, or leave the node to another provider",
+          size, std::numeric_limits<cl_int>::max());
+  return static_cast<cl_int>(size);
+}
 
 /// C = alpha A B + beta bias for a stack of products, the way that suits the device.
 class Product {
@@ -35,7 +43,7 @@ class Product {
                   float beta, const Strided& stack, int64_t stacks, int64_t stacks_b, const Tensor& y,
                   std::span<const Tensor* const> epilogue) {
     if (y.num_elements() == 0) return;
-    const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);
+    const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
     if (tiles_) {
       const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
       return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, stack, stacks);
@@ -53,7 +61,7 @@ class Product {
                                   .col_a = a.column,
                                   .b_row = kPanel,
                                   .b_column = 0,
-                                  .panels = static_cast<cl_int>(panels),
+                                  .panels = Counted(panels),
                                   .first = 0,
                                   .row_bias = bias.row,
                                   .col_bias = bias.column,
@@ -77,7 +85,7 @@ class Product {
     if (b == nullptr || b->shape().rank() == 0 || b->num_elements() == 0) return;
     const Shape shape = b->shape().rank() == 1 ? Shape{b->shape()[0], 1} : b->shape();
     const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows, n = along_k ? rows : columns;
-    const auto kk = static_cast<cl_int>(k), nn = static_cast<cl_int>(n);
+    const auto kk = Counted(k), nn = Counted(n);
     packed_b_ = panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
     info.ReleaseConstant(1);
   }
@@ -128,7 +136,7 @@ struct StackedSizes {
   }
 
   TileProduct::Expected Expected() const {
-    return {.shape = {static_cast<cl_int>(m), static_cast<cl_int>(n), static_cast<cl_int>(k), static_cast<cl_int>(k), 1, static_cast<cl_int>(n), 1, 0, 0},
+    return {.shape = {Counted(m), Counted(n), Counted(k), Counted(k), 1, Counted(n), 1, 0, 0},
             .stack = stack,
             .stacks = stacks,
             .elements_b = k * n * stacks_b};
@@ -153,7 +161,7 @@ class MatMul final : public Kernel {
     Epilogue::Operands storage;
     const auto operands = product_.epilogue().Collect(context, sizes.result, storage);
     Tensor& y = *context.output(0, sizes.result);
-    product_(context, sizes.m, sizes.n, sizes.k, {&a, static_cast<cl_int>(sizes.k), 1}, {&b, static_cast<cl_int>(sizes.n), 1},
+    product_(context, sizes.m, sizes.n, sizes.k, {&a, Counted(sizes.k), 1}, {&b, Counted(sizes.n), 1},
              {bias, 0, 1}, 1.0f, 1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
   }
 
@@ -187,7 +195,7 @@ class Gemm final : public Kernel {
       const int64_t rows = rank == 2 ? c->shape()[0] : 1, columns = rank >= 1 ? c->shape().back() : 1;
       Require(rank <= 2 && (rows == s.m || rows == 1) && (columns == s.n || columns == 1),
               "C is {}; it does not broadcast to [{},{}]", c->shape(), s.m, s.n);
-      bias.row = rows == 1 ? 0 : static_cast<cl_int>(columns);
+      bias.row = rows == 1 ? 0 : Counted(columns);
       bias.column = columns == 1 ? 0 : 1;
     }
     const Shape result{s.m, s.n};
@@ -202,7 +210,7 @@ class Gemm final : public Kernel {
     Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a, b);
     const int64_t m = a[trans_a_ ? 1 : 0], k = a[trans_a_ ? 0 : 1], n = b[trans_b_ ? 0 : 1];
     Require(b[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b[trans_b_ ? 1 : 0]);
-    const auto mm = static_cast<cl_int>(m), nn = static_cast<cl_int>(n), kk = static_cast<cl_int>(k);
+    const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
     return {mm, nn, kk, trans_a_ ? 1 : kk, trans_a_ ? mm : 1, trans_b_ ? 1 : nn, trans_b_ ? kk : 1, 0, 0};
   }
   std::optional<TileProduct::Expected> Expected(const KernelInfo& info) const {
