@@ -97,8 +97,8 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
       type_(layout_.scratch ? ElementType::kFloat : info.input_type(0)),
       element_bytes_((BitWidth(type_) + 7) / 8),
       units_(!layout_.scratch && UsesUnits(info)),
-      halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 && kReals.contains(type_) &&
-              type_ != ElementType::kDouble),
+      halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
+              (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
       local_bytes_(halves_ ? sizeof(cl_half) : BytesComputed(type_)),
       epilogue_(layout_.follows ? EpilogueOf(info) : Epilogue()),
       defines_(Computed('X', type_) + epilogue_.defines) {
@@ -180,7 +180,7 @@ std::unique_ptr<Launchable> TileProduct::Compile(std::string_view source, const 
   const size_t items = local[0] * local[1] * local[2];
   if (items > device_.capabilities().largest_group) return nullptr;
   try {
-    auto kernel = std::make_unique<Launchable>(device_, source, fmt::format("{}{}{}", defines_, defines, KernelSource("tile_operands")), name);
+    auto kernel = std::make_unique<Launchable>(device_, source, fmt::format("{}{}{}", defines_, defines, KernelSource("tile_operands")), name, true);
     if (kernel->largest_group() < items) {
       // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty product shows who means it.
       const BufferRange nothing;

@@ -1,7 +1,7 @@
 // Products on GPUs, after ops/tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
 // ones are fetched while one is multiplied; a work item keeps RM x RN elements of C in registers. Processors have ops/product.cl.
 //
-// HALF: products in half.
+// HALF: factors are rounded to half, which local memory holds more of; their products and sums are float.
 
 #ifdef HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -67,36 +67,23 @@ void multiply(MULTIPLY_PARAMETERS) {
   int now = 0;
   for (int k0 = 0; k0 < p.k; k0 += SLICES * TK) {
     FETCH(k0 + (SLICES + slice) * TK)
-#ifdef HALF
-    VL part[RM][RN / 4];
-    for (int r = 0; r < RM; ++r) {
-      for (int c = 0; c < RN / 4; ++c) part[r][c] = 0;
-    }
-#else
-#define part sum
-#endif
 #pragma unroll
     for (int i = 0; i < TK; ++i) {
-      VL right[RN / 4];
+      V right[RN / 4];
 #pragma unroll
-      for (int c = 0; c < RN / 4; ++c) right[c] = *(__local const VL*)&tile_b[now][i][(lx + c * GX) * 4];
+      for (int c = 0; c < RN / 4; ++c) right[c] = FROM_LOCAL(*(__local const VL*)&tile_b[now][i][(lx + c * GX) * 4]);
 #pragma unroll
       for (int r = 0; r < RM / 4; ++r) {
-        const VL left = *(__local const VL*)&tile_a[now][i][(ly + r * GY) * 4];
+        const V left = FROM_LOCAL(*(__local const VL*)&tile_a[now][i][(ly + r * GY) * 4]);
 #pragma unroll
         for (int c = 0; c < RN / 4; ++c) {
-          part[r * 4][c] += left.x * right[c];
-          part[r * 4 + 1][c] += left.y * right[c];
-          part[r * 4 + 2][c] += left.z * right[c];
-          part[r * 4 + 3][c] += left.w * right[c];
+          sum[r * 4][c] += left.x * right[c];
+          sum[r * 4 + 1][c] += left.y * right[c];
+          sum[r * 4 + 2][c] += left.z * right[c];
+          sum[r * 4 + 3][c] += left.w * right[c];
         }
       }
     }
-#ifdef HALF
-    for (int r = 0; r < RM; ++r) {
-      for (int c = 0; c < RN / 4; ++c) sum[r][c] += FROM_LOCAL(part[r][c]);
-    }
-#endif
     KEEP(now ^ 1)
     barrier(CLK_LOCAL_MEM_FENCE);
     now ^= 1;
