@@ -176,12 +176,43 @@ Shape HostIntegers(const Tensor& tensor) {
 
 BufferRange RangeOf(const Tensor& tensor) { return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()); }
 
-Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name)
+Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried)
     : kernel_(device.CreateKernel(source, defines, name)) {
   largest_group_ = kGroup;
   Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_, &largest_group_, nullptr),
         "clGetKernelWorkGroupInfo");
   group_ = std::clamp<size_t>(largest_group_, 1, kGroup);
+  if (tried) return;
+  std::array<size_t, 3> compiled{};  // zeros where the kernel takes any
+  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled, compiled.data(), nullptr),
+        "clGetKernelWorkGroupInfo");
+  const size_t items = compiled[0] * compiled[1] * compiled[2], most = std::min(largest_group_, device.capabilities().largest_group);
+  if (items > most) {
+    Fail(ErrorCode::kEpFail, "{} runs kernel '{}' in groups of at most {} work items; it needs {}", device.capabilities().name, name, most, items);
+  }
+}
+
+Launchable& LazyLaunchable::Compile() {
+  std::call_once(once_, [&] {
+    try {
+      kernel_.emplace(device_, source_, defines_, name_);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}; give the model's inputs fixed sizes (free_dimensions), so that kernels are chosen when the "
+                                            "session is made and the next provider can take over, or leave this provider out", error.what()));
+    }
+  });
+  return *kernel_;
+}
+
+Launchable* LazyLaunchable::TryCompile() {
+  std::call_once(tried_, [&] {
+    try {
+      Compile();
+    } catch (const Error&) {
+      refused_ = true;
+    }
+  });
+  return refused_ ? nullptr : &*kernel_;
 }
 
 void Launchable::Set(cl_uint& index, const Tensor* tensor) {

@@ -118,7 +118,9 @@ Shape HostIntegers(const Tensor& tensor);
 /// keeps arguments in the kernel object.
 class Launchable {
  public:
-  Launchable(Device& device, std::string_view source, const std::string& defines, const char* name);
+  /// Throws Error(kEpFail) where the device does not run groups of the size that the kernel is compiled for. What drivers say of that
+  /// is not always so; `tried`: the caller finds out for itself.
+  Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried = false);
 
   /// Enqueues over `global` work items in groups of `local`, which divides it. Tensors pass as a buffer and a byte offset, null
   /// as no buffer; numbers and structs by value; spans one after the other.
@@ -144,6 +146,11 @@ class Launchable {
     const auto count = static_cast<size_t>(items);
     (*this)(context, {RoundUp(count, group_), static_cast<size_t>(rows), static_cast<size_t>(planes)}, {group_, 1, 1},
             static_cast<cl_ulong>(items), args...);
+  }
+  /// In this many groups along the first dimension, where every driver takes 2^31 of them: some take 65535 along the others.
+  template <class... Args>
+  void Groups(KernelContext& context, int64_t groups, size_t group, const Args&... args) {
+    (*this)(context, {static_cast<size_t>(groups) * group, 1, 1}, {group, 1, 1}, args...);
   }
   template <class... Args>
   void Linear(KernelContext& context, int64_t items, const Args&... args) {
@@ -183,18 +190,18 @@ class LazyLaunchable {
  public:
   LazyLaunchable(Device& device, std::string_view source, std::string defines, const char* name)
       : device_(device), source_(source), defines_(std::move(defines)), name_(name) {}
-  Launchable& Compile() {
-    std::call_once(once_, [&] { kernel_.emplace(device_, source_, defines_, name_); });
-    return *kernel_;
-  }
+  Launchable& Compile();
+  /// Null where the device does not take the kernel, now and later: the caller has another one.
+  Launchable* TryCompile();
 
  private:
   Device& device_;
   std::string_view source_;
   std::string defines_;
   const char* name_;
-  std::once_flag once_;
+  std::once_flag once_, tried_;
   std::optional<Launchable> kernel_;
+  bool refused_ = false;
 };
 
 /// The shape that the graph states, where all of it is known.

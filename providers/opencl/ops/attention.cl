@@ -75,7 +75,7 @@ static inline TX score(__global uchar* q, __global uchar* k, __global uchar* mas
 #ifdef KERNEL_attend
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENTS) {
   __local TX lanes[LANES], weights[LANES];
-  ROW(get_group_id(1))
+  ROW(get_group_id(0))
   const int lane = get_local_id(0);
   for (long first = 0; first < p.value_width; first += LANES * COLUMNS) {
     TX sums[COLUMNS], top = -INFINITY, total = 0;
@@ -122,7 +122,7 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
   __local TX values[KEYS][STRIDE] __attribute__((aligned(16)));
   __local TX weights[QUERIES][KEYS + 4], parts[QUERIES][PARTS];
   const int item = get_local_id(0), row = item / PARTS, part = item % PARTS;
-  const long first = (long)get_group_id(1) * QUERIES, last = min(first + QUERIES, p.queries) - 1;
+  const long first = (long)get_group_id(0) * QUERIES, last = min(first + QUERIES, p.queries) - 1;
   ROW(min(first + row, last))
   const long first_key = SEEN_BY(first).x, past_keys = SEEN_BY(last).y;  // of all rows: later ones see no less
   FILL(queries, QUERIES, first + line <= last, GET_Q(q_ + qo, b * p.q_batch + h * p.q_head + (first + line) * p.q_row + column), p.width)
@@ -201,7 +201,7 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
 // For processors: a work item a query row, of at most MOST_VALUES results, in loops of constant length that become vectors.
 __kernel void attend_row(ARGUMENTS) {
   TX weights[STEP], sums[MOST_VALUES], top = -INFINITY, total = 0;
-  ROW(get_group_id(1))
+  ROW(get_group_id(0))
   for (int c = 0; c < p.value_width; ++c) sums[c] = 0;
   for (long k0 = begin; k0 < end; k0 += STEP) {
     const int count = (int)min((long)STEP, end - k0);
@@ -237,7 +237,7 @@ __kernel void attend_row(ARGUMENTS) {
 // Scores after a stage; 3: the softmax.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void capture(ARGUMENTS) {
   __local TX lanes[LANES];
-  ROW(get_group_id(1))
+  ROW(get_group_id(0))
   const int lane = get_local_id(0);
   const long row = ((b * p.q_heads + h) * p.queries + i) * p.keys;
   TX top = -INFINITY, total = 0;

@@ -45,28 +45,28 @@ ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes&
     const std::string sizes = fmt::format("#define WIDTH {}\n#define QUERIES {}\n#define KEYS {}\n#define PARTS {}\n", row, kQueries, kKeys, kParts);
     tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", defines + sizes, "attend_tile"));
   }
-  LazyLaunchable* tile = width ? TileKernel(*width) : nullptr;
-  (by_rows_ ? attend_row_ : tile != nullptr ? *tile : attend_).Compile();
+  const bool tiled = width && TileKernel(*width) != nullptr;
+  if (!tiled) (by_rows_ ? attend_row_ : attend_).Compile();
 }
 
-LazyLaunchable* ScaledDotProduct::TileKernel(int64_t width) {
+Launchable* ScaledDotProduct::TileKernel(int64_t width) {
   const auto at = static_cast<size_t>(CeilDiv(std::max<int64_t>(width, 1), kWidthStep)) - 1;
-  return at < tiles_.size() ? tiles_[at].get() : nullptr;
+  return at < tiles_.size() ? tiles_[at]->TryCompile() : nullptr;
 }
 
 void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
                            const BufferRange& lengths, const Tensor& y, const AttentionProblem& p) {
   const auto queries = static_cast<size_t>(p.queries), heads = static_cast<size_t>(p.batch * p.q_heads);
   if (by_rows_ && p.value_width <= kMostValues) {
-    return attend_row_.Compile()(context, {1, queries, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
+    return attend_row_.Compile()(context, {queries, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
   }
   constexpr int64_t kFewQueries = 3;  // of which a tile would be mostly empty
-  LazyLaunchable* tile = p.queries > kFewQueries ? TileKernel(std::max(p.width, p.value_width)) : nullptr;
+  Launchable* tile = p.queries > kFewQueries ? TileKernel(std::max(p.width, p.value_width)) : nullptr;
   if (tile != nullptr) {
     constexpr size_t kItems = kQueries * kParts;
-    return tile->Compile()(context, {kItems, static_cast<size_t>(CeilDiv(p.queries, kQueries)), heads}, {kItems, 1, 1}, q, k, v, mask, lengths, y, p);
+    return (*tile)(context, {kItems * static_cast<size_t>(CeilDiv(p.queries, kQueries)), 1, heads}, {kItems, 1, 1}, q, k, v, mask, lengths, y, p);
   }
-  attend_.Compile()(context, {kAttentionLanes, queries, heads}, {kAttentionLanes, 1, 1}, q, k, v, mask, lengths, y, p);
+  attend_.Compile()(context, {kAttentionLanes * queries, 1, heads}, {kAttentionLanes, 1, 1}, q, k, v, mask, lengths, y, p);
 }
 
 namespace {
@@ -156,7 +156,7 @@ class Attention final : public Kernel {
     FitMask(mask, mask_dims, p);
     const Buffer lengths = SendLengths(context, p, past_key != nullptr);
     const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.row_step()} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
-    const std::array<size_t, 3> rows = {kAttentionLanes, static_cast<size_t>(p.queries), static_cast<size_t>(CheckedMul(p.batch, p.q_heads))};
+    const std::array<size_t, 3> rows = {kAttentionLanes * static_cast<size_t>(p.queries), 1, static_cast<size_t>(CheckedMul(p.batch, p.q_heads))};
     if (capture_) {
       const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
       if (captured.num_elements() > 0) {

@@ -49,7 +49,7 @@ class ScaledDotProduct {
   static constexpr int64_t kQueries = 16, kKeys = 32, kParts = 8, kWidthStep = 32, kMostWidth = 128;
 
   /// A kernel for tiles of rows so long, longer ones by the next multiple of kWidthStep; null where there is none.
-  LazyLaunchable* TileKernel(int64_t width);
+  Launchable* TileKernel(int64_t width);
 
   const bool by_rows_;  // a work item each: on processors
   LazyLaunchable attend_, attend_row_;

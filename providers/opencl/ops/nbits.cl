@@ -7,7 +7,7 @@ void multiply(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __
               ulong zo, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo, Sizes s) {
   __local float lanes[PER][LANES];
   const int lane = get_local_id(0);
-  const long n = get_group_id(1), first = (long)get_group_id(2) * PER, last = s.rows - 1;
+  const long n = get_group_id(0), first = (long)get_group_id(1) * PER, last = s.rows - 1;
   __global const uchar* codes = AT(const uchar, codes_, co) + n * s.blocks * s.block_bytes;
   float sum[PER];
   for (int p = 0; p < PER; ++p) sum[p] = 0;

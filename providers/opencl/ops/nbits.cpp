@@ -58,7 +58,7 @@ class MatMulNBits final : public Kernel {
     shape[shape.rank() - 1] = n_;
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
-    kernel_(context, {kNBitsLanes, static_cast<size_t>(n_), static_cast<size_t>(CeilDiv(s.rows, kRowsPerItem))}, {kNBitsLanes, 1, 1}, a, codes, scales, zeros,
+    kernel_(context, {kNBitsLanes * static_cast<size_t>(n_), static_cast<size_t>(CeilDiv(s.rows, kRowsPerItem)), 1}, {kNBitsLanes, 1, 1}, a, codes, scales, zeros,
             bias, y, s);
   }
 

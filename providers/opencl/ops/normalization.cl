@@ -9,7 +9,7 @@ GROUP_FOLD(TX)
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void softmax(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int logarithm) {
   __local TX lanes[LANES];
-  const long row = get_group_id(1), start = row / stride * n * stride + row % stride;
+  const long row = get_group_id(0), start = row / stride * n * stride + row % stride;
   TX top = -INFINITY;
   for (long i = get_local_id(0); i < n; i += LANES) top = fmax(top, GET_X(x_ + xo, start + i * stride));
   top = group_fold(lanes, top, 1);
@@ -32,7 +32,7 @@ void standardize(__global uchar* x_, ulong xo, __global uchar* scale_, ulong so,
                  ulong yo, __global uchar* mean_, ulong mo, __global uchar* inverse_, ulong io, long n, long period, long step,
                  long inner, float epsilon, int center) {
   __local TX lanes[LANES];
-  const long row = get_group_id(1), start = row * n;
+  const long row = get_group_id(0), start = row * n;
   TX mean = 0;
   if (center) {
     for (long i = get_local_id(0); i < n; i += LANES) mean += GET_X(x_ + xo, start + i);

@@ -29,7 +29,7 @@ class Softmax final : public Kernel {
     const size_t axis = rank == 0 || past ? rank : Axis(axis_, rank);
     const int64_t rest = x.shape().SizeOfRange(std::min(axis + 1, rank), rank), size = axis < rank ? x.shape()[axis] : 1;
     const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
-    kernel_(context, {kRowLanes, static_cast<size_t>(x.num_elements() / n), 1}, {kRowLanes, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_);
+    kernel_.Groups(context, x.num_elements() / n, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
   }
 
  private:
@@ -64,7 +64,7 @@ class Standardize : public Kernel {
     const int64_t last = (rows.period - 1) * rows.step + (rows.size - 1) / rows.inner;
     Require(context.required_input(1).num_elements() == last + 1 && (bias == nullptr || bias->num_elements() == last + 1),
             "scale and bias need {} elements", last + 1);
-    kernel_(context, {kRowLanes, static_cast<size_t>(x.num_elements() / rows.size), 1}, {kRowLanes, 1, 1}, x, context.required_input(1), bias, y,
+    kernel_.Groups(context, x.num_elements() / rows.size, kRowLanes, x, context.required_input(1), bias, y,
             mean, inverse, cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_);
   }
 

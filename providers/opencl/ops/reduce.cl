@@ -36,7 +36,7 @@ __kernel void reduce(ulong total, __global uchar* x_, ulong xo, __global uchar* 
 #if LANES > 1
   __local TX lanes[LANES];
   const int lane = get_local_id(0);
-  const long i = get_group_id(1);
+  const long i = get_group_id(0);
 #else
   const int lane = 0;
   const long i = get_global_id(0);

@@ -98,7 +98,7 @@ class Reduce final : public Kernel {
     Tensor& y = *context.output(0, result);
     const auto total = static_cast<cl_ulong>(y.num_elements());
     if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
-      together_(context, {kReduceLanes, total, 1}, {kReduceLanes, 1, 1}, total, x, y, kept, reduced, cl_long{count});
+      together_.Groups(context, y.num_elements(), kReduceLanes, total, x, y, kept, reduced, cl_long{count});
     } else {
       alone_.Linear(context, y.num_elements(), x, y, kept, reduced, cl_long{count});
     }

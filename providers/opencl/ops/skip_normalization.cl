@@ -8,7 +8,7 @@ void skip_normalize(__global uchar* x_, ulong xo, __global uchar* skip_, ulong s
                     ulong beo, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo, __global uchar* mean_, ulong mo,
                     __global uchar* inverse_, ulong io, __global uchar* sum_, ulong suo, long n, long skip_rows, float epsilon, int center) {
   __local TX lanes[LANES];
-  const long row = get_group_id(1), start = row * n, residual = row % skip_rows * n;
+  const long row = get_group_id(0), start = row * n, residual = row % skip_rows * n;
   TX mean = 0, squares = 0;
   if (center) {
     for (long i = get_local_id(0); i < n; i += LANES) mean += TOTAL(i);

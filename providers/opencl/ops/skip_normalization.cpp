@@ -33,7 +33,7 @@ class SkipNormalization final : public Kernel {
     const Tensor& y = *context.output(0, shape);
     const Tensor *mean = context.output(1, reduced), *inverse = context.output(2, reduced), *sum = context.output(3, shape);
     if (x.num_elements() == 0) return;
-    kernel_(context, {kSkipLanes, static_cast<size_t>(rows), 1}, {kSkipLanes, 1, 1}, x, skip, gamma, beta, bias, y, mean, inverse, sum, cl_long{width},
+    kernel_.Groups(context, rows, kSkipLanes, x, skip, gamma, beta, bias, y, mean, inverse, sum, cl_long{width},
             cl_long{skip_rows}, epsilon_, center_);
   }
 

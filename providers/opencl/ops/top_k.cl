@@ -21,7 +21,7 @@ void choose(__global uchar* x_, ulong xo, __global uchar* values_, ulong vo, __g
   __local TX best[LANES];
   __local long at[LANES];
   const int lane = get_local_id(0);
-  const long line = get_group_id(1), start = line / stride * n * stride + line % stride, to = line / stride * k * stride + line % stride;
+  const long line = get_group_id(0), start = line / stride * n * stride + line % stride, to = line / stride * k * stride + line % stride;
   TX last = 0;
   long last_at = -1;
   for (long r = 0; r < k; ++r) {

@@ -42,7 +42,7 @@ class TopK final : public Kernel {
     if (shape.num_elements() == 0) return;
     const int64_t lines = x.num_elements() / n;
     if (k <= kFew) {
-      return choose_(context, {kTopKLanes, static_cast<size_t>(lines), 1}, {kTopKLanes, 1, 1}, x, values, indices, cl_long{n}, cl_long{stride},
+      return choose_.Groups(context, lines, kTopKLanes, x, values, indices, cl_long{n}, cl_long{stride},
                      cl_long{k}, largest_);
     }
     Require(n < (int64_t{1} << 30), "an axis of {} elements is too long to sort", n);
