@@ -41,6 +41,11 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
   if (type.element == ElementType::kString) return "strings do not live on a device";
   if (type.element == ElementType::kDouble && !device.fp64) return device.name + " does not compute in double";
   if (type.shape && type.shape->size() > kMostDims) return fmt::format("a value has more than {} dimensions", kMostDims);
+  const auto size = KnownSize(type);
+  const auto element_bits = static_cast<cl_ulong>(BitWidth(type.element));
+  if (size && element_bits > 0 && static_cast<cl_ulong>(*size) > device.largest_buffer_bytes / element_bits * 8) {
+    return fmt::format("a value of {} is larger than the buffers of {}, of at most {} bytes", type.ToString(), device.name, device.largest_buffer_bytes);
+  }
   return {};
 }
 
