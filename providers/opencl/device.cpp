@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <mutex>
 
 #include "base/check.h"
@@ -49,6 +50,8 @@ bool HasMatrixUnits(cl_device_id id, const std::string& extensions) {
          clGetDeviceInfo(id, kComputeCapabilityMajor, sizeof major, &major, nullptr) == CL_SUCCESS && major >= kLeast;
 }
 
+bool IsOf(cl_device_type type, cl_device_id id) { return (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & type) != 0; }
+
 Capabilities Probe(cl_device_id id) {
   Capabilities c;
   c.platform = PlatformString(DeviceValue<cl_platform_id>(id, CL_DEVICE_PLATFORM), CL_PLATFORM_VERSION);
@@ -57,7 +60,8 @@ Capabilities Probe(cl_device_id id) {
   c.version = DeviceString(id, CL_DEVICE_VERSION);
   c.driver = DeviceString(id, CL_DRIVER_VERSION);
   const std::string extensions = DeviceString(id, CL_DEVICE_EXTENSIONS);
-  c.is_gpu = (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
+  c.is_gpu = IsOf(CL_DEVICE_TYPE_GPU, id);
+  c.is_cpu = IsOf(CL_DEVICE_TYPE_CPU, id);
   c.fp64 = HasExtension(extensions, "cl_khr_fp64");
   c.fp16 = HasExtension(extensions, "cl_khr_fp16");
   c.matrix_units = HasMatrixUnits(id, extensions);
@@ -88,6 +92,25 @@ std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type t
     for (cl_device_id id : ids) found.emplace_back(platform, id);
   }
   return found;
+}
+
+/// Why kernels do not run on the device; empty where they do. What it does not answer counts as a no.
+std::string WhyUnusable(cl_device_id id) {
+  try {
+    constexpr std::pair kLeast{1, 2};
+    const std::string version = DeviceString(id, CL_DEVICE_VERSION);
+    std::pair found{0, 0};
+    if (std::sscanf(version.c_str(), "OpenCL %d.%d", &found.first, &found.second) != 2 || found < kLeast) {
+      return fmt::format("its version is '{}'; OpenCL 1.2 is needed", version);
+    }
+    if (DeviceValue<cl_bool>(id, CL_DEVICE_AVAILABLE) != CL_TRUE) return "it is not available now";
+    if (DeviceValue<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != CL_TRUE) return "its driver has no compiler";
+    if (DeviceValue<cl_bool>(id, CL_DEVICE_ENDIAN_LITTLE) != CL_TRUE) return "it is big-endian";
+    const std::string profile = DeviceString(id, CL_DEVICE_PROFILE);
+    return profile == "FULL_PROFILE" ? "" : fmt::format("its profile is '{}'; FULL_PROFILE is needed", profile);
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 std::string WhyNoDevice() {
@@ -124,10 +147,18 @@ std::string Option(const ProviderOptions& options, std::string_view name) {
 std::vector<std::string> DescribeDevices() {
   std::vector<std::string> lines;
   for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
-    const Capabilities c = Probe(id);
-    lines.push_back(fmt::format("{} on {}: {}, driver {}, {} MiB{}{}{}", c.name, PlatformString(platform, CL_PLATFORM_NAME), c.version,
-                                c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : "",
-                                c.matrix_units ? ", matrix units" : ""));
+    const std::string where = fmt::format("{} on {}", DeviceString(id, CL_DEVICE_NAME), PlatformString(platform, CL_PLATFORM_NAME));
+    if (const std::string why = WhyUnusable(id); !why.empty()) {
+      lines.push_back(fmt::format("{}: not used: {}", where, why));
+      continue;
+    }
+    try {
+      const Capabilities c = Probe(id);
+      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "",
+                                  c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : ""));
+    } catch (const Error& error) {
+      lines.push_back(fmt::format("{}: does not answer: {}", where, error.what()));
+    }
   }
   return lines;
 }
@@ -142,9 +173,9 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   size_t index = 0;
   std::from_chars(number.data(), number.data() + number.size(), index);  // a number, as options are checked
   auto devices = AllDevices(TypeFromName(type), platform);
+  std::erase_if(devices, [](const auto& d) { return !WhyUnusable(d.second).empty(); });
   // GPUs first where any kind will do.
-  std::stable_partition(devices.begin(), devices.end(),
-                        [](const auto& d) { return (DeviceValue<cl_device_type>(d.second, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0; });
+  std::stable_partition(devices.begin(), devices.end(), [](const auto& d) { return IsOf(CL_DEVICE_TYPE_GPU, d.second); });
   if (index >= devices.size()) {
     const std::vector<std::string> known = DescribeDevices();
     if (known.empty()) Fail(ErrorCode::kEpFail, "there is no OpenCL device: {}", WhyNoDevice());

@@ -57,7 +57,7 @@ class Buffer : public Owned<cl_mem, clReleaseMemObject> {
 /// What the device can do beyond OpenCL 1.2's core.
 struct Capabilities {
   std::string platform, name, vendor, version, driver;
-  bool is_gpu = false;
+  bool is_gpu = false, is_cpu = false;
   bool fp64 = false;
   bool fp16 = false;
   bool matrix_units = false;  // that ops/matrix_units.cl can use
@@ -114,7 +114,7 @@ class Device {
   std::map<std::string, std::string> remembered_;
 };
 
-/// Every device of every platform, one line each, for reports.
+/// Every device of every platform, one line each, for reports: what it can do, or why it is not used.
 std::vector<std::string> DescribeDevices();
 
 }  // namespace tessera::opencl

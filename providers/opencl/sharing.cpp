@@ -9,7 +9,11 @@ namespace {
 
 const MemoryInfo kDeviceMemory{kMemoryName, DeviceType::kGpu, 0, false};
 
-/// Moves what is mapped between host and device where the driver keeps two copies after all. Returns where the host finds it.
+/// Only a buffer that is mapped may be read and written by the host. Results that go out and come back stay unmapped: on processors,
+/// whose buffers are the host's memory as it is, and nowhere else.
+bool HostSeesBuffers(const Device& device) { return device.capabilities().is_cpu; }
+
+/// Puts host and device in step. Returns where the host finds the range.
 void* MapAndUnmap(cl_command_queue queue, const BufferRange& range, size_t bytes, cl_map_flags flags) {
   cl_int status = CL_SUCCESS;
   void* mapped = clEnqueueMapBuffer(queue, range.buffer, CL_FALSE, flags, range.offset, bytes, 0, nullptr, nullptr, &status);
@@ -23,9 +27,9 @@ void* MapAndUnmap(cl_command_queue queue, const BufferRange& range, size_t bytes
 std::optional<Tensor> SharedTransfer::InAllocation(const Tensor& host, const std::byte* begin, const Region& region) const {
   const auto* data = static_cast<const std::byte*>(host.unaligned_raw());
   const auto offset = static_cast<size_t>(data - begin);
-  if (region.device != &device() || region.bytes - offset < host.byte_size() || host.owner() == nullptr) return std::nullopt;
+  if (!HostSeesBuffers(device()) || region.device != &device() || region.bytes - offset < host.byte_size() || host.owner() == nullptr) return std::nullopt;
   // The host may have written there since.
-  if (MapAndUnmap(queue(), {region.buffer, offset}, host.byte_size(), CL_MAP_WRITE_INVALIDATE_REGION) != data) return std::nullopt;
+  if (MapAndUnmap(queue(), {region.buffer, offset}, host.byte_size(), CL_MAP_WRITE) != data) return std::nullopt;
   return Tensor::Share(host.type(), host.shape(), const_cast<std::byte*>(data), host.owner(), kDeviceMemory);
 }
 
@@ -50,7 +54,7 @@ std::optional<Tensor> SharedTransfer::OnDevice(const Tensor& host, bool written)
 
 std::optional<Tensor> SharedTransfer::OnHost(const Tensor& device_tensor, Stream& stream) {
   const size_t bytes = device_tensor.byte_size();
-  if (bytes == 0) return std::nullopt;
+  if (bytes == 0 || !HostSeesBuffers(device())) return std::nullopt;
   const auto found = FindRegion(device_tensor.raw());
   if (!found || found->second.views > 0) return std::nullopt;  // the caller's own memory must not become a result
   const auto offset = static_cast<size_t>(static_cast<const std::byte*>(device_tensor.raw()) - found->first);

@@ -156,6 +156,26 @@ TEST_F(OpenclFaults, NothingIsCopiedWhereMemoryIsShared) {
   }
 }
 
+/// A GPU that shares the host's memory reads inputs where they are; results that the host keeps are copied, because no buffer stays
+/// mapped for it.
+TEST_F(OpenclFaults, ResultsOfGpusAreCopied) {
+  const auto device = opencl::Device::Open({});
+  if (!device->capabilities().shares_host_memory) GTEST_SKIP() << device->capabilities().name << " has memory of its own";
+  const ProviderOptions options = NewDevice();
+  FaultyDriver::Answer(CL_DEVICE_TYPE, cl_device_type{CL_DEVICE_TYPE_GPU});
+  const Subject subject = Subjects().front();
+  const Session session = subject.model.Session(Quiet(options));
+  FaultyDriver::Repair();
+  for (int i = 0; i < 3; ++i) {
+    FaultyDriver::Reset();
+    const std::vector<float> results = Results(session, subject.inputs);
+    const auto calls = FaultyDriver::calls();
+    EXPECT_FALSE(calls.contains("clEnqueueWriteBuffer"));
+    EXPECT_EQ(calls.at("clEnqueueReadBuffer"), 1);
+    ExpectClose(results, subject.expected);
+  }
+}
+
 TEST_F(OpenclFaults, EveryCallOfTheFirstRun) {
   for (const Subject& subject : Subjects()) {
     int calls = 0;
@@ -215,6 +235,109 @@ TEST_F(OpenclFaults, ProgramsThatAreNotBuilt) {
       return NewDevice();
     }, kHostMemory, call);
   }
+}
+
+/// Sessions that may do without the provider do, for the nodes whose kernels are not built, and say why.
+TEST_F(OpenclFaults, NodesWhoseKernelsAreNotBuiltGoToTheNextProvider) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+  Int(model.Node("Softmax", {"x"}, {"s"}, "first"), "axis", 1);
+  Int(model.Node("CumSum", {"s", "axis"}, {"c"}, "second"), "exclusive", 0);
+  model.Ints("axis", {1});
+  model.Node("Relu", {"c"}, {"r"});
+  model.Node("Tanh", {"r"}, {"y"});
+  const Subject subject = Make("several programs", std::move(model), {Floats({2, 3}, Random(6, 1))});
+  const auto options = [&](bool must) {
+    SessionOptions session = Quiet(NewDevice());
+    session.error_on_failure = must;
+    session.config["session.min_island_nodes"] = "0";
+    return session;
+  };
+  for (const char* call : {"clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"}) {
+    FaultyDriver::Reset();
+    subject.model.Session(options(true));
+    const int calls = FaultyDriver::calls().at(call);
+    for (int passed = 0; passed < calls; ++passed) {
+      SCOPED_TRACE(fmt::format("{} after {} calls", call, passed));
+      for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry);
+      FaultyDriver::FailAfter(passed, CL_OUT_OF_RESOURCES, false, call);
+      const Session session = subject.model.Session(options(false));
+      ASSERT_EQ(FaultyDriver::Repair(), call);
+      ExpectClose(Results(session, subject.inputs), subject.expected);
+      const auto& nodes = session.placement().nodes;
+      const auto moved = std::ranges::find_if(nodes, [](const auto& node) { return node.provider != kOpencl && !node.refusals.empty(); });
+      ASSERT_NE(moved, nodes.end());
+      EXPECT_THAT(moved->refusals[0].second, HasSubstr(call));
+      EXPECT_THAT(session.placement().ToText(), HasSubstr(kOpencl)) << "the other nodes stay";
+
+      for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry);
+      FaultyDriver::FailAfter(passed, CL_OUT_OF_RESOURCES, false, call);
+      EXPECT_THROW(subject.model.Session(options(true)), Error);
+      FaultyDriver::Repair();
+    }
+  }
+}
+
+TEST_F(OpenclFaults, DevicesThatCannotRunKernelsAreNotUsed) {
+  const std::vector<std::pair<cl_uint, std::string>> lacks = {
+      {CL_DEVICE_VERSION, std::string("OpenCL 1.1 of old", 18)},
+      {CL_DEVICE_AVAILABLE, std::string(sizeof(cl_bool), '\0')},
+      {CL_DEVICE_COMPILER_AVAILABLE, std::string(sizeof(cl_bool), '\0')},
+      {CL_DEVICE_ENDIAN_LITTLE, std::string(sizeof(cl_bool), '\0')},
+      {CL_DEVICE_PROFILE, std::string("EMBEDDED_PROFILE", 17)}};
+  const Subject subject = Subjects().front();
+  SessionOptions may = Quiet();
+  may.error_on_failure = false;
+  for (const auto& [what, answer] : lacks) {
+    SCOPED_TRACE(what);
+    FaultyDriver::Answer(what, answer);
+    for (const std::string& line : opencl::DescribeDevices()) EXPECT_THAT(line, HasSubstr("not used: it"));
+    EXPECT_THROW(subject.model.Session(Quiet()), Error);
+    const Session session = subject.model.Session(may);
+    FaultyDriver::Repair();
+    ExpectClose(Results(session, subject.inputs), subject.expected);
+    EXPECT_THAT(session.placement().providers.at(0).status, HasSubstr("not used: it"));
+  }
+  FaultyDriver::FailAfter(0, CL_DEVICE_NOT_AVAILABLE, true, "clGetDeviceInfo");
+  for (const std::string& line : opencl::DescribeDevices()) EXPECT_THAT(line, HasSubstr("not used: "));
+}
+
+TEST_F(OpenclFaults, KernelsThatNeedLargerGroupsThanTheDeviceRunsGoToTheNextProvider) {
+  const Subject subject = Make("softmax", [] {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+    model.Node("Softmax", {"x"}, {"y"});
+    return model;
+  }(), {Floats({2, 3}, Random(6, 1))});
+  SessionOptions options = Quiet(NewDevice());
+  options.error_on_failure = false;
+  options.config["session.min_island_nodes"] = "0";
+  FaultyDriver::Answer(CL_KERNEL_WORK_GROUP_SIZE, size_t{32});
+  const Session session = subject.model.Session(options);
+  FaultyDriver::Repair();
+  ExpectClose(Results(session, subject.inputs), subject.expected);
+  const auto& node = session.placement().nodes.at(0);
+  EXPECT_NE(node.provider, kOpencl);
+  ASSERT_FALSE(node.refusals.empty());
+  EXPECT_THAT(node.refusals[0].second, HasSubstr("at most 32 work items; it needs 64"));
+}
+
+TEST_F(OpenclFaults, ConstantsLargerThanTheDevicesBuffersStayOnTheHost) {
+  const Subject subject = Make("table", [] {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 300}).Output("y", ElementType::kFloat, {2, 300});
+    model.Constant("table", {2, 300}, std::vector<float>(600, 2.0f));
+    model.Node("Mul", {"x", "table"}, {"y"});
+    return model;
+  }(), {Floats({2, 300}, Random(600, 1))});
+  FaultyDriver::Answer(CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong{2000});
+  SessionOptions options = Quiet(NewDevice());
+  options.config["session.min_island_nodes"] = "0";
+  const Session session = subject.model.Session(options);
+  FaultyDriver::Repair();
+  ExpectClose(Results(session, subject.inputs), subject.expected);
+  ASSERT_FALSE(session.placement().nodes.at(0).refusals.empty());
+  EXPECT_THAT(session.placement().nodes.at(0).refusals[0].second, HasSubstr("of at most 2000 bytes"));
 }
 
 /// From one call on, everything fails: in the run, in later runs, for new sessions. Once the device is back, new sessions work.

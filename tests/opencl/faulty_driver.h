@@ -25,6 +25,12 @@ class FaultyDriver {
 
   /// OpenCL objects that nobody has released.
   static int live_objects();
+  /// While set, devices give this answer instead of their own to clGetDeviceInfo, or to clGetKernelWorkGroupInfo. Repair ends it.
+  static void Answer(cl_uint what, std::string bytes);
+  template <class T>
+  static void Answer(cl_uint what, const T& value) {
+    Answer(what, std::string(reinterpret_cast<const char*>(&value), sizeof value));
+  }
   /// While set, the device says that it does not share the host's memory.
   static void SeparateMemory(bool separate);
 };
