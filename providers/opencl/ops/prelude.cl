@@ -40,9 +40,10 @@ static inline __attribute__((always_inline)) float exponential(float x) {
   return x < -87.0f ? 0.0f : x > 88.0f ? INFINITY : power * as_float(((int)n + 127) << 23);
 }
 
-// Defines group_fold: the sum, or the maximum, of what the LANES work items of a group bring.
+// Defines group_fold: the sum, or the maximum, of what the LANES work items of a group bring. What holds a barrier is always inlined:
+// where it stays a function, pocl 3.1 does not keep all work items at it.
 #define GROUP_FOLD(T)                                                                                                        \
-  static inline T group_fold(__local T* lanes, T mine, int maximum) {                                                               \
+  static inline __attribute__((always_inline)) T group_fold(__local T* lanes, T mine, int maximum) {                         \
     const int lane = get_local_id(0);                                                                                        \
     lanes[lane] = mine;                                                                                                      \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                            \

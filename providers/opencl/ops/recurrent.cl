@@ -66,7 +66,7 @@ __kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global
 GROUP_FOLD(TX)
 
 // The group's product of a row of R and a state.
-static inline TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
+static inline __attribute__((always_inline)) TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
   const int lane = get_local_id(0);
   TX sum = 0;
   for (long i = lane; i < hidden; i += LANES) sum += GET_X(r, row * hidden + i) * state[i];
