@@ -44,6 +44,11 @@ class Pool final : public Kernel {
         power_(Power(info)) {
     const bool vectors = by_rows_ && info.node().outputs.size() == 1;
     (!vectors ? kernel_ : global_ ? planes_ : rows_).Compile();
+    if (vectors && !global_ && MayBeNarrow(info.output_info(0))) kernel_.Compile();
+  }
+
+  static bool MayBeNarrow(const TypeInfo& result) {
+    return !result.shape || result.shape->empty() || !result.shape->back().known() || result.shape->back().value < kNarrow;
   }
 
   void Compute(KernelContext& context) override {
@@ -70,7 +75,7 @@ class Pool final : public Kernel {
     if (by_rows_ && indices == nullptr && global_) {
       return planes_.Compile().Linear(context, y.num_elements(), x, y, cl_long{xs.SizeOfRange(2, xs.rank())}, power_);
     }
-    if (by_rows_ && indices == nullptr && g.out[2] >= kColumns / 2) {
+    if (by_rows_ && indices == nullptr && g.out[2] >= kNarrow) {
       const auto columns = static_cast<size_t>(CeilDiv(g.out[2], kColumns));
       const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]), planes = static_cast<size_t>(xs[0] * xs[1]);
       return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, rules, power_);
@@ -79,7 +84,8 @@ class Pool final : public Kernel {
   }
 
  private:
-  static constexpr cl_int kColumns = 16;  // that an item of rows_ computes
+  static constexpr cl_int kColumns = 16;            // that an item of rows_ computes
+  static constexpr int64_t kNarrow = kColumns / 2;  // rows shorter than this are not worth vectors
 
   static std::string ByColumns(const KernelInfo& info) {
     return PoolDefines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
