@@ -24,7 +24,7 @@ struct State {
   std::string failed;
   std::map<cl_uint, std::string> answers;
   std::atomic<int> live = 0;
-  std::atomic<bool> separate = false;
+  std::atomic<bool> separate = false, limits_groups = false;
 };
 
 State& Driver() {
@@ -136,6 +136,7 @@ void FaultyDriver::Reset() {
   Driver().all = 0;
 }
 int FaultyDriver::live_objects() { return Driver().live; }
+void FaultyDriver::LimitGroups(bool limit) { Driver().limits_groups = limit; }
 void FaultyDriver::SeparateMemory(bool separate) { Driver().separate = separate; }
 
 }  // namespace tessera::testing
@@ -202,6 +203,10 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* 
 }
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset, const size_t* global,
                               const size_t* local, cl_uint waits, const cl_event* list, cl_event* event) {
+  constexpr size_t kMostGroups = 65535;
+  for (cl_uint i = 1; Driver().limits_groups && i < dimensions; ++i) {
+    if (global[i] / local[i] > kMostGroups) return CL_INVALID_WORK_GROUP_SIZE;
+  }
   return Enqueue(&clEnqueueNDRangeKernel, "clEnqueueNDRangeKernel", event, queue, kernel, dimensions, offset, global, local, waits, list);
 }
 cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void* data, cl_uint waits,

@@ -31,6 +31,8 @@ class FaultyDriver {
   static void Answer(cl_uint what, const T& value) {
     Answer(what, std::string(reinterpret_cast<const char*>(&value), sizeof value));
   }
+  /// While set, launches of more than 65535 groups along any dimension but the first fail, as on some drivers.
+  static void LimitGroups(bool limit);
   /// While set, the device says that it does not share the host's memory.
   static void SeparateMemory(bool separate);
 };

@@ -21,6 +21,7 @@ class OpenclOptions : public ::testing::Test {
   void TearDown() override {
     FaultyDriver::Repair();
     FaultyDriver::SeparateMemory(false);
+    FaultyDriver::LimitGroups(false);
   }
 
   static std::vector<Value> Inputs() { return {Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, 3))}; }
@@ -103,6 +104,30 @@ TEST_F(OpenclOptions, BoundValuesStayOnTheDevice) {
   Tensor host(ElementType::kFloat, result.shape());
   session.Copy(result, host);
   EXPECT_EQ(ToVector(host), expected);
+}
+
+TEST_F(OpenclOptions, ManyRowsAreGroupsOfTheFirstDimension) {
+  constexpr int64_t kRows = 70000;
+  FaultyDriver::LimitGroups(true);
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {kRows, 4}).Output("s", ElementType::kFloat, {kRows, 4}).Output("n", ElementType::kFloat, {kRows, 4});
+  model.Output("v", ElementType::kFloat, {kRows, 2}).Output("a", ElementType::kFloat, {1, 1, kRows, 4});
+  model.Floats("scale", {4}, {1, 2, 3, 4}).Floats("key", {1, 1, 2, 4}, {1, 2, 3, 4, 4, 3, 2, 1}).Ints("two", {2}).Ints("shape", {1, 1, kRows, 4});
+  model.Node("Softmax", {"x"}, {"s"});
+  model.Node("LayerNormalization", {"x", "scale"}, {"n"});
+  model.Node("TopK", {"x", "two"}, {"v", "i"});
+  model.Node("Reshape", {"x", "shape"}, {"q"});
+  model.Node("Attention", {"q", "key", "key"}, {"a"});
+  model.proto().mutable_opset_import(0)->set_version(23);
+  const std::vector<Value> inputs = {Floats({kRows, 4}, Random(kRows * 4, 3))};
+  std::vector<Value> expected(4), results(4);
+  model.Session(PlainOn("cpu")).Run(inputs, expected);
+  for (const char* kernels : {"panels", "tiles"}) {
+    const Session session = model.Session(PlainOn(kOpencl, {{"kernels", kernels}}));
+    session.Run(inputs, results);
+    for (size_t i = 0; i < results.size(); ++i) EXPECT_THAT(ToVector(results[i]), ::testing::Pointwise(::testing::FloatNear(1e-4f), ToVector(expected[i]))) << i;
+    for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
+  }
 }
 
 }  // namespace
