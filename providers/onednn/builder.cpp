@@ -9,9 +9,6 @@
 namespace tessera::onednn {
 namespace {
 
-/// oneDNN has no rank 0: a scalar is one element.
-Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
-
 std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
   if (node.inputs.size() != 2) return std::nullopt;
   if (node.op_type == "Add" || node.op_type == "Sum") return dnnl::algorithm::binary_add;
@@ -27,8 +24,10 @@ ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape>
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
         dims,
-        AddMemory(
-            {.desc = Plain(AtLeastOne(dims)), .kind = MemoryKind::kInput, .index = static_cast<int>(i), .constant = {}})};
+        AddMemory({.desc = Plain(AtLeastOne(dims), DataTypeOf(region.value(region.inputs()[i]).type.element)),
+                   .kind = MemoryKind::kInput,
+                   .index = static_cast<int>(i),
+                   .constant = {}})};
   }
 }
 
@@ -78,9 +77,9 @@ RegionValue ProgramBuilder::input(const Node& node, size_t i) {
   const auto found = values_.find(index);
   if (found != values_.end()) return found->second;
   const Tensor* tensor = region_.constant(index);
-  Require(tensor != nullptr && tensor->is(ElementType::kFloat), "input {} is not a float tensor", i);
+  Require(tensor != nullptr && (kFloats | kCodes | kSums).contains(tensor->type()), "input {} is not a tensor of floats, codes or sums of them", i);
   const Dims dims = ToDims(tensor->shape());
-  const Desc plain = Plain(AtLeastOne(dims));
+  const Desc plain = Plain(AtLeastOne(dims), DataTypeOf(tensor->type()));
   MemorySlot slot{.desc = plain, .kind = MemoryKind::kConstant, .constant = SharedWeights::Plain(*tensor, plain)};
   return values_[index] = {dims, AddMemory(std::move(slot))};
 }
@@ -355,7 +354,7 @@ void ProgramBuilder::FinishOutputs() {
     const RegionValue& value = values_.at(region_.outputs()[i]);
     program_->output_shapes.emplace_back(std::span<const int64_t>(value.dims));
     MemorySlot& slot = program_->memories[static_cast<size_t>(value.memory)];
-    const Desc plain = Plain(AtLeastOne(value.dims));
+    const Desc plain = Plain(AtLeastOne(value.dims), DataTypeOf(region_.value(region_.outputs()[i]).type.element));
     if (slot.kind == MemoryKind::kTemporary && slot.desc == plain && given.insert(value.memory).second) {
       slot.kind = MemoryKind::kOutput;
       slot.index = static_cast<int>(i);

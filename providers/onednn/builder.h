@@ -15,6 +15,9 @@
 
 namespace tessera::onednn {
 
+/// oneDNN has no rank 0: a scalar is one element.
+inline Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
+
 /// A value of the region: its logical dimensions and where its elements are.
 struct RegionValue {
   Dims dims;
@@ -49,7 +52,10 @@ class ProgramBuilder {
   /// The same elements in layout `desc`; a reorder is added when they are in another. Constants are reordered once, now,
   /// and shared by every program of the process that asks for the same.
   MemoryIndex InLayout(MemoryIndex memory, const Desc& desc);
-  MemoryIndex InPlainLayout(const RegionValue& value) { return InLayout(value.memory, Plain(value.dims)); }
+  /// Row-major; what is rounded becomes float32 again.
+  MemoryIndex InPlainLayout(const RegionValue& value) {
+    return InLayout(value.memory, Plain(AtLeastOne(value.dims), Unrounded(TypeOf(desc(value.memory)))));
+  }
   /// The same bytes (plain layout) under another description.
   MemoryIndex Alias(MemoryIndex memory, const Desc& desc);
   MemoryIndex Temporary(const Desc& desc);

@@ -15,6 +15,7 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
 
 constexpr std::string_view kConvolutions[] = {"Conv", "ConvTranspose"};
 constexpr std::string_view kProducts[] = {"MatMul", "Gemm"};
+constexpr std::string_view kByteProducts[] = {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat"};
 constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
 
 /// A convolution of volumes that oneDNN has AVX2 kernels for: whole blocks of channels, or the few of a first one.
@@ -26,10 +27,18 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
   return outputs % kBlock == 0 && (channels % kBlock == 0 || channels <= kMostFirstChannels);
 }
 
+bool IsByteProduct(const Node& node) { return IsOneOf(node, kByteProducts); }
+
+/// Tiles are of channels that meet.
+bool IsDense(const Node& node) { return AttributeOr<int64_t>(node, "group", 1) == 1; }
+
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
+  if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
+  if (IsByteProduct(node)) return HasTiles() && IsDense(node) ? "" : "without AMX the CPU provider multiplies 8-bit codes as fast; option claims=all claims it";
+  if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
     return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
@@ -41,7 +50,8 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
 bool IsProduct(const Node& node) { return IsOneOf(node, kProducts); }
 
 bool IsAnchor(const Node& node, Claims claims) {
-  if (IsOneOf(node, kConvolutions)) return true;
+  if (IsOneOf(node, kConvolutions) || IsByteProduct(node)) return true;
+  if (claims == Claims::kAll && FindLowering(node)->by_choice) return true;
   if (IsProduct(node)) return claims != Claims::kFaster;
   return IsOneOf(node, kPooling) && (claims != Claims::kFaster || HasAvx512());
 }

@@ -17,6 +17,9 @@
 // in channel counts that eight does not divide 0.17 to 0.43; sequences 0.90 to 1.01; ConvTranspose 0.26 to 0.95; pooling by itself
 // 0.06 to 0.40; products with weights 0.55 to 1.1, whole transformers 0.5 to 1.0. So what is claimed there is convolutions of
 // volumes and what stands between them.
+//
+// Convolutions and products of 8-bit codes are claimed where the processor multiplies tiles of them (AMX): the CPU provider has dot
+// products of four (VNNI) at most.
 
 #include <string>
 
@@ -27,6 +30,7 @@ namespace tessera::onednn {
 enum class Claims {
   kFaster,         // what oneDNN computes faster than the CPU provider on this processor
   kFasterRounded,  // the same where factors are rounded to bfloat16
+  kRounded,        // where factors are rounded, all products, too
   kAll,            // all that can be lowered
 };
 

@@ -13,6 +13,9 @@
 
 namespace tessera::onednn {
 
+inline constexpr TypeSet kFloats = {ElementType::kFloat}, kCodes = {ElementType::kInt8, ElementType::kUInt8}, kSums = {ElementType::kInt32};
+inline constexpr TypeSet kOnlyFloats[] = {kFloats};
+
 struct Lowering {
   std::string_view op_type;
   int first_version;
@@ -22,10 +25,21 @@ struct Lowering {
   /// What the general checks do not cover; empty when the node can be lowered whatever its run-time shapes.
   std::string (*refusal)(const GraphViewer& graph, const Node& node);
   void (*lower)(ProgramBuilder& builder, const Node& node);
+  std::string_view domain = "";
+  /// By input; the last is that of those after it, too.
+  std::span<const TypeSet> inputs = kOnlyFloats;
+  TypeSet output = kFloats;
+  /// Left to the CPU provider where oneDNN need not be faster; option claims=all claims it, alone, too.
+  bool by_choice = false;
+
+  TypeSet types(size_t input) const { return inputs[std::min(input, inputs.size() - 1)]; }
 };
 
 /// Null when the operator (or its version) has none.
 const Lowering* FindLowering(const Node& node);
+
+/// Every family's.
+std::vector<std::span<const Lowering>> Lowerings();
 
 std::span<const Lowering> ConvolutionLowerings();
 std::span<const Lowering> DeconvolutionLowerings();
@@ -34,6 +48,8 @@ std::span<const Lowering> PoolingLowerings();
 std::span<const Lowering> ElementwiseLowerings();
 std::span<const Lowering> NormalizationLowerings();
 std::span<const Lowering> ShapeLowerings();
+std::span<const Lowering> ByteConvolutionLowerings();
+std::span<const Lowering> ByteProductLowerings();
 
 /// Of operators that can be lowered whatever their attributes.
 inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }

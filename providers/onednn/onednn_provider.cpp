@@ -15,12 +15,16 @@
 namespace tessera {
 namespace onednn {
 
+std::vector<std::span<const Lowering>> Lowerings() {
+  return {ConvolutionLowerings(),     DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings(),
+          ByteConvolutionLowerings(), ByteProductLowerings()};
+}
+
 const Lowering* FindLowering(const Node& node) {
-  if (!node.domain.empty()) return nullptr;
-  for (const auto& family : {ConvolutionLowerings(), DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(),
-                             ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings()}) {
+  static const auto families = Lowerings();
+  for (const auto& family : families) {
     for (const Lowering& lowering : family) {
-      if (lowering.op_type == node.op_type && node.since_version >= lowering.first_version &&
+      if (lowering.op_type == node.op_type && lowering.domain == node.domain && node.since_version >= lowering.first_version &&
           node.since_version <= lowering.last_version) {
         return &lowering;
       }
@@ -215,9 +219,9 @@ class OnednnProvider final : public ExecutionProvider {
     if (claims_ != Claims::kFasterRounded || Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(node, claims_);
+      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(node, claims_) && WhyLeave(graph, node, claims_).empty();
     };
-    return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kAll : claims_;
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kRounded : claims_;
   }
 
   KernelRegistry kernels_;
@@ -227,7 +231,8 @@ class OnednnProvider final : public ExecutionProvider {
 
 Claims ClaimsOf(const ProviderOptions& options, DataType factor_type) {
   const auto option = options.find("claims");
-  if (factor_type == DataType::f16 || (option != options.end() && option->second == "all")) return Claims::kAll;
+  if (option != options.end() && option->second == "all") return Claims::kAll;
+  if (factor_type == DataType::f16) return Claims::kRounded;
   return factor_type == DataType::bf16 ? Claims::kFasterRounded : Claims::kFaster;
 }
 

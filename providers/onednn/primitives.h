@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/window.h"
+#include "tessera/element_type.h"
 
 namespace tessera::onednn {
 
@@ -38,6 +39,11 @@ using DataType = dnnl::memory::data_type;
 
 inline Desc AnyLayout(const Dims& dims, DataType type = DataType::f32) { return Desc(dims, type, dnnl::memory::format_tag::any); }
 
+/// Of the element types that are lowered.
+inline DataType DataTypeOf(ElementType type) {
+  return type == ElementType::kInt8 ? DataType::s8 : type == ElementType::kUInt8 ? DataType::u8 : type == ElementType::kInt32 ? DataType::s32 : DataType::f32;
+}
+
 inline DataType TypeOf(const Desc& desc) {
 #if DNNL_VERSION_MAJOR >= 3
   return desc.get_data_type();
@@ -45,6 +51,9 @@ inline DataType TypeOf(const Desc& desc) {
   return desc.data_type();
 #endif
 }
+
+/// Float32 for what is rounded.
+inline DataType Unrounded(DataType type) { return type == DataType::bf16 || type == DataType::f16 ? DataType::f32 : type; }
 
 /// Row-major strides: the layout of tensors outside a region.
 inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
@@ -64,6 +73,9 @@ inline bool HasAvx512() {
       static_cast<unsigned>(dnnl::get_effective_cpu_isa()) >= static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
   return has;
 }
+
+/// Products of bytes whose sums do not saturate on the way (VNNI).
+inline bool HasByteProducts() { return HasIsa(dnnl::cpu_isa::avx512_core_vnni) || HasIsa(dnnl::cpu_isa::avx2_vnni); }
 
 /// Products of tiles (AMX).
 inline bool HasTiles() { return HasIsa(dnnl::cpu_isa::avx512_core_amx); }

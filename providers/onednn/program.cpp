@@ -117,7 +117,7 @@ dnnl_status_t Program::Execute(const Execution& execution, ThreadPool& pool) con
       if (status != dnnl_success) return status;
       continue;
     }
-    std::array<void*, 8> pointers;
+    std::array<void*, 12> pointers;
     Require(arguments.size() <= pointers.size(), "a step has {} arguments, the most are {}", arguments.size(),
             pointers.size());
     for (size_t j = 0; j < arguments.size(); ++j) dnnl_memory_get_data_handle(arguments[j].memory, &pointers[j]);

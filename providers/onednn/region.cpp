@@ -6,16 +6,30 @@
 #include "lowering.h"
 
 namespace tessera::onednn {
+namespace {
+
+/// "int8 or uint8"
+std::string Names(TypeSet types) {
+  std::string names;
+  for (int i = 1; i < kElementTypeCount; ++i) {
+    const auto type = static_cast<ElementType>(i);
+    if (types.contains(type)) names += (names.empty() ? "" : " or ") + std::string(ElementTypeName(type));
+  }
+  return names;
+}
+
+}  // namespace
 
 std::string RefusalReason(const GraphViewer& graph, const Node& node) {
   const Lowering* lowering = FindLowering(node);
   if (lowering == nullptr) return "oneDNN has no lowering for this operator";
-  for (ValueIndex input : node.inputs) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueIndex input = node.inputs[i];
     if (input == kNone) continue;
     const TypeInfo& type = graph.value(input).type;
     if (lowering->host_inputs && graph.constant(input) != nullptr) continue;
-    if (!type.is_tensor() || type.element != ElementType::kFloat)
-      return "an input is " + type.ToString() + "; float is lowered";
+    if (!type.is_tensor() || !lowering->types(i).contains(type.element))
+      return "an input is " + type.ToString() + "; " + Names(lowering->types(i)) + " is lowered";
     if (!type.shape) return "an input's rank is unknown";
     if (type.shape->size() > 6) return "an input has more than 6 dimensions";
     for (const Dimension& dim : *type.shape) {
@@ -26,8 +40,8 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (node.outputs[i] != kNone) return "only the first output is lowered";
   }
   const TypeInfo& result = graph.value(node.outputs[0]).type;
-  if (!result.is_tensor() || result.element != ElementType::kFloat)
-    return "its output is " + result.ToString() + "; float is lowered";
+  if (!result.is_tensor() || !lowering->output.contains(result.element))
+    return "its output is " + result.ToString() + "; " + Names(lowering->output) + " is lowered";
   return lowering->refusal(graph, node);
 }
 

@@ -101,10 +101,16 @@ Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
 
 Weights SharedWeights::Converted(std::string_view operation, const Weights& source, const Desc& desc,
                                  const std::function<void(std::span<const float>, std::span<float>)>& make) {
+  return ConvertedBytes(operation, source, desc, [&](const std::byte* from, std::byte* to) {
+    make({reinterpret_cast<const float*>(from), source->get_desc().get_size() / sizeof(float)}, {reinterpret_cast<float*>(to), desc.get_size() / sizeof(float)});
+  });
+}
+
+Weights SharedWeights::ConvertedBytes(std::string_view operation, const Weights& source, const Desc& desc,
+                                      const std::function<void(const std::byte*, std::byte*)>& make) {
   const std::string key = LayoutKey(source->get_desc()) + LayoutKey(desc) + std::string(operation);
   return MadeOnce(source, key, desc, [&](dnnl::memory& target) {
-    make({static_cast<const float*>(source->get_data_handle()), source->get_desc().get_size() / sizeof(float)},
-         Floats(target));
+    make(static_cast<const std::byte*>(source->get_data_handle()), static_cast<std::byte*>(target.get_data_handle()));
   });
 }
 
@@ -126,12 +132,6 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   cache[key] = made;
   return made;
-}
-
-Weights SharedWeights::Made(const Desc& desc, std::span<const float> values) {
-  dnnl::memory memory(desc, CpuEngine());
-  std::copy(values.begin(), values.end(), Floats(memory).begin());
-  return std::make_shared<const dnnl::memory>(std::move(memory));
 }
 
 }  // namespace tessera::onednn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "primitives.h"
+#include "program.h"
 #include "tessera/value.h"
 
 namespace tessera::onednn {
@@ -26,11 +27,20 @@ class SharedWeights {
   static std::shared_ptr<const dnnl::memory> Converted(
       std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
       const std::function<void(std::span<const float>, std::span<float>)>& make);
+  /// The same for elements of any type, as bytes.
+  static std::shared_ptr<const dnnl::memory> ConvertedBytes(std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
+                                                            const std::function<void(const std::byte*, std::byte*)>& make);
   /// `source` where it is aligned to its elements, else a copy that is; made once.
   static std::shared_ptr<const dnnl::memory> Aligned(const std::shared_ptr<const dnnl::memory>& source);
   /// The same bytes under another description.
   static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
-  static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const float> values);
+  /// A copy of `values`, which are of the description's type.
+  template <class T>
+  static std::shared_ptr<const dnnl::memory> Made(const Desc& desc, std::span<const T> values) {
+    dnnl::memory memory(desc, CpuEngine());
+    std::copy(values.begin(), values.end(), static_cast<T*>(memory.get_data_handle()));
+    return std::make_shared<const dnnl::memory>(std::move(memory));
+  }
   /// What `make` writes, in plain layout, from `sources`; made once per key while it lives. The key names the operation
   /// and, by address, the sources, which are kept alive.
   static std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,

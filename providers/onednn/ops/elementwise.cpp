@@ -150,7 +150,7 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
     if (LowerChannelwise(builder, node, a, {b_dims, b.memory})) return;
     // Other broadcasts go row-major: blocked layouts have few fast paths.
     left = builder.InPlainLayout(a);
-    right = builder.Alias(builder.InPlainLayout({b.dims.empty() ? Dims{1} : b.dims, b.memory}), Plain(b_dims));
+    right = builder.Alias(builder.InPlainLayout(b), Plain(b_dims));
   }
   AddBinary(builder, node, a.dims, left, right, builder.desc(right), false);
 }

@@ -81,7 +81,7 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
 /// The same elements, row-major, under other dimensions.
 void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x, Dims out) {
   const Desc desc = Plain(out.empty() ? Dims{1} : out);
-  const MemoryIndex memory = builder.Alias(builder.InPlainLayout({x.dims.empty() ? Dims{1} : x.dims, x.memory}), desc);
+  const MemoryIndex memory = builder.Alias(builder.InPlainLayout(x), desc);
   builder.SetOutput(node, {std::move(out), memory});
 }
 

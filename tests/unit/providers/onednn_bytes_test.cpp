@@ -1,0 +1,298 @@
+#include <random>
+
+#include "error_of.h"
+#include "providers/onednn_models.h"
+
+namespace tessera::testing {
+namespace {
+
+template <class T>
+std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> pick(low, high);
+  std::vector<T> codes(static_cast<size_t>(count));
+  for (T& code : codes) code = static_cast<T>(pick(random));
+  return codes;
+}
+
+template <class T>
+Tensor CodeTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
+  return Tensor::Of<T>(shape, Codes<T>(shape.num_elements(), seed, low, high));
+}
+
+template <class T>
+void CodeConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed, int low = std::numeric_limits<T>::min(),
+                  int high = std::numeric_limits<T>::max()) {
+  const auto codes = Codes<T>(Shape(dims).num_elements(), seed, low, high);
+  model.Codes(name, ElementTypeOf<T>, dims, {codes.begin(), codes.end()});
+}
+
+template <class T>
+void One(ModelBuilder& model, const std::string& name, T value) {
+  if constexpr (std::is_same_v<T, float>) {
+    model.Floats(name, {}, {value});
+  } else {
+    model.Codes(name, ElementTypeOf<T>, {}, {value});
+  }
+}
+
+void Scales(ModelBuilder& model, const std::string& name, int64_t count, float low, float high) {
+  const auto values = Random(static_cast<size_t>(count), 17, low, high);
+  model.Constant(name, std::vector<int64_t>{count}, std::span<const float>(values));
+}
+
+std::vector<double> Numbers(const Tensor& tensor) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    numbers.push_back(tensor.is(ElementType::kInt8)    ? tensor.data<int8_t>()[i]
+                      : tensor.is(ElementType::kUInt8) ? tensor.data<uint8_t>()[i]
+                      : tensor.is(ElementType::kInt32) ? tensor.data<int32_t>()[i]
+                                                       : static_cast<double>(tensor.data<float>()[i]));
+  }
+  return numbers;
+}
+
+/// Results on both providers; `tolerance` is of each number, and few may differ at all.
+void ExpectSameCodes(const ModelBuilder& model, const std::vector<Value>& inputs, double tolerance, const char* op) {
+  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  SessionOptions plain = OnProvider("dnnl"), reference = OnProvider("cpu");
+  reference.optimization_level = OptimizationLevel::kNone;
+  const Session session = model.Session(plain);
+  bool found = false;
+  for (const auto& node : session.placement().nodes) {
+    if (node.op_type != op) continue;
+    found = true;
+    EXPECT_EQ(node.provider, "DnnlExecutionProvider") << op << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
+  }
+  EXPECT_TRUE(found) << op;
+  std::vector<Value> results(1), expected(1);
+  model.Session(reference).Run(inputs, expected);
+  for (int run = 0; run < 2; ++run) {
+    session.Run(inputs, results);
+    ASSERT_EQ(results[0].tensor().shape(), expected[0].tensor().shape());
+    ASSERT_EQ(results[0].tensor().type(), expected[0].tensor().type());
+    const auto actual = Numbers(results[0].tensor()), wanted = Numbers(expected[0].tensor());
+    size_t different = 0;
+    for (size_t i = 0; i < actual.size(); ++i) {
+      ASSERT_NEAR(actual[i], wanted[i], tolerance) << "element " << i;
+      different += actual[i] != wanted[i] ? 1 : 0;
+    }
+    if (tolerance != 1) continue;
+    EXPECT_LE(different, actual.size() / 100 + 1);
+  }
+}
+
+struct ConvCase {
+  const char* name;
+  std::vector<int64_t> x, w;
+  int64_t group = 1;
+  std::vector<int64_t> pads, strides, dilations;
+};
+
+const ConvCase kConvs[] = {{"plain", {2, 16, 9, 7}, {24, 16, 1, 1}, 1, {}, {}, {}},
+                           {"padded", {1, 5, 9, 7}, {11, 5, 3, 3}, 1, {1, 0, 2, 1}, {2, 1}, {}},
+                           {"dilated", {1, 32, 12, 12}, {16, 32, 3, 3}, 1, {2, 2, 2, 2}, {}, {2, 2}},
+                           {"depthwise", {1, 32, 8, 8}, {32, 1, 3, 3}, 32, {1, 1, 1, 1}, {}, {}},
+                           {"groups", {1, 12, 8, 8}, {18, 4, 3, 3}, 3, {1, 1, 1, 1}, {}, {}},
+                           {"sequence", {2, 8, 20}, {16, 8, 5}, 1, {2, 2}, {3}, {}},
+                           {"volume", {1, 4, 5, 6, 7}, {8, 4, 3, 3, 3}, 1, {1, 1, 1, 1, 1, 1}, {}, {}}};
+
+void SetWindow(onnx::NodeProto& node, const ConvCase& c) {
+  Int(node, "group", c.group);
+  if (!c.pads.empty()) Ints(node, "pads", c.pads);
+  if (!c.strides.empty()) Ints(node, "strides", c.strides);
+  if (!c.dilations.empty()) Ints(node, "dilations", c.dilations);
+}
+
+template <class X, class W, class Y>
+void TestQLinearConv(const ConvCase& c, int x_zero, int w_zero, int y_zero, bool per_channel, bool bias) {
+  SCOPED_TRACE(::testing::Message() << c.name << ": zero points " << x_zero << " " << w_zero << " " << y_zero << ", per channel " << per_channel << ", bias " << bias);
+  ModelBuilder model;
+  model.Input("x", ElementTypeOf<X>, c.x).Output("y", ElementTypeOf<Y>, std::vector<int64_t>(c.x.size(), -1));
+  const int reach = std::is_signed_v<W> ? 127 : 100;
+  CodeConstant<W>(model, "w", c.w, 3, w_zero - reach, w_zero + reach);
+  One<float>(model, "xs", 0.02f);
+  One<X>(model, "xz", static_cast<X>(x_zero));
+  Scales(model, "ws", per_channel ? c.w[0] : 1, 0.004f, 0.012f);
+  One<W>(model, "wz", static_cast<W>(w_zero));
+  One<float>(model, "ys", 0.003f * static_cast<float>(Shape(c.w).num_elements() / c.w[0]));
+  One<Y>(model, "yz", static_cast<Y>(y_zero));
+  std::vector<std::string> inputs = {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"};
+  if (bias) {
+    CodeConstant<int32_t>(model, "b", {c.w[0]}, 5, -20000, 20000);
+    inputs.push_back("b");
+  }
+  SetWindow(ModelBuilder::AddNode(*model.proto().mutable_graph(), "QLinearConv", inputs, {"y"}), c);
+  ExpectSameCodes(model, {CodeTensor<X>(Shape(c.x), 4)}, 1, "QLinearConv");
+}
+
+TEST(OnednnBytes, QuantizedConvolutions) {
+  for (const ConvCase& c : kConvs) {
+    TestQLinearConv<uint8_t, int8_t, uint8_t>(c, 0, 0, 0, false, false);
+    TestQLinearConv<uint8_t, int8_t, uint8_t>(c, 131, 0, 90, true, true);
+    TestQLinearConv<int8_t, int8_t, int8_t>(c, -7, 0, 5, true, true);
+    TestQLinearConv<uint8_t, uint8_t, uint8_t>(c, 97, 121, 128, false, true);
+    TestQLinearConv<int8_t, int8_t, int8_t>(c, 0, 0, 0, true, false);
+  }
+}
+
+TEST(OnednnBytes, IntegerConvolutionsAreExact) {
+  for (const ConvCase& c : kConvs) {
+    for (const bool runtime_zero : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << c.name << ", zero point at run time " << runtime_zero);
+      ModelBuilder model;
+      model.Input("x", ElementType::kUInt8, c.x).Output("y", ElementType::kInt32, std::vector<int64_t>(c.x.size(), -1));
+      CodeConstant<int8_t>(model, "w", c.w, 3, -127, 127);
+      std::vector<Value> inputs = {CodeTensor<uint8_t>(Shape(c.x), 4)};
+      if (runtime_zero) {
+        model.Input("z", ElementType::kUInt8, {});
+        inputs.push_back(Tensor::Of<uint8_t>(Shape{}, std::vector<uint8_t>{211}));
+      } else {
+        One<uint8_t>(model, "z", 211);
+      }
+      SetWindow(model.Node("ConvInteger", {"x", "w", "z"}, {"y"}), c);
+      ExpectSameCodes(model, inputs, 0, "ConvInteger");
+    }
+  }
+}
+
+TEST(OnednnBytes, SumsThatConvolutionsWouldRoundAreLeft) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kUInt8, {1, 600, 2, 2}).Output("y", ElementType::kInt32, {1, 1, 2, 2});
+  CodeConstant<int8_t>(model, "w", {1, 600, 1, 1}, 3, 120, 127);
+  model.Node("ConvInteger", {"x", "w"}, {"y"});
+  const Session session = model.Session(OnProvider("dnnl"));
+  EXPECT_EQ(session.placement().nodes[0].provider, "CPUExecutionProvider");
+}
+
+enum class B { kConstant, kInput };
+
+template <class A, class W>
+void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>& b, B kind, bool runtime_zero, int64_t b_zeros) {
+  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant " << (kind == B::kConstant) << ", zero point at run time "
+                                    << runtime_zero << ", zero points of B " << b_zeros);
+  ModelBuilder model;
+  std::vector<int64_t> out = a;
+  out.back() = b.back();
+  model.Input("a", ElementTypeOf<A>, a).Output("y", ElementType::kInt32, out);
+  std::vector<Value> values = {CodeTensor<A>(Shape(a), 4)};
+  if (kind == B::kConstant) {
+    CodeConstant<W>(model, "b", b, 5);
+  } else {
+    model.Input("b", ElementTypeOf<W>, b);
+    values.push_back(CodeTensor<W>(Shape(b), 5));
+  }
+  if (runtime_zero) {
+    model.Input("az", ElementTypeOf<A>, {1});
+    values.push_back(Tensor::Of<A>(Shape{1}, std::vector<A>{77}));
+  } else {
+    One<A>(model, "az", 101);
+  }
+  std::vector<std::string> inputs = {"a", "b", "az"};
+  if (b_zeros > 0) {
+    CodeConstant<W>(model, "bz", {b_zeros}, 6);
+    inputs.push_back("bz");
+  }
+  ModelBuilder::AddNode(*model.proto().mutable_graph(), "MatMulInteger", inputs, {"y"});
+  ExpectSameCodes(model, values, 0, "MatMulInteger");
+}
+
+TEST(OnednnBytes, IntegerProductsAreExact) {
+  for (const B kind : {B::kConstant, B::kInput}) {
+    for (const bool runtime_zero : {false, true}) {
+      for (const int64_t b_zeros : {0, 1, 13}) {
+        TestMatMulInteger<uint8_t, int8_t>({7, 29}, {29, 13}, kind, runtime_zero, b_zeros);
+        TestMatMulInteger<int8_t, int8_t>({2, 3, 29}, {29, 13}, kind, runtime_zero, b_zeros);
+        TestMatMulInteger<uint8_t, uint8_t>({2, 5, 29}, {2, 29, 13}, kind, runtime_zero, b_zeros);
+        TestMatMulInteger<int8_t, uint8_t>({1, 64}, {64, 13}, kind, runtime_zero, b_zeros);
+      }
+    }
+  }
+}
+
+TEST(OnednnBytes, LongSumsAreExact) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kInt8, {3, 9001}).Output("y", ElementType::kInt32, {3, 17});
+  CodeConstant<int8_t>(model, "b", {9001, 17}, 5, 120, 127);
+  model.Node("MatMulInteger", {"a", "b"}, {"y"});
+  ExpectSameCodes(model, {CodeTensor<int8_t>(Shape{3, 9001}, 4, -128, -120)}, 0, "MatMulInteger");
+}
+
+TEST(OnednnBytes, ProductsOverNothing) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kUInt8, {2, -1}).Input("b", ElementType::kUInt8, {-1, 3}).Output("y", ElementType::kInt32, {2, 3});
+  One<uint8_t>(model, "az", 3);
+  model.Node("MatMulInteger", {"a", "b", "az"}, {"y"});
+  ExpectSameCodes(model, {Tensor(ElementType::kUInt8, Shape{2, 0}), Tensor(ElementType::kUInt8, Shape{0, 3})}, 0, "MatMulInteger");
+}
+
+template <class A, class W, class Y>
+void TestQLinearMatMul(const std::vector<int64_t>& a, const std::vector<int64_t>& b, B kind, int w_zero, int64_t scales) {
+  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant " << (kind == B::kConstant) << ", zero point " << w_zero
+                                    << ", scales " << scales);
+  ModelBuilder model;
+  std::vector<int64_t> out = a;
+  out.back() = b.back();
+  model.Input("a", ElementTypeOf<A>, a).Output("y", ElementTypeOf<Y>, out);
+  std::vector<Value> values = {CodeTensor<A>(Shape(a), 4)};
+  if (kind == B::kConstant) {
+    CodeConstant<W>(model, "b", b, 5);
+  } else {
+    model.Input("b", ElementTypeOf<W>, b);
+    values.push_back(CodeTensor<W>(Shape(b), 5));
+  }
+  One<float>(model, "as", 0.02f);
+  One<A>(model, "az", 11);
+  Scales(model, "bs", scales, 0.004f, 0.012f);
+  One<W>(model, "bz", static_cast<W>(w_zero));
+  One<float>(model, "ys", 0.3f);
+  One<Y>(model, "yz", 7);
+  model.Node("QLinearMatMul", {"a", "as", "az", "b", "bs", "bz", "ys", "yz"}, {"y"});
+  ExpectSameCodes(model, values, 1, "QLinearMatMul");
+}
+
+TEST(OnednnBytes, QuantizedProducts) {
+  for (const B kind : {B::kConstant, B::kInput}) {
+    for (const int64_t scales : {1, 18}) {
+      TestQLinearMatMul<uint8_t, int8_t, uint8_t>({9, 40}, {40, 18}, kind, 0, scales);
+      TestQLinearMatMul<int8_t, int8_t, int8_t>({2, 9, 40}, {40, 18}, kind, 0, scales);
+      TestQLinearMatMul<uint8_t, uint8_t, uint8_t>({2, 9, 40}, {40, 18}, kind, 128, scales);
+      TestQLinearMatMul<uint8_t, uint8_t, int8_t>({1, 40}, {40, 18}, kind, 13, scales);
+      TestQLinearMatMul<int8_t, int8_t, uint8_t>({2, 3, 40}, {2, 40, 18}, kind, -3, scales);
+    }
+  }
+}
+
+TEST(OnednnBytes, DynamicallyQuantizedProducts) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {5, 32}).Output("y", ElementType::kFloat, {5, 24});
+  CodeConstant<int8_t>(model, "w", {32, 24}, 5);
+  Scales(model, "ws", 24, 0.004f, 0.012f);
+  Scales(model, "b", 24, -1, 1);
+  model.Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Node("MatMulInteger", {"q", "w", "z"}, {"sums"});
+  Int(model.Node("Cast", {"sums"}, {"f"}), "to", onnx::TensorProto::FLOAT);
+  model.Node("Mul", {"s", "ws"}, {"scale"});
+  model.Node("Mul", {"f", "scale"}, {"m"});
+  model.Node("Add", {"m", "b"}, {"y"});
+  ExpectSameCodes(model, {RandomTensor({5, 32}, 4)}, 1e-5, "MatMulIntegerToFloat");
+}
+
+/// Codes go from one convolution to the next as oneDNN lays them out.
+TEST(OnednnBytes, CodesBetweenConvolutions) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kUInt8, {1, 16, 10, 10}).Output("y", ElementType::kUInt8, {1, 16, 10, 10});
+  CodeConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
+  One<float>(model, "xs", 0.02f);
+  One<uint8_t>(model, "xz", 120);
+  One<float>(model, "ws", 0.01f);
+  One<int8_t>(model, "wz", 0);
+  One<float>(model, "ys", 0.3f);
+  One<uint8_t>(model, "yz", 120);
+  Ints(model.Node("QLinearConv", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, {"c"}), "pads", {1, 1, 1, 1});
+  Ints(model.Node("QLinearConv", {"c", "ys", "yz", "w", "ws", "wz", "ys", "yz"}, {"y"}), "pads", {1, 1, 1, 1});
+  ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{1, 16, 10, 10}, 4)}, 2, "QLinearConv");
+}
+
+}  // namespace
+}  // namespace tessera::testing
