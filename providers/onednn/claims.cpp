@@ -29,6 +29,8 @@ bool SuitsAvx2(const GraphViewer& graph, const Node& node) {
 
 bool IsByteProduct(const Node& node) { return IsOneOf(node, kByteProducts); }
 
+bool TakesCodes(const GraphViewer& graph, const Node& node) { return kCodes.contains(graph.value(node.inputs[0]).type.element); }
+
 /// Tiles are of channels that meet.
 bool IsDense(const Node& node) { return AttributeOr<int64_t>(node, "group", 1) == 1; }
 
@@ -37,7 +39,7 @@ bool IsDense(const Node& node) { return AttributeOr<int64_t>(node, "group", 1) =
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
-  if (IsByteProduct(node)) return HasTiles() && IsDense(node) ? "" : "without AMX the CPU provider multiplies 8-bit codes as fast; option claims=all claims it";
+  if (TakesCodes(graph, node)) return HasTiles() && IsDense(node) ? "" : "without AMX the CPU provider multiplies 8-bit codes as fast; option claims=all claims it";
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
     return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
@@ -49,11 +51,15 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
 
 bool IsProduct(const Node& node) { return IsOneOf(node, kProducts); }
 
-bool IsAnchor(const Node& node, Claims claims) {
+bool IsAnchor(const GraphViewer& graph, const Node& node, Claims claims) {
   if (IsOneOf(node, kConvolutions) || IsByteProduct(node)) return true;
-  if (claims == Claims::kAll && FindLowering(node)->by_choice) return true;
+  if (claims == Claims::kAll) {
+    const Lowering& lowering = *FindLowering(node);
+    if (lowering.by_choice || lowering.types(0) == kCodes) return true;
+  }
   if (IsProduct(node)) return claims != Claims::kFaster;
-  return IsOneOf(node, kPooling) && (claims != Claims::kFaster || HasAvx512());
+  if (!IsOneOf(node, kPooling)) return false;
+  return TakesCodes(graph, node) ? claims == Claims::kAll : claims != Claims::kFaster || HasAvx512();
 }
 
 }  // namespace tessera::onednn

@@ -40,6 +40,6 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims);
 bool IsProduct(const Node& node);
 
 /// Whether a region with this node in it is worth compiling.
-bool IsAnchor(const Node& node, Claims claims);
+bool IsAnchor(const GraphViewer& graph, const Node& node, Claims claims);
 
 }  // namespace tessera::onednn

@@ -15,6 +15,8 @@ namespace tessera::onednn {
 
 inline constexpr TypeSet kFloats = {ElementType::kFloat}, kCodes = {ElementType::kInt8, ElementType::kUInt8}, kSums = {ElementType::kInt32};
 inline constexpr TypeSet kOnlyFloats[] = {kFloats};
+/// Of operators that move elements or pick them.
+inline constexpr TypeSet kFloatsOrCodes[] = {kFloats | kCodes};
 
 struct Lowering {
   std::string_view op_type;
@@ -50,6 +52,7 @@ std::span<const Lowering> NormalizationLowerings();
 std::span<const Lowering> ShapeLowerings();
 std::span<const Lowering> ByteConvolutionLowerings();
 std::span<const Lowering> ByteProductLowerings();
+std::span<const Lowering> QuantizationLowerings();
 
 /// Of operators that can be lowered whatever their attributes.
 inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }

@@ -17,7 +17,7 @@ namespace onednn {
 
 std::vector<std::span<const Lowering>> Lowerings() {
   return {ConvolutionLowerings(),     DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings(),
-          ByteConvolutionLowerings(), ByteProductLowerings()};
+          ByteConvolutionLowerings(), ByteProductLowerings(), QuantizationLowerings()};
 }
 
 const Lowering* FindLowering(const Node& node) {
@@ -184,7 +184,7 @@ class OnednnProvider final : public ExecutionProvider {
       refusals.Refuse(index, std::move(reason));
     }
     std::vector<ComputeCapability> claims;
-    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(node, rule); })) {
+    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(graph, node, rule); })) {
       for (NodeIndex index : region) takes[static_cast<size_t>(index)] = false;
       const Node& first = graph.node(region.front());
       std::string name = fmt::format("dnnl_{}_{}", first.op_type, first.index);
@@ -219,7 +219,7 @@ class OnednnProvider final : public ExecutionProvider {
     if (claims_ != Claims::kFasterRounded || Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(node, claims_) && WhyLeave(graph, node, claims_).empty();
+      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(graph, node, claims_) && WhyLeave(graph, node, claims_).empty();
     };
     return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kRounded : claims_;
   }

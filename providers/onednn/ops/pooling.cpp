@@ -24,10 +24,12 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   out.insert(out.end(), window.output.begin(), window.output.end());
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar.
-  const bool reorder = builder.desc(x.memory) == Plain(x.dims) && x.dims[1] % ChannelBlock() == 0;
-  const MemoryIndex src = reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
-  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, TypeOf(builder.desc(src))), window.window, attr);
+  // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar. Codes
+  // are pooled pixel after pixel.
+  const DataType type = TypeOf(builder.desc(x.memory));
+  const bool reorder = builder.desc(x.memory) == Plain(x.dims) && x.dims[1] % ChannelBlock() == 0, of_codes = Unrounded(type) != DataType::f32;
+  const MemoryIndex src = of_codes ? builder.InLayout(x.memory, ChannelsLast(x.dims, type)) : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
+  const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
@@ -60,7 +62,7 @@ void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
         node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x, window);
 }
 
-constexpr Lowering kPoolingLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
+constexpr Lowering kPoolingLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrCodes, kFloatsOrCodes[0]},
                                    {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
                                    {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
                                    {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};

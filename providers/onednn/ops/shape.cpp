@@ -80,8 +80,8 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
 
 /// The same elements, row-major, under other dimensions.
 void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x, Dims out) {
-  const Desc desc = Plain(out.empty() ? Dims{1} : out);
-  const MemoryIndex memory = builder.Alias(builder.InPlainLayout(x), desc);
+  const MemoryIndex plain = builder.InPlainLayout(x);
+  const MemoryIndex memory = builder.Alias(plain, Plain(AtLeastOne(out), TypeOf(builder.desc(plain))));
   builder.SetOutput(node, {std::move(out), memory});
 }
 
@@ -202,8 +202,10 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
     out_strides[i] = strides[from];
   }
   if (rank == 0) return builder.SetOutput(node, x);
-  const MemoryIndex turned = builder.Alias(builder.InPlainLayout(x), Desc(out, dnnl::memory::data_type::f32, out_strides));
-  builder.SetOutput(node, {out, builder.InLayout(turned, Plain(out))});
+  const MemoryIndex plain = builder.InPlainLayout(x);
+  const DataType type = TypeOf(builder.desc(plain));
+  const MemoryIndex turned = builder.Alias(plain, Desc(out, type, out_strides));
+  builder.SetOutput(node, {out, builder.InLayout(turned, Plain(out, type))});
 }
 
 std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
@@ -216,14 +218,14 @@ std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
 
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
 
-constexpr Lowering kShapeLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat},
-                                   {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten},
-                                   {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape},
-                                   {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze},
-                                   {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze},
-                                   {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose},
-                                   {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity},
-                                   {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity}};
+constexpr Lowering kShapeLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+                                   {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]}};
 
 }  // namespace
 

@@ -294,5 +294,72 @@ TEST(OnednnBytes, CodesBetweenConvolutions) {
   ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{1, 16, 10, 10}, 4)}, 2, "QLinearConv");
 }
 
+/// A block of ResNet in codes, between its float borders: nothing leaves oneDNN.
+TEST(OnednnBytes, QuantizedResiduals) {
+  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  for (const char* op : {"QLinearAdd", "QLinearMul"}) {
+    SCOPED_TRACE(op);
+    ModelBuilder model;
+    auto* import = model.proto().add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
+    model.Input("x", ElementType::kFloat, {2, 16, 10, 10}).Output("y", ElementType::kFloat, {2, 400});
+    CodeConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
+    for (const char* name : {"xs", "ys"}) One<float>(model, name, name[0] == 'x' ? 0.02f : 0.3f);
+    One<uint8_t>(model, "z", 120);
+    One<float>(model, "ws", 0.01f);
+    One<int8_t>(model, "wz", 0);
+    model.Node("QuantizeLinear", {"x", "xs", "z"}, {"q"});
+    Ints(model.Node("MaxPool", {"q"}, {"p"}), "kernel_shape", {2, 2});
+    Ints(*model.proto().mutable_graph()->mutable_node(1), "pads", {1, 1, 0, 0});
+    Ints(model.Node("QLinearConv", {"p", "xs", "z", "w", "ws", "wz", "ys", "z"}, {"c"}), "pads", {1, 1, 1, 1});
+    model.Node(op, {"c", "ys", "z", "p", "xs", "z", "ys", "z"}, {"s"}).set_domain("com.microsoft");
+    auto& pool = model.Node("MaxPool", {"s"}, {"d"});
+    Ints(pool, "kernel_shape", {2, 2});
+    Ints(pool, "strides", {2, 2});
+    Ints(model.Node("Transpose", {"d"}, {"t"}), "perm", {0, 2, 3, 1});
+    model.Node("Flatten", {"t"}, {"f"});
+    model.Node("DequantizeLinear", {"f", "ys", "z"}, {"y"});
+    const std::vector<Value> inputs = {RandomTensor({2, 16, 10, 10}, 4)};
+    SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
+    options.optimization_level = plain.optimization_level = OptimizationLevel::kNone;
+    const Session session = model.Session(options);
+    for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
+    std::vector<Value> result(1), expected(1);
+    session.Run(inputs, result);
+    model.Session(plain).Run(inputs, expected);
+    const auto actual = ToVector(result[0]), wanted = ToVector(expected[0]);
+    ASSERT_EQ(actual.size(), wanted.size());
+    for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], wanted[i], 0.31f) << i;  // a code at most
+  }
+}
+
+/// By default oneDNN has products of codes where it has tiles, and the CPU provider elsewhere.
+TEST(OnednnBytes, ClaimsCodesWithTiles) {
+  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  ModelBuilder model;
+  model.Input("a", ElementType::kUInt8, {8, 64}).Output("y", ElementType::kInt32, {8, 32});
+  CodeConstant<int8_t>(model, "b", {64, 32}, 5);
+  model.Node("MatMulInteger", {"a", "b"}, {"y"});
+  SessionOptions options;
+  options.providers = {{"dnnl", {}}};
+  const Session session = model.Session(options);
+  EXPECT_EQ(session.placement().nodes[0].provider, onednn::HasTiles() ? "DnnlExecutionProvider" : "CPUExecutionProvider");
+}
+
+/// Weights whose distance from their zero point takes nine bits are not what oneDNN multiplies by.
+TEST(OnednnBytes, WideWeightsAreLeft) {
+  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  ModelBuilder model;
+  model.Input("x", ElementType::kUInt8, {1, 4, 3, 3}).Output("y", ElementType::kInt32, {1, 4, 3, 3});
+  CodeConstant<uint8_t>(model, "w", {4, 4, 1, 1}, 3, 250, 255);
+  One<uint8_t>(model, "xz", 3);
+  One<uint8_t>(model, "wz", 12);
+  model.Node("ConvInteger", {"x", "w", "xz", "wz"}, {"y"});
+  const Session session = model.Session(OnProvider("dnnl"));
+  EXPECT_EQ(session.placement().nodes[0].provider, "CPUExecutionProvider");
+  EXPECT_NE(session.placement().nodes[0].refusals[0].second.find("do not fit int8"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera::testing

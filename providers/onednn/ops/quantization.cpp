@@ -1,0 +1,143 @@
+// QuantizeLinear and DequantizeLinear of whole tensors (10), QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over the elements as
+// they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+
+#include "base/check.h"
+#include "bytes.h"
+#include "lowering.h"
+#include "simd/quantize.h"
+
+namespace tessera::onednn {
+namespace {
+
+constexpr double kNsPerCode = 0.2;
+
+struct Quantizer {
+  float scale, zero;
+};
+
+class QuantizeStep final : public NativeStep {
+ public:
+  QuantizeStep(int64_t count, Quantizer by, ElementType type) : count_(count), by_(by), low_(type == ElementType::kInt8 ? -128.0f : 0.0f), loop_(cpu::FindQuantizeLoop(type)) {}
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto* x = static_cast<const float*>(memories[0]);
+    auto* y = static_cast<uint8_t*>(memories[1]);
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { loop_(x + begin, &by_.scale, &by_.zero, 0, low_, low_ + 255, y + begin, end - begin); });
+  }
+
+ private:
+  int64_t count_;
+  Quantizer by_;
+  float low_;
+  cpu::QuantizeLoop loop_;
+};
+
+class DequantizeStep final : public NativeStep {
+ public:
+  DequantizeStep(int64_t count, Quantizer by, ElementType type) : count_(count), by_(by), loop_(cpu::FindDequantizeLoop(type)) {}
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto* x = static_cast<const uint8_t*>(memories[0]);
+    auto* y = static_cast<float*>(memories[1]);
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { loop_(x + begin, &by_.scale, &by_.zero, 0, y + begin, end - begin); });
+  }
+
+ private:
+  int64_t count_;
+  Quantizer by_;
+  cpu::DequantizeLoop loop_;
+};
+
+class CombineStep final : public NativeStep {
+ public:
+  CombineStep(int64_t count, const cpu::CodeArithmetic& how) : count_(count), how_(how) {}
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto *a = static_cast<const uint8_t*>(memories[0]), *b = static_cast<const uint8_t*>(memories[1]);
+    auto* out = static_cast<uint8_t*>(memories[2]);
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { cpu::CombineCodes(how_, a + begin, b + begin, out + begin, end - begin); });
+  }
+
+ private:
+  int64_t count_;
+  cpu::CodeArithmetic how_;
+};
+
+/// Inputs `scale` and, behind it, perhaps a zero point, which RefuseQuantizer passed.
+Quantizer QuantizerOf(const ProgramBuilder& builder, const Node& node, size_t scale) {
+  const Tensor* zero = builder.constant(node, scale + 1);
+  return {builder.constant(node, scale)->values<float>()[0], zero == nullptr ? 0.0f : static_cast<float>(CodeAt(*zero, 0))};
+}
+
+bool HasQuantizer(const GraphViewer& graph, const Node& node, size_t scale) {
+  return IsConstantOf(graph, node, scale, 1, false) && IsConstantOf(graph, node, scale + 1, 1, true);
+}
+
+std::string RefuseLinear(const GraphViewer& graph, const Node& node) {
+  if (!HasQuantizer(graph, node, 1)) return "its scale and zero point are not single constants";
+  return AttributeOr<int64_t>(node, "block_size", 0) != 0 ? "blocks are left to the CPU provider" : std::string();
+}
+
+/// The input where its elements stand without gaps, and the same layout for elements of type `to`.
+struct Dense {
+  MemoryIndex memory;
+  Desc result;
+};
+
+Dense AsDense(ProgramBuilder& builder, const RegionValue& x, DataType to) {
+  const Desc desc = builder.desc(x.memory);
+  const bool image = x.dims.size() >= 3 && x.dims.size() <= 5;
+  if (image && desc == ChannelsLast(x.dims, TypeOf(desc))) return {x.memory, ChannelsLast(x.dims, to)};
+  return {builder.InPlainLayout(x), Plain(AtLeastOne(x.dims), to)};
+}
+
+template <class Step>
+void LowerLinear(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const ElementType from = builder.region().value(node.inputs[0]).type.element, to = builder.region().value(node.outputs[0]).type.element;
+  RegionValue floats = x;
+  if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from)) floats.memory = builder.InPlainLayout(x);  // rounded
+  const Dense dense = AsDense(builder, floats, DataTypeOf(to));
+  const MemoryIndex dst = builder.Temporary(dense.result);
+  const ElementType codes = to == ElementType::kFloat ? from : to;
+  builder.AddNative(std::make_shared<Step>(Elements(x.dims), QuantizerOf(builder, node, 1), codes), {dense.memory, dst});
+  builder.SetOutput(node, {x.dims, dst});
+}
+
+std::string RefuseCodeBinary(const GraphViewer& graph, const Node& node) {
+  if (!HasQuantizer(graph, node, 1) || !HasQuantizer(graph, node, 4) || !HasQuantizer(graph, node, 6)) return "scales or zero points are not single constants";
+  const auto &a = *graph.value(node.inputs[0]).type.shape, &b = *graph.value(node.inputs[3]).type.shape;
+  const auto equal = [](const Dimension& x, const Dimension& y) { return x == y && (x.known() || !x.symbol.empty()); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal) ? std::string() : "its operands are not known to be of one shape";
+}
+
+void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
+  const RegionValue a = builder.input(node, 0), b = builder.input(node, 3);
+  Require(a.dims == b.dims, "the operands have different shapes");
+  const ElementType type = builder.region().value(node.outputs[0]).type.element;
+  const Quantizer by_a = QuantizerOf(builder, node, 1), by_b = QuantizerOf(builder, node, 4), by_c = QuantizerOf(builder, node, 6);
+  const double a_scale = by_a.scale, b_scale = by_b.scale, c_scale = by_c.scale;
+  cpu::CodeArithmetic how{.is_signed = type == ElementType::kInt8, .multiplies = node.op_type == "QLinearMul", .a_zero = by_a.zero, .b_zero = by_b.zero,
+                          .zero = static_cast<int32_t>(by_c.zero)};
+  how.a_scale = static_cast<float>(how.multiplies ? a_scale * b_scale / c_scale : a_scale / c_scale);
+  if (!how.multiplies) {
+    how.b_scale = static_cast<float>(b_scale / c_scale);
+    how.offset = static_cast<float>(-(by_a.zero * a_scale + by_b.zero * b_scale) / c_scale);
+  }
+  const Dense dense = AsDense(builder, a, DataTypeOf(type));
+  const MemoryIndex dst = builder.Temporary(dense.result);
+  builder.AddNative(std::make_shared<CombineStep>(Elements(a.dims), how), {dense.memory, builder.InLayout(b.memory, builder.desc(dense.memory)), dst});
+  builder.SetOutput(node, {a.dims, dst});
+}
+
+constexpr TypeSet kQuantizeTypes[] = {kFloats, kFloats, kCodes}, kDequantizeTypes[] = {kCodes, kFloats, kCodes};
+constexpr TypeSet kCodeBinaryTypes[] = {kCodes, kFloats, kCodes, kCodes, kFloats, kCodes, kFloats, kCodes};
+
+constexpr Lowering kQuantizationLowerings[] = {
+    {"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<QuantizeStep>, "", kQuantizeTypes, kCodes, true},
+    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes, kFloats, true},
+    {"QLinearAdd", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes},
+    {"QLinearMul", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes}};
+
+}  // namespace
+
+std::span<const Lowering> QuantizationLowerings() { return kQuantizationLowerings; }
+
+}  // namespace tessera::onednn
