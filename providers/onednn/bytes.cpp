@@ -45,7 +45,9 @@ std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weigh
   if (!IsConstantOf(graph, node, zeros, given.channels(), true)) return "its weights' zero points are not constants, one or one a channel";
   if (given.zeros != nullptr && given.zeros->type() != codes->type()) return "its weights' zero points are of another type";
   const std::vector<int32_t> points = Zeros(given);
+  const int32_t middle = codes->is(ElementType::kInt8) ? 0 : 128;
   bool fits = true;
+  if (std::all_of(points.begin(), points.end(), [&](int32_t point) { return point == middle; })) return {};
   ForEachCode(given, [&](int64_t i, int64_t channel) {
     const int32_t value = CodeAt(*codes, i) - points[static_cast<size_t>(channel)];
     fits = fits && value >= std::numeric_limits<int8_t>::min() && value <= std::numeric_limits<int8_t>::max();

@@ -31,15 +31,18 @@ bool IsByteProduct(const Node& node) { return IsOneOf(node, kByteProducts); }
 
 bool TakesCodes(const GraphViewer& graph, const Node& node) { return kCodes.contains(graph.value(node.inputs[0]).type.element); }
 
-/// Tiles are of channels that meet.
-bool IsDense(const Node& node) { return AttributeOr<int64_t>(node, "group", 1) == 1; }
+std::string WhyLeaveCodes(const Node& node) {
+  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit codes as fast; option claims=all claims it";
+  // Tiles are of channels that meet.
+  return AttributeOr<int64_t>(node, "group", 1) == 1 ? "" : "the CPU provider convolves groups of 8-bit codes as fast; option claims=all claims it";
+}
 
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
-  if (TakesCodes(graph, node)) return HasTiles() && IsDense(node) ? "" : "without AMX the CPU provider multiplies 8-bit codes as fast; option claims=all claims it";
+  if (TakesCodes(graph, node)) return WhyLeaveCodes(node);
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
     return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";

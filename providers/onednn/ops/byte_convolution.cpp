@@ -81,7 +81,7 @@ void SetSourceZero(ProgramBuilder& builder, const Node& node, const Window& wind
   const int32_t point = CodeAt(*zero, 0);
   if (point == 0) return;
   result.shifts.resize(weight_sums.size());
-  for (size_t c = 0; c < weight_sums.size(); ++c) result.shifts[c] -= point * weight_sums[c];
+  for (size_t c = 0; c < weight_sums.size(); ++c) result.shifts[c] = static_cast<int32_t>(result.shifts[c] - int64_t{point} * weight_sums[c]);
 }
 
 void LowerByteConv(ProgramBuilder& builder, const Node& node) {

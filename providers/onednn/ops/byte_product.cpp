@@ -89,7 +89,7 @@ ByteProductShape ProductShapeOf(const Dims& a, const Dims& b) {
     shape.sums.matrices *= a[i];
   }
   if (b.size() == 2) {  // one matrix for every stack: a single tall product
-    shape.a = {Elements(a) / std::max<int64_t>(k, 1), k};
+    shape.a = {Elements(Dims(a.begin(), a.end() - 1)), k};
     shape.out = {shape.a[0], n};
   }
   shape.sums.rows = shape.a[shape.a.size() - 2];
@@ -121,7 +121,7 @@ void AddRequantized(ProgramBuilder& builder, const Node& node, const ByteProduct
   Requantization result;
   result.scales = CombinedScales(*builder.constant(node, 1), *builder.constant(node, 4), *builder.constant(node, 6));
   if (const int32_t zero = CodeAt(*builder.constant(node, 2), 0); zero != 0) {
-    for (const int32_t sum : weight.sums) result.shifts.push_back(-zero * sum);
+    for (const int32_t sum : weight.sums) result.shifts.push_back(static_cast<int32_t>(-int64_t{zero} * sum));
   }
   if (CodeAt(*builder.constant(node, 7), 0) != 0) result.result_zero = AddScalar(builder, node, 7, DataType::s32);
   const DataType from = TypeOf(builder.desc(a.memory)), to = DataTypeOf(builder.region().value(node.outputs[0]).type.element);

@@ -114,8 +114,12 @@ void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
   const ElementType type = builder.region().value(node.outputs[0]).type.element;
   const Quantizer by_a = QuantizerOf(builder, node, 1), by_b = QuantizerOf(builder, node, 4), by_c = QuantizerOf(builder, node, 6);
   const double a_scale = by_a.scale, b_scale = by_b.scale, c_scale = by_c.scale;
-  cpu::CodeArithmetic how{.is_signed = type == ElementType::kInt8, .multiplies = node.op_type == "QLinearMul", .a_zero = by_a.zero, .b_zero = by_b.zero,
-                          .zero = static_cast<int32_t>(by_c.zero)};
+  cpu::CodeArithmetic how{};
+  how.is_signed = type == ElementType::kInt8;
+  how.multiplies = node.op_type == "QLinearMul";
+  how.a_zero = by_a.zero;
+  how.b_zero = by_b.zero;
+  how.zero = static_cast<int32_t>(by_c.zero);
   how.a_scale = static_cast<float>(how.multiplies ? a_scale * b_scale / c_scale : a_scale / c_scale);
   if (!how.multiplies) {
     how.b_scale = static_cast<float>(b_scale / c_scale);
