@@ -54,6 +54,13 @@ class TESSERA_API KernelLookup {
   virtual const KernelDef* Find(const Node& node, std::string* why = nullptr) const = 0;
 };
 
+/// An operator that a provider compiles: its versions and the element types of its inputs, the last of which goes for all after it.
+struct CompiledOperator {
+  std::string_view op_type, domain;
+  int first_version, last_version;
+  std::span<const TypeSet> inputs;
+};
+
 /// A claimed subgraph to compile. Kernel inputs are `graph.inputs()`, outputs `graph.outputs()`, in that order.
 struct FusedSubgraph {
   const Node* fused_node;
@@ -92,6 +99,9 @@ class TESSERA_API ExecutionProvider {
 
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
   virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs);
+
+  /// The operators that Compile takes, as far as kernels() does not name them, for the table of operators.
+  virtual std::vector<CompiledOperator> CompiledOperators() const { return {}; }
 
   /// The precision of `node`, which this provider took, where something allows another than the node's types ("bf16", "f32");
   /// empty: those types. For the placement report.

@@ -77,7 +77,11 @@ class ProgramBuilder {
     return program_->memories[static_cast<size_t>(memory)].constant;
   }
 
-  void SetOutput(const Node& node, RegionValue value) { SetValue(node.outputs[0], std::move(value)); }
+  void SetOutput(const Node& node, RegionValue value) { SetOutput(node, 0, std::move(value)); }
+  /// Output `i`, where the node has it.
+  void SetOutput(const Node& node, size_t i, RegionValue value) {
+    if (i < node.outputs.size() && node.outputs[i] != kNone) SetValue(node.outputs[i], std::move(value));
+  }
 
   /// Elementwise operators that directly follow a primitive and nothing else reads: they run inside it, and are done.
   struct Fusion {

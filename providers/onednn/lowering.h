@@ -33,6 +33,8 @@ struct Lowering {
   TypeSet output = kFloats;
   /// Left to the CPU provider where oneDNN need not be faster; option claims=all claims it, alone, too.
   bool by_choice = false;
+  /// Whether outputs behind the first are made, too.
+  bool all_outputs = false;
 
   TypeSet types(size_t input) const { return inputs[std::min(input, inputs.size() - 1)]; }
 };
@@ -53,6 +55,10 @@ std::span<const Lowering> ShapeLowerings();
 std::span<const Lowering> ByteConvolutionLowerings();
 std::span<const Lowering> ByteProductLowerings();
 std::span<const Lowering> QuantizationLowerings();
+std::span<const Lowering> ReductionLowerings();
+std::span<const Lowering> ResamplingLowerings();
+std::span<const Lowering> RowNormalizationLowerings();
+std::span<const Lowering> RecurrentLowerings();
 
 /// Of operators that can be lowered whatever their attributes.
 inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }
@@ -64,6 +70,19 @@ struct Eltwise {
   float beta = 0;
 };
 std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
+
+/// A primitive; its result lies as `x` does.
+MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise);
+
+/// Integers from an attribute, or from constant input 1 of later versions.
+std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute);
+
+/// Attributes of a primitive whose scratchpad is the program's.
+inline dnnl::primitive_attr OwnScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
 
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);

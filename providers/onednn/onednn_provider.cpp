@@ -17,7 +17,8 @@ namespace onednn {
 
 std::vector<std::span<const Lowering>> Lowerings() {
   return {ConvolutionLowerings(),     DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings(),
-          ByteConvolutionLowerings(), ByteProductLowerings(), QuantizationLowerings()};
+          ByteConvolutionLowerings(), ByteProductLowerings(), QuantizationLowerings(),   ReductionLowerings(), ResamplingLowerings(), RowNormalizationLowerings(),
+          RecurrentLowerings()};
 }
 
 const Lowering* FindLowering(const Node& node) {
@@ -196,6 +197,16 @@ class OnednnProvider final : public ExecutionProvider {
       }
     }
     return claims;
+  }
+
+  std::vector<CompiledOperator> CompiledOperators() const override {
+    std::vector<CompiledOperator> operators;
+    for (const auto& family : Lowerings()) {
+      for (const Lowering& lowering : family) {
+        operators.push_back({lowering.op_type, lowering.domain, lowering.first_version, lowering.last_version, lowering.inputs});
+      }
+    }
+    return operators;
   }
 
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {

@@ -102,6 +102,11 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
 /// Equal for equal layouts, whatever oneDNN's version.
 std::string LayoutKey(const Desc& desc);
 
+/// Sequences, states and parameters of a recurrent operator; no initial state stands for zeros.
+struct RecurrentDescs {
+  Desc x, initial_h, initial_c, w, r, bias, y, last_h, last_c;
+};
+
 #if DNNL_VERSION_MAJOR >= 3
 
 inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
@@ -152,6 +157,31 @@ inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, con
 inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
                                                const dnnl::primitive_attr& attr) {
   return {engine, dst, axis, srcs, attr};
+}
+
+inline dnnl::reduction::primitive_desc ReductionDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src, const Desc& dst, float p,
+                                                     const dnnl::primitive_attr& attr) {
+  return {engine, algorithm, src, dst, p, 0.0f, attr};
+}
+inline dnnl::resampling_forward::primitive_desc ResamplingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src, const Desc& dst,
+                                                               const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, algorithm, src, dst, attr};
+}
+inline dnnl::layer_normalization_forward::primitive_desc LayerNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon, dnnl::normalization_flags flags,
+                                                                       const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, md, md, epsilon, flags, attr};
+}
+inline dnnl::prelu_forward::primitive_desc PReluDesc(const dnnl::engine& engine, const Desc& md, const Desc& slope, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, md, slope, md, attr};
+}
+
+inline dnnl::lstm_forward::primitive_desc LstmDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.initial_c, d.w, d.r, d.bias, d.y, d.last_h, d.last_c, attr};
+}
+/// Of gru_forward and lbr_gru_forward.
+template <class Gru>
+typename Gru::primitive_desc GruDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
+  return {engine, dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.w, d.r, d.bias, d.y, d.last_h, attr};
 }
 
 #else
@@ -217,6 +247,32 @@ inline dnnl::lrn_forward::primitive_desc LrnDesc(const dnnl::engine& engine, con
 inline dnnl::concat::primitive_desc ConcatDesc(const dnnl::engine& engine, const Desc& dst, int axis, const std::vector<Desc>& srcs,
                                                const dnnl::primitive_attr& attr) {
   return {dst, axis, srcs, engine, attr};
+}
+
+inline dnnl::reduction::primitive_desc ReductionDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src, const Desc& dst, float p,
+                                                     const dnnl::primitive_attr& attr) {
+  return {dnnl::reduction::desc(algorithm, src, dst, p, 0.0f), attr, engine};
+}
+inline dnnl::resampling_forward::primitive_desc ResamplingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src, const Desc& dst,
+                                                               const dnnl::primitive_attr& attr) {
+  return {dnnl::resampling_forward::desc(dnnl::prop_kind::forward_inference, algorithm, src, dst), attr, engine};
+}
+inline dnnl::layer_normalization_forward::primitive_desc LayerNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon, dnnl::normalization_flags flags,
+                                                                       const dnnl::primitive_attr& attr) {
+  return {dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_inference, md, epsilon, flags), attr, engine};
+}
+inline dnnl::prelu_forward::primitive_desc PReluDesc(const dnnl::engine& engine, const Desc& md, const Desc& slope, const dnnl::primitive_attr& attr) {
+  return {dnnl::prelu_forward::desc(dnnl::prop_kind::forward_inference, md, slope), attr, engine};
+}
+
+inline dnnl::lstm_forward::primitive_desc LstmDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
+  return {dnnl::lstm_forward::desc(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.initial_c, d.w, d.r, d.bias, d.y, d.last_h, d.last_c), attr,
+          engine};
+}
+/// Of gru_forward and lbr_gru_forward.
+template <class Gru>
+typename Gru::primitive_desc GruDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
+  return {typename Gru::desc(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.w, d.r, d.bias, d.y, d.last_h), attr, engine};
 }
 
 #endif

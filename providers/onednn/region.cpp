@@ -36,12 +36,13 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
       if (dim.known() && dim.value == 0) return "an input is empty";
     }
   }
-  for (size_t i = 1; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kNone) return "only the first output is lowered";
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kNone) continue;
+    if (i > 0 && !lowering->all_outputs) return "only the first output is lowered";
+    const TypeInfo& result = graph.value(node.outputs[i]).type;
+    if (!result.is_tensor() || !lowering->output.contains(result.element))
+      return "its output is " + result.ToString() + "; " + Names(lowering->output) + " is lowered";
   }
-  const TypeInfo& result = graph.value(node.outputs[0]).type;
-  if (!result.is_tensor() || !lowering->output.contains(result.element))
-    return "its output is " + result.ToString() + "; " + Names(lowering->output) + " is lowered";
   return lowering->refusal(graph, node);
 }
 

@@ -21,7 +21,7 @@ check() {  # FILE, text on stdin
 }
 
 page "Operators by execution provider" \
-  "What each provider's kernels take. Operators with a function body in the ONNX standard run everywhere, inlined, kernel or not." \
+  "What each provider's kernels take, or what it compiles. Operators with a function body in the ONNX standard run everywhere, inlined, kernel or not." \
   --operators | check operators.md
 page "Provider options" \
   "Keys and values of \`ProviderRequest::options\`, of \`-i \"KEY|VALUE\"\` in onnx_test_runner and tessera_perf. A key that is not here is an error." \

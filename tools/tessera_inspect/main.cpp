@@ -96,7 +96,36 @@ std::string TypeNames(TypeSet types) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// The table of docs/operators.md, from the kernel registries.
+void PrintOperator(std::string_view op_type, std::string_view domain, int first_version, int last_version, std::string_view types) {
+  const std::string versions = last_version == kLatestVersion ? fmt::format("{}+", first_version) : fmt::format("{}-{}", first_version, last_version);
+  fmt::print("| {} | {} | {} | {} |\n", op_type, domain.empty() ? "ai.onnx" : domain, versions, types.empty() ? "as the schema" : types);
+}
+
+/// Inputs that share a type set are one entry: "0: int8", "0-2: float".
+std::string TypesByInput(std::span<const TypeSet> inputs) {
+  std::string types;
+  for (size_t begin = 0, end = 0; begin < inputs.size(); begin = end) {
+    while (end < inputs.size() && inputs[end] == inputs[begin]) ++end;
+    const std::string range = end == inputs.size() ? fmt::format("{}+", begin) : end == begin + 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    types += fmt::format("{}{}: {}", types.empty() ? "" : "; ", range, TypeNames(inputs[begin]));
+  }
+  return types;
+}
+
+constexpr std::string_view kOperatorTable = "| operator | domain | versions | element types by input |\n|---|---|---|---|\n";
+
+/// What a provider without kernels compiles, by name.
+void PrintCompiled(const ExecutionProvider& provider) {
+  std::vector<CompiledOperator> operators = provider.CompiledOperators();
+  std::sort(operators.begin(), operators.end(), [](const CompiledOperator& a, const CompiledOperator& b) {
+    return std::tie(a.domain, a.op_type) < std::tie(b.domain, b.op_type);
+  });
+  fmt::print("Compiles whole subgraphs of these operators; which of them it claims is for its options to say.\n\n{}", kOperatorTable);
+  for (const CompiledOperator& one : operators) PrintOperator(one.op_type, one.domain, one.first_version, one.last_version, TypesByInput(one.inputs));
+  fmt::print("\n");
+}
+
+/// The table of docs/operators.md, from the kernel registries and what providers say that they compile.
 void PrintOperators() {
   for (const ProviderFactory* factory : RegisteredProviders()) {
     fmt::print("## {}\n\n", factory->name);
@@ -111,21 +140,17 @@ void PrintOperators() {
     }
     const auto definitions = provider->kernels().definitions();
     if (definitions.empty()) {
-      fmt::print("Compiles whole subgraphs; it has no kernels for single nodes.\n\n");
+      PrintCompiled(*provider);
       continue;
     }
-    fmt::print("| operator | domain | versions | element types by input |\n|---|---|---|---|\n");
+    fmt::print("{}", kOperatorTable);
     for (const KernelDef* def : definitions) {
       if (def->domain() == "ai.tessera") continue;  // the optimizer's own, on some machines
       std::string types;
       for (const auto& [input, set] : def->input_types()) {
         types += fmt::format("{}{}: {}", types.empty() ? "" : "; ", input, TypeNames(set));
       }
-      const std::string versions = def->last_version() == kLatestVersion
-                                       ? fmt::format("{}+", def->first_version())
-                                       : fmt::format("{}-{}", def->first_version(), def->last_version());
-      fmt::print("| {} | {} | {} | {} |\n", def->op_type(), def->domain().empty() ? "ai.onnx" : def->domain(), versions,
-                 types.empty() ? "as the schema" : types);
+      PrintOperator(def->op_type(), def->domain(), def->first_version(), def->last_version(), types);
     }
     fmt::print("\n");
   }

@@ -1,4 +1,5 @@
-// Unary operators -> eltwise_forward; Add, Sub, Mul, Div, Max, Min -> binary.
+// Unary operators -> eltwise_forward; Add, Sub, Mul, Div -> binary; PRelu -> prelu_forward. Not Log and
+// Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN.
 
 #include <cmath>
 #include <limits>
@@ -36,18 +37,6 @@ std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
 
 std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
   return AsEltwise(graph, node) ? std::string() : "its parameters are not constants that oneDNN can take";
-}
-
-/// A primitive; its result lies as `x` does.
-MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise) {
-  const Desc layout = builder.desc(x);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, layout, eltwise.alpha, eltwise.beta, attr);
-  const MemoryIndex dst = builder.Temporary(layout);
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, dst}}, &scratchpad);
-  return dst;
 }
 
 void LowerUnary(ProgramBuilder& builder, const Node& node) {
@@ -155,6 +144,27 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
   AddBinary(builder, node, a.dims, left, right, builder.desc(right), false);
 }
 
+std::string RefusePRelu(const GraphViewer& graph, const Node& node) {
+  const auto &x = *graph.value(node.inputs[0]).type.shape, &slope = *graph.value(node.inputs[1]).type.shape;
+  if (x.size() > 5) return "oneDNN has it for five dimensions at most";
+  return Covers(x, slope) ? std::string() : "the slope is not known to broadcast to the input";
+}
+
+void LowerPRelu(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0), given = builder.input(node, 1);
+  Dims slope = given.dims;
+  slope.insert(slope.begin(), x.dims.size() - slope.size(), 1);
+  for (size_t i = 0; i < slope.size(); ++i) {
+    Require(slope[i] == x.dims[i] || slope[i] == 1, "a slope of size {} does not broadcast to {}", slope[i], x.dims[i]);
+  }
+  const MemoryIndex src = builder.InPlainLayout(x), slopes = builder.Alias(builder.InPlainLayout(given), Plain(slope));
+  const auto pd = PReluDesc(CpuEngine(), Plain(x.dims), Plain(slope), OwnScratchpad());
+  const MemoryIndex dst = builder.Temporary(Plain(x.dims));
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::prelu_forward(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, builder.InLayout(slopes, pd.weights_desc())}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.SetOutput(node, {x.dims, dst});
+}
+
 constexpr Lowering kElementwiseLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"LeakyRelu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
                                    {"Sigmoid", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
@@ -170,7 +180,15 @@ constexpr Lowering kElementwiseLowerings[] = {{"Relu", 1, kLatestVersion, false,
                                    {"Sum", 8, kLatestVersion, false, RefuseBinary, LowerBinary},
                                    {"Sub", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
                                    {"Mul", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Div", 7, kLatestVersion, false, RefuseBinary, LowerBinary}};
+                                   {"Div", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+                                   {"Pow", 7, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Exp", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Neg", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Reciprocal", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Round", 11, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Mish", 18, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"Swish", 24, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+                                   {"PRelu", 7, kLatestVersion, false, RefusePRelu, LowerPRelu, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 
@@ -187,6 +205,16 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "Abs") return Eltwise{algorithm::eltwise_abs};
   if (op == "Sqrt") return Eltwise{algorithm::eltwise_sqrt};
   if (op == "Clip") return AsClip(graph, node);
+  if (op == "Exp") return Eltwise{algorithm::eltwise_exp};
+  if (op == "Neg") return Eltwise{algorithm::eltwise_linear, -1.0f};
+  if (op == "Reciprocal") return Eltwise{algorithm::eltwise_pow, 1.0f, -1.0f};
+  if (op == "Round") return Eltwise{algorithm::eltwise_round};
+  if (op == "Mish") return Eltwise{algorithm::eltwise_mish};
+  if (op == "Swish") return Eltwise{algorithm::eltwise_swish, AttributeOr<float>(node, "alpha", 1.0f)};
+  if (op == "Pow") {
+    const auto exponent = ScalarConstant(graph, node, 1);
+    return exponent && graph.constant(node.inputs[1])->shape().rank() == 0 ? std::optional(Eltwise{algorithm::eltwise_pow, 1.0f, *exponent}) : std::nullopt;
+  }
 #if DNNL_VERSION_MAJOR >= 3
   if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
 #else
@@ -197,6 +225,17 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
                                                                                    : algorithm::eltwise_gelu_erf};
   }
   return std::nullopt;
+}
+
+MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise) {
+  const Desc layout = builder.desc(x);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, layout, eltwise.alpha, eltwise.beta, attr);
+  const MemoryIndex dst = builder.Temporary(layout);
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  return dst;
 }
 
 }  // namespace tessera::onednn

@@ -96,16 +96,6 @@ void LowerFlatten(ProgramBuilder& builder, const Node& node) {
   SetReshaped(builder, node, x, std::move(out));
 }
 
-/// Integers from an attribute, or from the constant input 1 of later versions.
-std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute) {
-  if (node.FindAttribute(attribute) != nullptr) return AttributeOr<std::vector<int64_t>>(node, attribute, {});
-  if (node.inputs.size() < 2 || node.inputs[1] == kNone) return std::nullopt;
-  const Tensor* tensor = graph.constant(node.inputs[1]);
-  if (tensor == nullptr || !tensor->is(ElementType::kInt64)) return std::nullopt;
-  const auto values = tensor->values<int64_t>();
-  return std::vector<int64_t>(values.begin(), values.end());
-}
-
 std::string RefuseReshape(const GraphViewer& graph, const Node& node) {
   const auto shape = Integers(graph, node, "shape");
   if (!shape) return "its shape is not a constant";
@@ -230,5 +220,14 @@ constexpr Lowering kShapeLowerings[] = {{"Concat", 4, kLatestVersion, false, Ref
 }  // namespace
 
 std::span<const Lowering> ShapeLowerings() { return kShapeLowerings; }
+
+std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute) {
+  if (node.FindAttribute(attribute) != nullptr) return AttributeOr<std::vector<int64_t>>(node, attribute, {});
+  if (node.inputs.size() < 2 || node.inputs[1] == kNone) return std::nullopt;
+  const Tensor* tensor = graph.constant(node.inputs[1]);
+  if (tensor == nullptr || !tensor->is(ElementType::kInt64)) return std::nullopt;
+  const auto values = tensor->values<int64_t>();
+  return std::vector<int64_t>(values.begin(), values.end());
+}
 
 }  // namespace tessera::onednn

@@ -274,7 +274,7 @@ struct Refusal {
 
 TEST(Onednn, RefusalsCarryAReason) {
   const Refusal cases[] = {
-      {"operator", "Neg", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "no lowering"},
+      {"operator", "Sign", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "no lowering"},
       {"type", "Relu", ElementType::kDouble, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "float is lowered"},
       {"rank",
        "Relu",
