@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-inline constexpr char kProviderOptionsHelp[] = "Options of the first provider: \"KEY|VALUE KEY|VALUE\"";
+inline constexpr char kProviderOptionsHelp[] = "Options of the first provider: \"KEY|VALUE KEY|VALUE\"; may be repeated";
 
 /// "key|value key|value", in one word or several. Throws UsageError.
 inline ProviderOptions ParseProviderOptions(const std::vector<std::string>& words) {

@@ -12,6 +12,10 @@ CommandLineOption& CommandLineOption::Range(int least, int most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
+CommandLineOption& CommandLineOption::Range(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
 CommandLineOption& CommandLineOption::OneOf(std::initializer_list<int> values) {
   option_->check(CLI::IsMember(std::vector<int>(values)));
   return *this;
@@ -47,11 +51,14 @@ CommandLineOption CommandLine::Add(const std::string& names, uint32_t& value, co
 CommandLineOption CommandLine::Add(const std::string& names, double& value, const std::string& help) {
   return CommandLineOption(app_->add_option(names, value, help));
 }
+CommandLineOption CommandLine::Add(const std::string& names, std::optional<int>& value, const std::string& help) {
+  return CommandLineOption(app_->add_option(names, value, help));
+}
 CommandLineOption CommandLine::Add(const std::string& names, std::optional<double>& value, const std::string& help) {
   return CommandLineOption(app_->add_option(names, value, help));
 }
 CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::string>& value, const std::string& help) {
-  return CommandLineOption(app_->add_option(names, value, help));
+  return CommandLineOption(app_->add_option(names, value, help)->allow_extra_args(false));
 }
 CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::filesystem::path>& value, const std::string& help) {
   return CommandLineOption(app_->add_option(names, value, help));

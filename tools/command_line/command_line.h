@@ -30,6 +30,7 @@ class CommandLineOption {
   explicit CommandLineOption(CLI::Option* option) : option_(option) {}
   CommandLineOption& Required();
   CommandLineOption& Range(int least, int most);
+  CommandLineOption& Range(double least, double most);
   CommandLineOption& OneOf(std::initializer_list<int> values);
   CommandLineOption& OneOf(std::initializer_list<const char*> values);
   /// What --help tells of the default.
@@ -52,7 +53,9 @@ class CommandLine {
   CommandLineOption Add(const std::string& names, int& value, const std::string& help);
   CommandLineOption Add(const std::string& names, uint32_t& value, const std::string& help);
   CommandLineOption Add(const std::string& names, double& value, const std::string& help);
+  CommandLineOption Add(const std::string& names, std::optional<int>& value, const std::string& help);
   CommandLineOption Add(const std::string& names, std::optional<double>& value, const std::string& help);
+  /// One value each time that the option is given, so that what follows it may be positional.
   CommandLineOption Add(const std::string& names, std::vector<std::string>& value, const std::string& help);
   CommandLineOption Add(const std::string& names, std::vector<std::filesystem::path>& value, const std::string& help);
   CommandLineOption Flag(const std::string& names, bool& value, const std::string& help);

@@ -165,7 +165,7 @@ int Main(int argc, char** argv) {
   int optimization = 99;
   std::string precision;
   app.Add("model", model, "The .onnx file");
-  app.Add("-e", providers, "Execution providers in priority order (default: every one that can start)");
+  app.Add("-e", providers, "Execution provider; once for each, in priority order (default: every one that can start)");
   app.Add("-i", first_options, kProviderOptionsHelp);
   app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", precision, "What products may be computed in (session.precision)")
@@ -186,7 +186,9 @@ int Main(int argc, char** argv) {
     if (provider_options) PrintProviderOptions();
     if (session_config) PrintOptionTable(session_config_schema());
     if (model.empty()) {
-      if (!list_providers && !operators && !provider_options && !session_config) fmt::print("{}", app.Help());
+      if (list_providers || operators || provider_options || session_config) return 0;
+      if (argc > 1) throw UsageError("model", "say which model, or give one of the options that list something (--help)");
+      fmt::print("{}", app.Help());
       return 0;
     }
     SessionOptions options;
