@@ -14,13 +14,15 @@ void ReadTolerance(const std::filesystem::path& path, TestCase& test) {
   const auto json = nlohmann::json::parse(file);
   test.rtol = json.value("rtol", test.rtol);
   test.atol = json.value("atol", test.atol);
+  test.states_tolerance = json.contains("rtol") || json.contains("atol");
 }
 
 std::string ToJson(const TestCase& test) {
   std::vector<std::string> data_sets;
   for (const std::filesystem::path& path : test.data_sets) data_sets.push_back(path.string());
   const nlohmann::json json = {{"name", test.name},      {"group", test.folder_group}, {"model", test.model.string()},
-                               {"data_sets", data_sets}, {"rtol", test.rtol},          {"atol", test.atol}};
+                               {"data_sets", data_sets}, {"rtol", test.rtol},          {"atol", test.atol},
+                               {"states_tolerance", test.states_tolerance}};
   return json.dump();
 }
 
@@ -33,6 +35,7 @@ TestCase TestCaseFromJson(const std::string& line) {
   for (const std::string path : json.at("data_sets")) test.data_sets.emplace_back(path);
   test.rtol = json.at("rtol");
   test.atol = json.at("atol");
+  test.states_tolerance = json.at("states_tolerance");
   return test;
 }
 

@@ -12,6 +12,8 @@ struct Tolerance {
   double atol = 1e-7;
   /// Compare kinds, types and shapes only: outputs of random generators, whose streams ONNX does not specify.
   bool values_unspecified = false;
+  /// Someone chose these numbers: they hold for half precision, too.
+  bool strict = false;
 };
 
 struct Difference {
@@ -20,7 +22,8 @@ struct Difference {
 };
 
 /// Compares as onnx's backend test does: kinds, types, shapes and strings exactly, numbers by
-/// |actual - expected| <= atol + rtol * |expected|, NaN equal to NaN. bfloat16 gets two units in the last place.
+/// |actual - expected| <= atol + rtol * |expected|, NaN equal to NaN. float16 and bfloat16 get two units in the last place unless
+/// the tolerance is strict; integers are exact but for those of 8 and 16 bits where atol grants whole units.
 std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance);
 
 }  // namespace tessera::runner

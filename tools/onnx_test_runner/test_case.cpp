@@ -87,7 +87,10 @@ void RunDataSet(const Session& session, const fs::path& data_set, const Toleranc
                 std::vector<double>& times) {
   const std::vector<Value> inputs = LoadValues(data_set, "input", session.inputs());
   const std::vector<Value> expected = LoadValues(data_set, "output", session.outputs());
-  if (expected.empty()) throw Failure{"data", fmt::format("{} holds no outputs", data_set.string())};
+  if (expected.size() < session.outputs().size()) {
+    throw Failure{"data", fmt::format("{} holds {} outputs, the model has {}: output_{}.pb is missing", data_set.string(), expected.size(),
+                                      session.outputs().size(), expected.size())};
+  }
   std::vector<std::string> input_names, output_names;
   for (size_t i = 0; i < inputs.size(); ++i) input_names.push_back(session.inputs()[i].name);
   for (size_t i = 0; i < expected.size(); ++i) output_names.push_back(session.outputs()[i].name);
@@ -156,6 +159,7 @@ std::optional<TestCase> CaseIn(const fs::path& folder, const fs::path& group, co
   ReadTolerance(folder / "tolerance.json", test);
   test.rtol = options.rtol.value_or(test.rtol);
   test.atol = options.atol.value_or(test.atol);
+  test.states_tolerance = test.states_tolerance || options.rtol || options.atol;
   return test;
 }
 
@@ -193,7 +197,7 @@ CaseResult RunCase(const TestCase& test, const Options& options) {
     }
     result.load_ms = MillisecondsSince(start);
     DescribePlacement(*session, result);
-    Tolerance tolerance{test.rtol, test.atol, false};
+    Tolerance tolerance{.rtol = test.rtol, .atol = test.atol, .strict = test.states_tolerance};
     for (std::string_view op : kRandomOperators) {
       tolerance.values_unspecified = tolerance.values_unspecified || result.operators.contains(std::string(op));
     }

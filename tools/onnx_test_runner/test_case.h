@@ -18,6 +18,7 @@ struct TestCase {
   std::vector<std::filesystem::path> data_sets;
   double rtol = 1e-3;
   double atol = 1e-7;
+  bool states_tolerance = false;  // its tolerance.json or the command line does
 };
 
 enum class Outcome { kPassed, kFailed, kSkipped };
