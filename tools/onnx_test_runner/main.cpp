@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -79,10 +81,28 @@ void RunInProcess(std::span<const TestCase> cases, const Options& options, const
   for (std::thread& thread : threads) thread.join();
 }
 
-int Run(const Options& options, const std::vector<std::string>& arguments) {
-  if (options.worker) return WorkerMain(options);
-  const std::vector<TestCase> all = FindCases(options);
-  const auto skips = ReadSkipList(options.skip_list);
+/// The names of the skip list that no case has: a case was renamed, or no longer needs its line. With -n most are merely left out.
+std::vector<std::string> UnusedSkips(const std::map<std::string, std::string>& skips, std::span<const TestCase> cases,
+                                     const Options& options) {
+  std::vector<std::string> remarks;
+  if (!options.name_pattern.empty()) return remarks;
+  for (const auto& [name, reason] : skips) {
+    if (std::ranges::find(cases, name, &TestCase::name) == cases.end()) {
+      remarks.push_back(fmt::format("{}: no case is called '{}'", options.skip_list.string(), name));
+    }
+  }
+  return remarks;
+}
+
+/// Finds out before the cases run, which may take long, whether their results can be written.
+void RequireWritable(const std::filesystem::path& path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("cannot write {} (--junit)", path.string()));
+  }
+}
+
+std::vector<CaseResult> RunCases(std::span<const TestCase> all, const std::map<std::string, std::string>& skips, const Options& options,
+                                 const std::vector<std::string>& arguments) {
   std::vector<TestCase> cases;
   std::vector<CaseResult> results;
   for (const TestCase& test : all) {
@@ -97,8 +117,6 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
       cases.push_back(test);
     }
   }
-  if (all.empty()) fmt::print("No case was found: a case is a folder with a .onnx file and test_data_set_* folders.\n");
-
   Progress progress(cases.size(), options.verbosity);
   const auto done = [&](CaseResult result) {
     progress.Report(result);
@@ -111,57 +129,92 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
   }
   std::sort(results.begin(), results.end(),
             [](const CaseResult& a, const CaseResult& b) { return std::tie(a.group, a.name) < std::tie(b.group, b.name); });
-  if (!options.junit.empty()) WriteJUnit(results, options.junit);
-  PrintSummary(results, options);
-  const bool failed = std::any_of(results.begin(), results.end(), [](auto& r) { return r.outcome == Outcome::kFailed; });
-  return failed || all.empty() ? 1 : 0;
+  return results;
+}
+
+int Run(const Options& options, const std::vector<std::string>& arguments) {
+  if (options.worker) return WorkerMain(options);
+  RequireWritable(options.junit);
+  const std::vector<TestCase> all = FindCases(options);
+  const auto skips = ReadSkipList(options.skip_list);
+  if (all.empty()) fmt::print("No case was found: a case is a folder with a .onnx file and test_data_set_* folders.\n");
+  const std::vector<CaseResult> results = RunCases(all, skips, options, arguments);
+  std::vector<std::string> shortfalls = Shortfalls(results, options);
+  bool failed = all.empty() || !shortfalls.empty() || std::ranges::count(results, Outcome::kFailed, &CaseResult::outcome) > 0;
+  std::vector<std::string> remarks = UnusedSkips(skips, all, options);
+  std::ranges::move(shortfalls, std::back_inserter(remarks));
+  if (!options.junit.empty() && !WriteJUnit(results, options.junit)) {
+    failed = true;
+    remarks.push_back(fmt::format("cannot write {} (--junit)", options.junit.string()));
+  }
+  PrintSummary(results, options, remarks);
+  return failed ? 1 : 0;
+}
+
+/// What the command line says in words of its own.
+struct Arguments {
+  bool parallel = false, no_arena = false, no_pattern = false, pause = false;
+  int optimization = 99;
+  std::string mode = "node", precision;
+  std::vector<std::string> provider_options;
+};
+
+void Declare(CommandLine& app, Options& options, Arguments& arguments) {
+  app.Add("folders", options.folders, "Folders to search for cases, nested ones too").Required();
+  app.Add("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
+      .Default("cpu");
+  app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
+  app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
+  app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
+  app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
+  app.Add("-m", arguments.mode, "Kind of the cases, accepted for compatibility").OneOf({"node", "model"});
+  app.Add("-n", options.name_pattern, "Only cases whose name matches this regular expression");
+  app.Add("-t", options.rtol, "Relative tolerance (default: the case's tolerance.json, or 1e-3; where neither -t, -a nor the file "
+                              "says anything, two units in the last place of float16 and bfloat16)");
+  app.Add("-a", options.atol, "Absolute tolerance (default: the case's tolerance.json, or 1e-7); 1 or more lets integers of 8 and 16 "
+                              "bits differ, wider ones are exact");
+  app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
+  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
+      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+  app.Flag("-x", arguments.parallel, "Use the parallel executor");
+  app.Flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
+  app.Flag("-p", arguments.pause, "Pause after launch, to attach a debugger");
+  app.Flag("-s", options.statistics, "Show times");
+  app.Flag("-A", arguments.no_arena, "Disable the memory arena");
+  app.Flag("-M", arguments.no_pattern, "Disable memory patterns");
+  app.Add("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
+  app.Add("--skip", options.skip_list, "File of 'NAME: reason' lines; names that no case has are told of");
+  app.Add("--junit", options.junit, "Write JUnit XML here");
+  app.Flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
+  app.Add("--timeout", options.timeout_seconds, "Seconds a case may take; needs --isolate (0: any)").Range(0, 1000000);
+  app.Add("--expect-passed", options.expect_passed, "Fail unless exactly so many cases pass");
+  app.Add("--least-share", options.least_share, "Fail unless the provider runs nodes in so many percent of the cases").Range(0.0, 100.0);
+  app.Flag("--worker", options.worker, "").Hidden();
+}
+
+void Apply(const Arguments& arguments, Options& options) {
+  options.session.execution_mode = arguments.parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
+  options.session.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
+  options.session.enable_arena = !arguments.no_arena;
+  if (!arguments.precision.empty()) options.session.config["session.precision"] = arguments.precision;
+  options.session.enable_memory_pattern = !arguments.no_pattern;
+  if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
+  options.session.providers = {{options.provider, ParseProviderOptions(arguments.provider_options)}};
+  options.session.error_on_failure = true;
+  if (options.timeout_seconds > 0 && !options.isolate) {
+    throw UsageError("--timeout", "needs --isolate: only a worker process can be ended while it computes");
+  }
 }
 
 int Main(int argc, char** argv) {
   CommandLine app{"Runs ONNX test-data directories (FOLDER/model.onnx, FOLDER/test_data_set_N/{input,output}_K.pb)"};
   Options options;
-  bool parallel = false, no_arena = false, no_pattern = false, pause = false;
-  int optimization = 99;
-  std::string mode = "node", precision;
-  std::vector<std::string> provider_options;
-  app.Add("folders", options.folders, "Folders to search for cases, nested ones too").Required();
-  app.Add("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
-      .Default("cpu");
-  app.Add("-i", provider_options, kProviderOptionsHelp);
-  app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
-  app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
-  app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
-  app.Add("-m", mode, "Kind of the cases, accepted for compatibility").OneOf({"node", "model"});
-  app.Add("-n", options.name_pattern, "Only cases whose name matches this regular expression");
-  app.Add("-t", options.rtol, "Relative tolerance (default 1e-3, or the case's tolerance.json)");
-  app.Add("-a", options.atol, "Absolute tolerance (default 1e-7, or the case's tolerance.json)");
-  app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
-  app.Add("--precision", precision, "What products may be computed in (session.precision)")
-      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
-  app.Flag("-x", parallel, "Use the parallel executor");
-  app.Flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
-  app.Flag("-p", pause, "Pause after launch, to attach a debugger");
-  app.Flag("-s", options.statistics, "Show times");
-  app.Flag("-A", no_arena, "Disable the memory arena");
-  app.Flag("-M", no_pattern, "Disable memory patterns");
-  app.Add("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
-  app.Add("--skip", options.skip_list, "File of 'NAME: reason' lines");
-  app.Add("--junit", options.junit, "Write JUnit XML here");
-  app.Flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
-  app.Add("--timeout", options.timeout_seconds, "Seconds a case may take under --isolate (0: any)");
-  app.Flag("--worker", options.worker, "").Hidden();
+  Arguments arguments;
+  Declare(app, options, arguments);
   if (const auto status = app.Parse(argc, argv)) return *status;
-
-  options.session.execution_mode = parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
-  options.session.optimization_level = static_cast<OptimizationLevel>(optimization);
-  options.session.enable_arena = !no_arena;
-  if (!precision.empty()) options.session.config["session.precision"] = precision;
-  options.session.enable_memory_pattern = !no_pattern;
-  if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
   try {
-    options.session.providers = {{options.provider, ParseProviderOptions(provider_options)}};
-    options.session.error_on_failure = true;
-    if (pause && !options.worker) {
+    Apply(arguments, options);
+    if (arguments.pause && !options.worker) {
       fmt::print(stderr, "pid {}: press Enter to go on\n", getpid());
       std::getchar();
     }

@@ -21,8 +21,9 @@ struct Options {
   std::string name_pattern;  // ECMAScript regular expression that a case's name must contain
   std::filesystem::path skip_list;
   std::filesystem::path junit;
-  std::filesystem::path placement_json;
   int timeout_seconds = 0;  // per case, in isolation
+  std::optional<int> expect_passed;
+  double least_share = 0;  // percent of the cases in which the provider must run a node
   bool isolate = false;
   bool worker = false;
   bool statistics = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <pugixml.hpp>
 #include <set>
@@ -71,18 +72,47 @@ void PrintTimes(std::span<const CaseResult> results) {
   }
 }
 
+/// The name that placements give the provider of -e.
+std::string PlacementName(std::string_view asked) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  const auto is = [&](std::string_view name) { return std::ranges::equal(asked, name, {}, lower, lower); };
+  for (const ProviderFactory* factory : RegisteredProviders()) {
+    if (is(factory->name) || is(factory->cli_name)) return std::string(factory->name);
+  }
+  return std::string(asked);
+}
+
 }  // namespace
 
-void PrintSummary(std::span<const CaseResult> results, const Options& options) {
+std::vector<std::string> Shortfalls(std::span<const CaseResult> results, const Options& options) {
+  std::vector<std::string> shortfalls;
+  const int64_t passed = Count(results, Outcome::kPassed);
+  if (options.expect_passed && passed != *options.expect_passed) {
+    shortfalls.push_back(fmt::format("{} cases passed, --expect-passed says {}", passed, *options.expect_passed));
+  }
+  const std::string provider = PlacementName(options.provider);
+  const int64_t run = std::ssize(results) - Count(results, Outcome::kSkipped);
+  const int64_t took_part =
+      std::count_if(results.begin(), results.end(), [&](const CaseResult& r) { return r.nodes_per_provider.contains(provider); });
+  const double share = run == 0 ? 0 : 100.0 * static_cast<double>(took_part) / static_cast<double>(run);
+  if (share < options.least_share) {
+    shortfalls.push_back(fmt::format("{} ran nodes in {} of {} cases ({:.1f} %), --least-share asks for {} %", provider, took_part, run,
+                                     share, options.least_share));
+  }
+  return shortfalls;
+}
+
+void PrintSummary(std::span<const CaseResult> results, const Options& options, std::span<const std::string> remarks) {
   PrintPlacement(results);
   if (options.statistics) PrintTimes(results);
   PrintSkips(results);
   PrintFailures(results);
+  for (const std::string& remark : remarks) fmt::print("{}\n", remark);
   fmt::print("{} passed, {} failed, {} skipped\n", Count(results, Outcome::kPassed), Count(results, Outcome::kFailed),
              Count(results, Outcome::kSkipped));
 }
 
-void WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path& path) {
+bool WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path& path) {
   pugi::xml_document document;
   std::map<std::string, std::vector<const CaseResult*>> groups;
   for (const CaseResult& result : results) groups[result.group].push_back(&result);
@@ -108,9 +138,7 @@ void WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path
       child.text() = result->message.c_str();
     }
   }
-  if (!document.save_file(path.c_str())) {
-    throw Error(ErrorCode::kFail, fmt::format("cannot write {}", path.string()));
-  }
+  return document.save_file(path.c_str());
 }
 
 }  // namespace tessera::runner

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,7 +106,7 @@ class Worker {
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    return WIFSIGNALED(status) ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+    return WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                : fmt::format("ended with exit code {}", WEXITSTATUS(status));
   }
 
@@ -131,7 +132,7 @@ CaseResult RunInWorker(std::optional<Worker>& worker, const TestCase& test, cons
       break;
     case Worker::Reply::kEnd:
       result.cause = "crash";
-      result.message = "the process was " + worker->Wait();
+      result.message = "the process " + worker->Wait();
       break;
   }
   worker.reset();
@@ -167,6 +168,8 @@ void RunIsolated(std::span<const TestCase> cases, const Options& options, const 
 }
 
 int WorkerMain(const Options& options) {
+  // A worker in the middle of a long case does not see that its input has ended.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Whatever a library prints must not look like a result.
   const int results = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
