@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <barrier>
+#include <charconv>
 #include <chrono>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include "allocation_count.h"
@@ -86,8 +86,14 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
 std::map<std::string, int64_t> ParseDims(const Arguments& arguments) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : arguments.dims) {
-    const auto [name, value] = SplitPair(text, "--dim");
-    dims[name] = std::stoll(value);
+    const auto [name, digits] = SplitPair(text, "--dim");
+    int64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [parsed, error] = std::from_chars(digits.data(), end, value);
+    if (error != std::errc() || parsed != end || value < 0) {
+      throw UsageError("--dim", fmt::format("'{}': a dimension is a whole number, 0 or more", text));
+    }
+    dims[name] = value;
   }
   return dims;
 }
@@ -115,38 +121,67 @@ std::vector<double> RunRepeatedly(const Session& session, std::span<const Value>
   return latency;
 }
 
-/// Several threads that call Run on one session at once, each with its own results.
-void MeasureCallers(const Session& session, const std::vector<Value>& inputs, const Arguments& arguments, Measurement& result) {
-  std::barrier start(arguments.callers);
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto call = [&] {
+/// Threads that call Run on one session at once, each with its own results, the calling thread among them. What they allocate is
+/// counted from when all are warm until all have ended, so that nothing but runs is between the two.
+class Callers {
+ public:
+  Callers(const Session& session, std::span<const Value> inputs, const Arguments& arguments)
+      : session_(session), inputs_(inputs), arguments_(arguments), results_(static_cast<size_t>(arguments.callers)) {}
+
+  /// Fills in latencies, throughput and allocations; gives the results of the first caller's last run.
+  std::vector<Value> Measure(Measurement& measurement) {
+    {
+      std::vector<std::jthread> threads;
+      for (size_t i = 1; i < results_.size(); ++i) threads.emplace_back([this, i, &measurement] { Call(i, measurement); });
+      Call(0, measurement);
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    measurement.allocations_per_run = static_cast<double>(allocations_) / static_cast<double>(measurement.latency_ms.size());
+    return std::move(results_.front());
+  }
+
+ private:
+  struct Note {
+    int64_t& allocations;
+    int sign;
+    void operator()() const noexcept { allocations += sign * AllocationCount(); }
+  };
+
+  void Call(size_t caller, Measurement& measurement) {
     bool waiting = true;
     try {
-      std::vector<Value> results(session.outputs().size());
+      std::vector<Value>& results = results_[caller];
+      results.resize(session_.outputs().size());
       double first = 0;
       const auto started = [&] {
         waiting = false;
-        start.arrive_and_wait();
+        start_.arrive_and_wait();
         first = MillisecondsSince(Clock::time_point());
       };
-      const std::vector<double> latency = RunRepeatedly(session, inputs, results, arguments, started);
+      const std::vector<double> latency = RunRepeatedly(session_, inputs_, results, arguments_, started);
       const double seconds = (MillisecondsSince(Clock::time_point()) - first) / 1000;
-      const std::lock_guard lock(mutex);
-      result.runs_per_second += static_cast<double>(latency.size()) / seconds;
-      result.latency_ms.insert(result.latency_ms.end(), latency.begin(), latency.end());
+      end_.arrive_and_wait();
+      const std::lock_guard lock(mutex_);
+      measurement.runs_per_second += static_cast<double>(latency.size()) / seconds;
+      measurement.latency_ms.insert(measurement.latency_ms.end(), latency.begin(), latency.end());
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-      if (waiting) start.arrive_and_drop();
+      if (waiting) start_.arrive_and_drop();
+      end_.arrive_and_drop();
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
     }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < arguments.callers; ++i) threads.emplace_back(call);
   }
-  if (failure) std::rethrow_exception(failure);
-}
+
+  const Session& session_;
+  std::span<const Value> inputs_;
+  const Arguments& arguments_;
+  std::vector<std::vector<Value>> results_;  // by caller
+  int64_t allocations_ = 0;
+  std::barrier<Note> start_{arguments_.callers, Note{allocations_, -1}};
+  std::barrier<Note> end_{arguments_.callers, Note{allocations_, +1}};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
 
 Measurement Measure(const Arguments& arguments) {
   Measurement result;
@@ -157,21 +192,36 @@ Measurement Measure(const Arguments& arguments) {
   for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
 
   const std::vector<Value> inputs = MakeInputs(session, arguments);
-  if (arguments.callers > 1) {
-    MeasureCallers(session, inputs, arguments, result);
-  } else {
-    std::vector<Value> results(session.outputs().size());
-    int64_t allocations = 0;
-    result.latency_ms = RunRepeatedly(session, inputs, results, arguments, [&] { allocations = AllocationCount(); });
-    allocations = AllocationCount() - allocations;
-    result.allocations_per_run = static_cast<double>(allocations) / static_cast<double>(result.latency_ms.size());
-    const double total = std::accumulate(result.latency_ms.begin(), result.latency_ms.end(), 0.0);
-    result.runs_per_second = static_cast<double>(result.latency_ms.size()) * 1000 / total;
-    if (!arguments.outputs.empty()) WriteOutputs(session, results, arguments.outputs);
-  }
+  const std::vector<Value> results = Callers(session, inputs, arguments).Measure(result);
+  if (!arguments.outputs.empty()) WriteOutputs(session, results, arguments.outputs);
   std::sort(result.latency_ms.begin(), result.latency_ms.end());
   result.peak_rss_mib = PeakRssMib();
   return result;
+}
+
+/// Runs with profiling on and adds up the trace's node events by operator.
+Profile MeasureProfile(const Arguments& arguments) {
+  SessionOptions options = MakeSessionOptions(arguments);
+  options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
+  Session session(std::filesystem::path(arguments.model), options);
+  const std::vector<Value> inputs = MakeInputs(session, arguments);
+  std::vector<Value> results(session.outputs().size());
+  Profile profile{.runs = arguments.runs > 0 ? arguments.runs : 20};
+  for (int i = 0; i < profile.runs; ++i) session.Run(inputs, results);
+  profile.trace = session.EndProfiling();
+  profile.operators = SumByOperator(profile.trace);
+  return profile;
+}
+
+void PrintText(const Profile& profile) {
+  double total = 0;
+  for (const OperatorTime& row : profile.operators) total += row.us;
+  fmt::print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
+  for (const OperatorTime& row : profile.operators) {
+    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs, total > 0 ? 100 * row.us / total : 0,
+               static_cast<double>(row.calls) / profile.runs);
+  }
+  fmt::print("trace: {}\n", profile.trace.string());
 }
 
 void PrintText(const Arguments& arguments, const Measurement& m) {
@@ -186,60 +236,40 @@ void PrintText(const Arguments& arguments, const Measurement& m) {
   fmt::print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
   fmt::print("  allocations  {:.2f} a run\n", m.allocations_per_run);
   for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
-}
-
-/// Runs with profiling on and adds up the trace's node events by operator.
-void PrintProfile(const Arguments& arguments) {
-  SessionOptions options = MakeSessionOptions(arguments);
-  options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
-  Session session(std::filesystem::path(arguments.model), options);
-  const std::vector<Value> inputs = MakeInputs(session, arguments);
-  std::vector<Value> results(session.outputs().size());
-  const int runs = arguments.runs > 0 ? arguments.runs : 20;
-  for (int i = 0; i < runs; ++i) session.Run(inputs, results);
-  const std::filesystem::path trace = session.EndProfiling();
-  const std::vector<OperatorTime> operators = SumByOperator(trace);
-  double total = 0;
-  for (const OperatorTime& row : operators) total += row.us;
-  fmt::print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
-  for (const OperatorTime& row : operators) {
-    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / runs, total > 0 ? 100 * row.us / total : 0,
-               static_cast<double>(row.calls) / runs);
-  }
-  fmt::print("trace: {}\n", trace.string());
+  if (m.profile) PrintText(*m.profile);
 }
 
 int Main(int argc, char** argv) {
   CommandLine app{"Measures a model: load time, latency, memory, allocations, time by operator"};
   Arguments arguments;
   app.Add("model", arguments.model, "The .onnx file").Required();
-  app.Add("-e", arguments.providers, "Execution providers in priority order (default: CPU)");
+  app.Add("-e", arguments.providers, "Execution provider; once for each, in priority order (default: CPU)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
-  app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)");
-  app.Add("-r,--runs", arguments.runs, "Counted runs (0: as many as --seconds allows)");
-  app.Add("--seconds", arguments.seconds, "How long to run");
+  app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)").Range(0, 4096);
+  app.Add("-r,--runs", arguments.runs, "Counted runs of each caller (0: as many as --seconds allows)").Range(0, 10'000'000);
+  app.Add("--seconds", arguments.seconds, "How long to run").Range(0.0, 1e6);
   app.Add("--warmup", arguments.warmup, "Runs that do not count").Range(1, 100000);
-  app.Add("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs (others are 1)");
+  app.Add("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs, once for each (others are 1)");
   app.Add("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
-  app.Add("--outputs", arguments.outputs, "Folder for the results of the last run, as output_K.pb");
+  app.Add("--outputs", arguments.outputs, "Folder for the results of the (first caller's) last run, as output_K.pb");
   app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
-  app.Add("--config", arguments.config, "KEY=VALUE session configuration entries");
+  app.Add("--config", arguments.config, "KEY=VALUE entry of the session's configuration, once for each");
   app.Add("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Flag("-x", arguments.parallel, "Use the parallel executor");
-  app.Flag("--json", arguments.json, "Print one JSON object");
+  app.Flag("--json", arguments.json, "Print one JSON object, the profile in it");
   app.Flag("--profile", arguments.profile, "Also print time by operator, from a second, profiled session");
   if (const auto status = app.Parse(argc, argv)) return *status;
   try {
-    const Measurement measurement = Measure(arguments);
+    Measurement measurement = Measure(arguments);
+    if (arguments.profile) measurement.profile = MeasureProfile(arguments);
     if (arguments.json) {
       fmt::print("{}\n", ToJson(measurement));
     } else {
       PrintText(arguments, measurement);
     }
-    if (arguments.profile) PrintProfile(arguments);
     return 0;
   } catch (const UsageError& error) {
     return app.Exit(error);

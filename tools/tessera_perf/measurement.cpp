@@ -1,6 +1,7 @@
 #include "measurement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,10 +15,23 @@ std::string WithoutNumber(std::string name) {
   return name;
 }
 
+nlohmann::ordered_json ProfileJson(const Profile& profile) {
+  nlohmann::ordered_json json = {{"runs", profile.runs}, {"trace", profile.trace.string()}};
+  json["operators"] = nlohmann::ordered_json::array();
+  for (const OperatorTime& row : profile.operators) {
+    json["operators"].push_back({{"operator", row.name},
+                                 {"ms_per_run", row.us / 1000 / profile.runs},
+                                 {"calls_per_run", static_cast<double>(row.calls) / profile.runs}});
+  }
+  return json;
+}
+
 }  // namespace
 
 double Percentile(const std::vector<double>& sorted, double p) {
-  return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))];
+  if (sorted.empty()) return 0;
+  const auto rank = static_cast<size_t>(std::ceil(p * static_cast<double>(sorted.size())));
+  return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
 std::string ToJson(const Measurement& m) {
@@ -33,6 +47,7 @@ std::string ToJson(const Measurement& m) {
   json["allocations_per_run"] = m.allocations_per_run;
   json["providers"] = m.providers;
   json["runs"] = m.latency_ms.size();
+  if (m.profile) json["profile"] = ProfileJson(*m.profile);
   return json.dump(2);
 }
 

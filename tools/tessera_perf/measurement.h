@@ -6,12 +6,26 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/session.h"
 
 namespace tessera::perf {
+
+/// The node events of one operator in a trace.
+struct OperatorTime {
+  std::string name;  // "Conv (CPUExecutionProvider)"
+  double us = 0;
+  int64_t calls = 0;
+};
+
+struct Profile {
+  int runs = 0;
+  std::vector<OperatorTime> operators;  // of all runs; what took longest comes first
+  std::filesystem::path trace;
+};
 
 struct Measurement {
   double load_ms = 0;
@@ -21,18 +35,13 @@ struct Measurement {
   double allocations_per_run = 0;
   double runs_per_second = 0;
   std::map<std::string, size_t> providers;
+  std::optional<Profile> profile;
 };
 
+/// The least of the values that a share `p` of them does not exceed (nearest rank).
 double Percentile(const std::vector<double>& sorted, double p);
 
 std::string ToJson(const Measurement& m);
-
-/// The node events of one operator in a trace.
-struct OperatorTime {
-  std::string name;  // "Conv (CPUExecutionProvider)"
-  double us = 0;
-  int64_t calls = 0;
-};
 
 /// Adds up a trace's node events by operator; what took longest comes first.
 std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace);
