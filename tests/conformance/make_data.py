@@ -8,7 +8,7 @@ OUTPUT/simple  the small multi-operator cases (26)
 OUTPUT/light   the nine CNN topologies that the onnx wheel ships, with the inputs that its backend test feeds them
 
 Each case is NAME/model.onnx and NAME/test_data_set_N/{input,output}_K.pb; tolerances other than the runner's defaults
-stand in NAME/tolerance.json. A marker file makes a second call a no-op.
+stand in NAME/tolerance.json. A marker file, which says how many cases there are, makes a second call a no-op while they are.
 """
 
 import json
@@ -78,10 +78,19 @@ def write_light_model(case, folder):
         shutil.copy(source.with_name(f"{source.stem}_output_{i}.pb"), data_set / f"output_{i}.pb")
 
 
+def count_cases(output):
+    return {kind: sum(1 for _ in (output / kind).glob("*/model.onnx")) for kind in ("node", "simple", "light")}
+
+
+def is_complete(output, marker):
+    """Whether what an earlier call wrote is still there."""
+    return marker.exists() and marker.read_text() == json.dumps(count_cases(output))
+
+
 def main():
     output = pathlib.Path(sys.argv[1])
     marker = output / f".onnx-{onnx.__version__}"
-    if marker.exists():
+    if is_complete(output, marker):
         print(f"conformance data: present in {output}")
         return
     for kind in ("node", "simple", "light"):
@@ -96,7 +105,7 @@ def main():
         write_case(case, output / "simple" / case.name)
     for case in light:
         write_light_model(case, output / "light" / case.name)
-    marker.touch()
+    marker.write_text(json.dumps(count_cases(output)))
     print(f"conformance data: {len(node_cases)} node, {len(simple)} simple, {len(light)} light cases in {output}")
 
 
