@@ -13,8 +13,11 @@ target_include_directories(tessera PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:${libraries}>)
 # The onnx and protobuf code inside must not meet another copy in the same process.
 target_link_options(tessera PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,defs)
+# Stays loaded after dlclose: threads that run its code (the spin throttle's, those of pools that the process never ends) and
+# state of libraries inside would outlive it.
+target_link_options(tessera PRIVATE -Wl,-z,nodelete)
 if(TESSERA_SANITIZE)
-  set_property(TARGET tessera PROPERTY LINK_OPTIONS -fsanitize=${TESSERA_SANITIZE} -Wl,--exclude-libs,ALL)
+  set_property(TARGET tessera PROPERTY LINK_OPTIONS -fsanitize=${TESSERA_SANITIZE} -Wl,--exclude-libs,ALL -Wl,-z,nodelete)
 endif()
 set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 

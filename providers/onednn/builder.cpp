@@ -41,7 +41,7 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
     } catch (const Error& error) {
       throw error.At(node.Label(&region_));
     } catch (const dnnl::error& error) {
-      Fail(ErrorCode::kEpFail, "{}: oneDNN: {}", node.Label(&region_), error.what());
+      Fail(ErrorCode::kEpFail, "{}: oneDNN: {}; {}", node.Label(&region_), error.what(), kRemedy);
     }
   }
   FinishOutputs();
@@ -252,7 +252,7 @@ std::optional<MemoryIndex> ProgramBuilder::Fusion::destination() const {
   return std::nullopt;
 }
 
-void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source) {
+void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, const std::vector<MemoryIndex>& read) {
   if (fusion.destination()) return;
   for (Fusion::Op& op : fusion.ops) {
     const MemoryIndex memory = op.operand.memory;
@@ -262,7 +262,7 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex 
     const auto readers = std::count_if(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
       return !other.eltwise && reads(other.operand.memory);
     });
-    if (readers > 1 || reads(source)) continue;
+    if (readers > 1 || std::any_of(read.begin(), read.end(), reads)) continue;
     const bool needed = std::any_of(values_.begin(), values_.end(),
                                     [&](const auto& entry) { return reads(entry.second.memory) && IsNeeded(entry.first); });
     if (needed) continue;

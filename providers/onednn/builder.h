@@ -18,6 +18,9 @@ namespace tessera::onednn {
 /// oneDNN has no rank 0: a scalar is one element.
 inline Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
 
+/// What helps where oneDNN refuses at run time what it seemed able to do.
+inline constexpr std::string_view kRemedy = "leave DnnlExecutionProvider out of the session's providers to compute it on another";
+
 /// A value of the region: its logical dimensions and where its elements are.
 struct RegionValue {
   Dims dims;
@@ -109,8 +112,8 @@ class ProgramBuilder {
   /// Says that `node` is lowered, within another.
   void MarkDone(const Node& node) { done_.insert(node.index); }
   /// When one of the operators adds a value that nothing else needs any more, in the layout of the output: the addition
-  /// happens in place, in the fusion's destination. Not in `source`, which the primitive reads while it writes.
-  void AddInPlace(Fusion& fusion, const Desc& output, MemoryIndex source);
+  /// happens in place, in the fusion's destination. Not in one of `read`, which the primitive reads while it writes.
+  void AddInPlace(Fusion& fusion, const Desc& output, const std::vector<MemoryIndex>& read);
   /// Gives back all but the first `keep` operators.
   void Unfuse(Fusion& fusion, size_t keep);
   /// Takes up the operators after `value` (a node's output of these dimensions) that scale and shift channels by constants,

@@ -26,13 +26,14 @@ bool IsAddition(const ProgramBuilder::Fusion::Op& op) { return !op.eltwise && op
 
 }  // namespace
 
-Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout, MemoryIndex source) {
+Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout,
+                      const std::vector<MemoryIndex>& read) {
   Epilogue epilogue{builder.FuseFollowers(value, dims), {}, kNone, std::nullopt};
   auto& ops = epilogue.fusion.ops;
   size_t keep = !ops.empty() && IsAddition(ops[0]) ? 1 : 0;
   if (keep < ops.size() && AsActivation(ops[keep])) ++keep;
   builder.Unfuse(epilogue.fusion, keep);
-  builder.AddInPlace(epilogue.fusion, layout, source);
+  builder.AddInPlace(epilogue.fusion, layout, read);
   const auto in_place = epilogue.fusion.destination();
   epilogue.destination = in_place ? *in_place : builder.Temporary(layout);
   for (const auto& op : ops) {

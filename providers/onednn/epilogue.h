@@ -15,7 +15,8 @@ struct Epilogue {
 };
 
 /// Takes up an addition and then an activation after `value`, whose dimensions are `dims` and whose layout will be
-/// `layout`. `source`: what the step reads while it writes.
-Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout, MemoryIndex source);
+/// `layout`. `read`: what the step reads while it writes.
+Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout,
+                      const std::vector<MemoryIndex>& read);
 
 }  // namespace tessera::onednn

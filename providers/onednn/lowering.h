@@ -109,9 +109,9 @@ DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& de
 }
 
 /// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others
-/// are given back. `source` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
+/// are given back. `read` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
 template <class Describe>
-auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, MemoryIndex source, const Describe& describe) {
+auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, const std::vector<MemoryIndex>& read, const Describe& describe) {
   dnnl::primitive_attr plain;
   plain.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto first = describe(nullptr, plain);
@@ -122,7 +122,7 @@ auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, Memo
         std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
     if (binary != fusion.ops.end()) builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
   }
-  builder.AddInPlace(fusion, layout, source);
+  builder.AddInPlace(fusion, layout, read);
   for (; !fusion.ops.empty(); builder.Unfuse(fusion, fusion.ops.size() - 1)) {
     try {
       const auto fused = describe(&layout, fusion.Attributes(layout));

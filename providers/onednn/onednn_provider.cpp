@@ -1,15 +1,16 @@
 #include <omp.h>
 
-#include <list>
-
 #include "base/check.h"
+#include "base/log.h"
 #include "base/precision.h"
 #include "builder.h"
 #include "claims.h"
 #include "lowering.h"
+#include "program_cache.h"
 #include "region.h"
 #include "runtime/packed_store.h"
 #include "runtime/thread_pools.h"
+#include "team_size.h"
 #include "tessera/providers/onednn.h"
 
 namespace tessera {
@@ -36,11 +37,11 @@ const Lowering* FindLowering(const Node& node) {
 
 namespace {
 
-/// A region as one kernel. Programs are compiled for the input shapes that come, and the last few are kept.
+/// A region as one kernel. Programs are compiled for the input shapes that come.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, int threads, DataType factor_type, bool has_context)
-      : region_(region), threads_(threads), factor_type_(factor_type) {
+  RegionKernel(const GraphViewer& region, const ThreadPool* pool, int threads, DataType factor_type, bool has_context)
+      : region_(region), pool_(dynamic_cast<const SessionThreadPool*>(pool)), threads_(threads), factor_type_(factor_type) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
     bool known = true;
@@ -52,12 +53,14 @@ class RegionKernel final : public Kernel {
       known = known && ToShape(*type.shape).has_value();
       shapes.push_back(shape);
     }
+    std::vector<const Shape*> pointers;
+    for (const Shape& shape : shapes) pointers.push_back(&shape);
     if (known) {
-      Find(shapes);
+      programs_.Find(pointers, threads_);
     } else if (has_context) {
       // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch, often 1.
       try {
-        Find(shapes);
+        programs_.Find(pointers, threads_);
       } catch (const Error&) {
         // The region does not work with ones.
       }
@@ -73,64 +76,47 @@ class RegionKernel final : public Kernel {
       shapes[i] = &tensor.shape();
       inputs[i] = tensor.raw();
     }
-    const std::shared_ptr<Program> program = FindCached(shapes);
+    const std::shared_ptr<Program> program = programs_.Find(shapes, Team());
     auto outputs = context.scratch<void*>(program->output_shapes.size());
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context.output(i, program->output_shapes[i])->mutable_raw();
     auto block = context.scratch<std::byte>(program->block_bytes());
-    omp_set_num_threads(program->threads);
+    const TeamSize team(program->threads);
     program->Run(inputs, outputs, block.data(), program->threads > 1 ? context.threads() : *serial_);
   }
 
  private:
-  static constexpr size_t kMostPrograms = 16;
-
-  struct Entry {
-    std::vector<Shape> shapes;
-    std::shared_ptr<Program> program;
-  };
-
-  std::shared_ptr<Program> FindCached(std::span<const Shape* const> shapes) {
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto entry = programs_.begin(); entry != programs_.end(); ++entry) {
-        const bool equal = std::equal(shapes.begin(), shapes.end(), entry->shapes.begin(), entry->shapes.end(),
-                                      [](const Shape* a, const Shape& b) { return *a == b; });
-        if (!equal) continue;
-        if (entry != programs_.begin()) programs_.splice(programs_.begin(), programs_, entry);
-        return entry->program;
-      }
-    }
-    std::vector<Shape> copies;
-    for (const Shape* shape : shapes) copies.push_back(*shape);
-    return Find(copies);
+  /// The size of the team that a run gets now. A primitive runs on as many threads as it was made for, so that other runs under
+  /// way take another program; halves keep these few.
+  int Team() const noexcept {
+    const int share = pool_ == nullptr ? threads_ : pool_->share();
+    int team = threads_;
+    while (team > share) team /= 2;
+    return std::max(team, 1);
   }
 
-  std::shared_ptr<Program> Find(const std::vector<Shape>& shapes) {
-    std::shared_ptr<Program> program = Make(shapes, threads_);
-    if (threads_ > 1 && program->is_small()) program = Make(shapes, 1);
-    const std::lock_guard lock(mutex_);
-    programs_.push_front({shapes, program});
-    if (programs_.size() > kMostPrograms) programs_.pop_back();
-    return program;
+  std::shared_ptr<Program> Compile(const std::vector<Shape>& shapes, int team) const {
+    std::shared_ptr<Program> program = CompileFor(shapes, team);
+    return team > 1 && program->is_small() ? CompileFor(shapes, 1) : program;
   }
 
-  std::shared_ptr<Program> Make(const std::vector<Shape>& shapes, int threads) const {
-    omp_set_num_threads(threads);  // implementations are chosen for a number of threads
+  std::shared_ptr<Program> CompileFor(const std::vector<Shape>& shapes, int threads) const {
+    const TeamSize team(threads);  // implementations are chosen for a number of threads
     try {
       std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, factor_type_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
-      Fail(ErrorCode::kEpFail, "oneDNN: {} (status {})", error.what(), static_cast<int>(error.status));
+      Fail(ErrorCode::kEpFail, "the nodes from {} on: oneDNN: {}; {}", region_.node(region_.nodes().front()).Label(&region_), error.what(),
+           kRemedy);
     }
   }
 
   GraphViewer region_;
-  int threads_;
+  const SessionThreadPool* const pool_;  // null: none that counts runs
+  const int threads_;
   const DataType factor_type_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
-  std::mutex mutex_;
-  std::list<Entry> programs_;  // most recently used first
+  ProgramCache programs_{[this](const std::vector<Shape>& shapes, int team) { return Compile(shapes, team); }};
 };
 
 // float16 came with oneDNN 3.
@@ -146,7 +132,8 @@ const OptionSchema kOptions[] = {
 #endif
 };
 
-/// Throws Error where oneDNN has no instructions for it on this processor: it would go on in float32.
+/// Float32, with a warning, where oneDNN has no instructions for it. (A session asks for nothing that the processor lacks, but
+/// oneDNN can be kept from using what there is.)
 DataType RequestedType(const ProviderOptions& options) {
   const auto option = options.find("precision");
   if (option == options.end() || option->second == "f32") return DataType::f32;
@@ -155,7 +142,11 @@ DataType RequestedType(const ProviderOptions& options) {
 #else
   const auto needed = dnnl::cpu_isa::avx512_core_bf16;
 #endif
-  Require(HasIsa(needed), "precision {} needs {}", option->second, option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+  if (!HasIsa(needed)) {
+    Logger()(LogLevel::kWarning, "DnnlExecutionProvider runs at f32: precision {} needs {}, which oneDNN may not use here", option->second,
+             option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+    return DataType::f32;
+  }
   return option->second == "bf16" ? DataType::bf16 : DataType::f16;
 }
 
@@ -217,7 +208,8 @@ class OnednnProvider final : public ExecutionProvider {
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, Threads(), factor_type_, PackedStore::Current() != nullptr));
+      kernels.push_back(
+          std::make_unique<RegionKernel>(subgraph.graph, services_.threads, Threads(), factor_type_, PackedStore::Current() != nullptr));
     }
     return kernels;
   }

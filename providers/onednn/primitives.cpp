@@ -58,12 +58,14 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
   return static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(part));
 }
 
+#if DNNL_VERSION_MAJOR >= 3
 std::string LayoutKey(const Desc& desc) {
   const auto layout = BlockingOf(desc);
   Require(layout.has_value(), "oneDNN keeps a layout to itself");
   std::string key;
   const auto add = [&](int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
   add(static_cast<int64_t>(TypeOf(desc)));
+  add(static_cast<int64_t>(desc.get_size()));  // sums behind byte weights count here only
   add(layout->offset);
   for (const Dims* numbers : {&layout->dims, &layout->padded, &layout->strides, &layout->inner_blocks, &layout->inner_dims}) {
     add(static_cast<int64_t>(numbers->size()));
@@ -71,5 +73,8 @@ std::string LayoutKey(const Desc& desc) {
   }
   return key;
 }
+#else
+std::string LayoutKey(const Desc& desc) { return std::string(reinterpret_cast<const char*>(&desc.data), sizeof(desc.data)); }
+#endif
 
 }  // namespace tessera::onednn

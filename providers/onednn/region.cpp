@@ -1,6 +1,7 @@
 #include "region.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "lowering.h"
@@ -76,24 +77,26 @@ bool DependsOn(const std::set<int>& from, int target, const std::vector<std::set
   return false;
 }
 
-}  // namespace
+std::vector<ValueIndex> ReadBy(const Node& node) {
+  std::vector<ValueIndex> inputs;
+  for (const auto* list : {&node.inputs, &node.implicit_inputs}) {
+    for (ValueIndex input : *list) {
+      if (input != kNone) inputs.push_back(input);
+    }
+  }
+  return inputs;
+}
 
-std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
-                                                const std::function<bool(const Node&)>& is_anchor) {
+/// Regions grown along the topological order: each node joins a region of its producers where that stays convex.
+std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
   std::vector<std::vector<NodeIndex>> regions;
-  std::vector<bool> anchored;
   std::vector<std::set<int>> region_depends;
   // For each value: its producer's region, and every region that it depends on.
   std::vector<int> region_of(graph.num_values(), -1);
   std::vector<std::set<int>> ancestors(graph.num_values());
   for (NodeIndex index : graph.nodes()) {
     const Node& node = graph.node(index);
-    std::vector<ValueIndex> inputs;
-    for (const auto* list : {&node.inputs, &node.implicit_inputs}) {
-      for (ValueIndex input : *list) {
-        if (input != kNone) inputs.push_back(input);
-      }
-    }
+    const std::vector<ValueIndex> inputs = ReadBy(node);
     std::set<int> depends;
     for (ValueIndex input : inputs)
       depends.insert(ancestors[static_cast<size_t>(input)].begin(), ancestors[static_cast<size_t>(input)].end());
@@ -112,11 +115,9 @@ std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const 
       if (region < 0) {
         region = static_cast<int>(regions.size());
         regions.emplace_back();
-        anchored.push_back(false);
         region_depends.emplace_back();
       }
       regions[static_cast<size_t>(region)].push_back(index);
-      anchored[static_cast<size_t>(region)] = anchored[static_cast<size_t>(region)] || is_anchor(node);
       for (ValueIndex input : inputs) {
         const auto at = static_cast<size_t>(input);
         if (region_of[at] != region)
@@ -130,11 +131,101 @@ std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const 
       ancestors[static_cast<size_t>(output)] = depends;
     }
   }
-  std::vector<std::vector<NodeIndex>> kept;
-  for (size_t i = 0; i < regions.size(); ++i) {
-    if (anchored[i]) kept.push_back(std::move(regions[i]));
+  return regions;
+}
+
+/// The graph with each region as one unit, and each other node as one by itself.
+class Units {
+ public:
+  Units(const GraphViewer& graph, const std::vector<std::vector<NodeIndex>>& regions) : next_(regions.size()) {
+    std::map<NodeIndex, size_t> unit_of;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      for (NodeIndex node : regions[i]) unit_of[node] = i;
+    }
+    for (NodeIndex index : graph.nodes()) {
+      const auto [entry, is_new] = unit_of.try_emplace(index, next_.size());
+      if (is_new) next_.emplace_back();
+      const size_t unit = entry->second;
+      for (ValueIndex input : ReadBy(graph.node(index))) {
+        const auto producer = unit_of.find(graph.value(input).producer);
+        if (producer != unit_of.end() && producer->second != unit) next_[producer->second].insert(unit);
+      }
+    }
   }
-  return kept;
+
+  /// The units that read what this one computes.
+  const std::set<size_t>& next(size_t unit) const { return next_[unit]; }
+
+  /// Whether a path through other units leads from one to the other: as one unit they would wait for themselves.
+  bool HasDetour(size_t from, size_t to) const {
+    std::vector<bool> seen(next_.size());
+    std::vector<size_t> waiting;
+    const auto follow = [&](size_t unit) {
+      for (const size_t reader : next_[unit]) {
+        if (seen[reader]) continue;
+        seen[reader] = true;
+        waiting.push_back(reader);
+      }
+    };
+    seen[to] = true;  // the direct way is none
+    follow(from);
+    while (!waiting.empty()) {
+      const size_t unit = waiting.back();
+      waiting.pop_back();
+      if (next_[unit].contains(to)) return true;
+      follow(unit);
+    }
+    return false;
+  }
+
+  void Merge(size_t from, size_t into) {
+    next_[into].merge(next_[from]);
+    next_[from].clear();
+    for (auto& readers : next_) {
+      if (readers.erase(from) != 0) readers.insert(into);
+    }
+    next_[into].erase(into);
+  }
+
+ private:
+  std::vector<std::set<size_t>> next_;
+};
+
+/// Makes one of two regions wherever one reads the other and no path through what is left outside joins them. Edges suffice: of
+/// more regions that could be one, the earliest reader of the first has no other path to it.
+void MergeRegions(const GraphViewer& graph, std::vector<std::vector<NodeIndex>>& regions) {
+  Units units(graph, regions);
+  for (bool merged = true; merged;) {
+    merged = false;
+    for (size_t from = 0; from < regions.size(); ++from) {
+      const auto can_join = [&](size_t to) { return to < regions.size() && !units.HasDetour(from, to); };
+      const auto& readers = units.next(from);
+      const auto to = std::find_if(readers.begin(), readers.end(), can_join);
+      if (to == readers.end()) continue;
+      auto& target = regions[*to];
+      target.insert(target.end(), regions[from].begin(), regions[from].end());
+      regions[from].clear();
+      units.Merge(from, *to);
+      merged = true;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
+                                                const std::function<bool(const Node&)>& is_anchor) {
+  std::vector<std::vector<NodeIndex>> regions = GrowRegions(graph, takes);
+  MergeRegions(graph, regions);
+  std::erase_if(regions, [&](const auto& region) {
+    return std::none_of(region.begin(), region.end(), [&](NodeIndex index) { return is_anchor(graph.node(index)); });
+  });
+  std::map<NodeIndex, size_t> position;
+  for (NodeIndex index : graph.nodes()) position.emplace(index, position.size());
+  for (auto& region : regions) {
+    std::sort(region.begin(), region.end(), [&](NodeIndex a, NodeIndex b) { return position.at(a) < position.at(b); });
+  }
+  return regions;
 }
 
 }  // namespace tessera::onednn

@@ -15,8 +15,8 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node);
 /// it can be told before the shapes are known.
 bool RoundsFactors(const GraphViewer& graph, const Node& node);
 
-/// Groups the nodes that `takes` accepts into convex regions: no path leaves a region and comes back. Regions without an
-/// anchor are left out. In topological order.
+/// Groups the nodes that `takes` accepts into maximal convex regions: no path leaves a region and comes back, and no two that
+/// stand beside each other could be one. Regions without an anchor are left out. Their nodes are in topological order.
 std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
                                                 const std::function<bool(const Node&)>& is_anchor);
 

@@ -11,6 +11,7 @@
 #include "base/weight_memory.h"
 #include "program.h"
 #include "runtime/packed_store.h"
+#include "team_size.h"
 
 namespace tessera::onednn {
 namespace {
@@ -91,11 +92,9 @@ Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
     dnnl::memory from = *source;
     // Starting a team takes longer than a small weight.
     constexpr size_t kParallelBytes = 1 << 20;
-    const int threads = omp_get_max_threads();
-    if (desc.get_size() < kParallelBytes) omp_set_num_threads(1);
+    const TeamSize team(desc.get_size() < kParallelBytes ? 1 : omp_get_max_threads());
     dnnl::reorder(from, target).execute(stream, from, target);
     stream.wait();
-    omp_set_num_threads(threads);
   });
 }
 

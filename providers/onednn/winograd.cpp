@@ -199,7 +199,7 @@ void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, Value
                    const std::shared_ptr<const dnnl::memory>& weights, const MemoryIndex* bias) {
   const BlockedWinograd winograd = ShapeOf(shape);
   const auto transformed = Transformed(weights, winograd.outputs, winograd.channels);
-  const Epilogue epilogue = TakeEpilogue(builder, value, shape.out, ChannelBlocked(shape.out), source);
+  const Epilogue epilogue = TakeEpilogue(builder, value, shape.out, ChannelBlocked(shape.out), {source});
   auto step = std::make_shared<WinogradStep>(winograd, ChooseCut(winograd, omp_get_max_threads()), epilogue.activation,
                                              bias != nullptr);
   std::vector<MemoryIndex> memories = {builder.InLayout(source, ChannelBlocked(shape.in)),

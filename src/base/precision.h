@@ -25,6 +25,9 @@ constexpr std::string_view NameOf(Precision precision) {
   return "";
 }
 
+/// Option of providers that lets them round factors of products: the precision's name.
+inline constexpr std::string_view kPrecisionOption = "precision";
+
 /// Attribute of nodes that the optimizer lets run at less than float32: the precision's name.
 inline constexpr std::string_view kPrecisionAttribute = "tessera_precision";
 

@@ -17,15 +17,18 @@ class OpenMpPool final : public SessionThreadPool {
     runs_.fetch_sub(1, std::memory_order_relaxed);
     SpinThrottle::RunEnded();
   }
+  /// libgomp keeps one team for each calling thread: many callers would multiply them. Alone, it is always the whole team
+  /// that starts: libgomp ends the threads that a smaller one leaves out, and the next loop would have to create them.
+  int share() const noexcept override {
+    const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
+    return std::max(1, threads_ - others);
+  }
 
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
     const Chunks chunks(total, cost_ns, threads_);
-    // libgomp keeps one team for each calling thread: many callers would multiply them. Alone, it is always the whole team
-    // that starts: libgomp ends the threads that a smaller one leaves out, and the next loop would have to create them.
-    const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
-    const int team = threads_ - others;
+    const int team = share();
     if (chunks.most() <= 1 || team <= 1) return RunChunksHere(chunks, body);
     ChunkQueue queue;
     queue.Reset(chunks);

@@ -17,6 +17,8 @@ class SessionThreadPool : public ThreadPool {
  public:
   virtual void BeginRun() noexcept = 0;
   virtual void EndRun() noexcept = 0;
+  /// Threads that a run may use now, beside the others under way; at least 1.
+  virtual int share() const noexcept { return num_threads(); }
 };
 
 /// Marks one top-level Run.

@@ -83,7 +83,7 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   }
   if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
   resources.profiler = profiler.get();
-  config.precision = UsablePrecision(config.precision, log);
+  config.precision = UsablePrecision(config.precision, "session.precision", log);
   for (const std::string& name : config.without_effect) log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
 }
 

@@ -7,6 +7,7 @@
 #endif
 
 #include "base/cpu_features.h"
+#include "session/provider_selection.h"
 
 namespace tessera {
 namespace {
@@ -41,12 +42,26 @@ std::string_view WhatMay(Precision precision) {
 
 }  // namespace
 
-Precision UsablePrecision(Precision requested, const Logger& log) {
+Precision UsablePrecision(Precision requested, std::string_view setting, const Logger& log) {
   if (requested != Precision::kBFloat16 && requested != Precision::kFloat16) return requested;
-  if (HasProducts(requested)) return requested;
-  log(LogLevel::kWarning, "session.precision is {}, which needs {}; this processor does not have it: all runs at f32", NameOf(requested),
-      requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+  if (!HasProducts(requested)) {
+    log(LogLevel::kWarning, "{} is {}, which needs {}; this processor does not have it: all runs at f32", setting, NameOf(requested),
+        requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+    return Precision::kFloat32;
+  }
+  const auto known = AllProviders();
+  if (std::any_of(known.begin(), known.end(), [&](const ProviderFactory* provider) { return Offers(*provider, NameOf(requested)); })) {
+    return requested;
+  }
+  log(LogLevel::kWarning, "{} is {}, at which no provider of this build computes (oneDNN does from version 3 on): all runs at f32", setting,
+      NameOf(requested));
   return Precision::kFloat32;
+}
+
+bool Offers(const ProviderFactory& provider, std::string_view precision) {
+  return std::any_of(provider.options.begin(), provider.options.end(), [&](const OptionSchema& option) {
+    return option.name == kPrecisionOption && std::find(option.allowed.begin(), option.allowed.end(), precision) != option.allowed.end();
+  });
 }
 
 void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, const Logger& log) {

@@ -4,12 +4,16 @@
 
 #include "base/log.h"
 #include "base/precision.h"
+#include "tessera/execution_provider.h"
 #include "tessera/session.h"
 
 namespace tessera {
 
-/// `requested`, or float32, with a warning that names what this processor lacks.
-Precision UsablePrecision(Precision requested, const Logger& log);
+/// `requested` by `setting` ("session.precision"), or float32, with a warning that names what this processor or build lacks.
+Precision UsablePrecision(Precision requested, std::string_view setting, const Logger& log);
+
+/// Whether the provider can be asked for it.
+bool Offers(const ProviderFactory& provider, std::string_view precision);
 
 /// Warns when convolutions, products, attention or recurrent operators run in the session, but none at its precision.
 void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, const Logger& log);

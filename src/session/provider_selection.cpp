@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "session/precision.h"
 #include "session/provider_options.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::string_view kCpu = "CPUExecutionProvider";
+constexpr Precision kRoundings[] = {Precision::kBFloat16, Precision::kFloat16};
 
 struct Request {
   const ProviderFactory* factory;
@@ -71,15 +73,24 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
                                            Precision precision, const Logger& log, PlacementReport& report) {
   std::vector<ActiveProvider> active;
   std::string rounds(precision == Precision::kFloat32 ? "" : NameOf(precision));
+  std::string asked, found;  // the last precision looked at, so that one that two providers are given is warned of once
+  // What the provider would refuse stays, for the error that tells what it takes.
+  const auto usable = [&](const ProviderFactory& factory, const std::string& requested) {
+    const auto* known = std::find_if(std::begin(kRoundings), std::end(kRoundings), [&](Precision each) { return NameOf(each) == requested; });
+    if (known == std::end(kRoundings) || !Offers(factory, requested)) return requested;
+    if (asked != requested) found = NameOf(UsablePrecision(*known, fmt::format("option precision of {}", factory.name), log));
+    asked = requested;
+    return found;
+  };
   for (const Request& request : MergeRequests(options, environment)) {
     const ProviderFactory* factory = request.factory;
     ProviderOptions given = request.options;
-    const auto own = given.find("precision");
-    if (own != given.end() && precision == Precision::kFloat32) rounds = own->second;
-    for (const OptionSchema& schema : factory->options) {
-      const bool allowed = std::find(schema.allowed.begin(), schema.allowed.end(), rounds) != schema.allowed.end();
-      if (schema.name == "precision" && allowed) given.emplace(schema.name, rounds);
+    const auto own = given.find(kPrecisionOption);
+    if (own != given.end()) {
+      own->second = usable(*factory, own->second);
+      if (precision == Precision::kFloat32) rounds = own->second;
     }
+    if (Offers(*factory, rounds)) given.emplace(kPrecisionOption, rounds);
     ProviderOptions checked = CheckOptions(factory->name, factory->options, given);
     try {
       std::unique_ptr<ExecutionProvider> provider = factory->create(checked);

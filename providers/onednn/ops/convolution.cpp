@@ -109,7 +109,9 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   };
   const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
                                    [&](DataType factors) { return describe(factors, nullptr, {}); });
-  const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+  std::vector<MemoryIndex> read = {x.memory, parameters.weights};
+  if (has_bias) read.push_back(*parameters.bias);
+  const auto pd = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return describe(type, dst, attr);
   });
   const auto sum = fusion.destination();

@@ -87,7 +87,7 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
   const auto binary = std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
   builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
   const auto pd =
-      DescribeFused(builder, fusion, x.memory, [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
+      DescribeFused(builder, fusion, {x.memory}, [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
   const MemoryIndex blocks = builder.Temporary(pd.dst_desc()), image = builder.Temporary(ChannelsLast(out, type));
   const MemoryIndex weights = BlockWeights(builder, w, point);
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
@@ -147,7 +147,9 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
   const MemoryIndex given = builder.Alias(builder.InPlainLayout(w), Desc(weights, dnnl::memory::data_type::f32, strides));
   const Desc bias = Plain({out[1]});
   auto fusion = builder.FuseFollowers(node.outputs[0], out);
-  const auto pd = DescribeFused(builder, fusion, x.memory, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+  std::vector<MemoryIndex> read = {x.memory, given};
+  if (has_bias) read.push_back(builder.InPlainLayout(builder.input(node, 2)));
+  const auto pd = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr, dst ? *dst : AnyLayout(out),
                              window, attr);
   });
@@ -156,7 +158,7 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(given, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
-  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, builder.InPlainLayout(builder.input(node, 2)));
+  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, read.back());
   builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 

@@ -64,7 +64,7 @@ void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, 
                              to.data() + column * k);
         }
       });
-  const Epilogue epilogue = TakeEpilogue(builder, value, result, Plain(result), p.a);
+  const Epilogue epilogue = TakeEpilogue(builder, value, result, Plain(result), {p.a});
   std::vector<MemoryIndex> memories = {p.a, builder.Constant(packed, panels), epilogue.destination};
   if (p.bias) memories.push_back(*p.bias);
   if (epilogue.residual) memories.push_back(*epilogue.residual);
