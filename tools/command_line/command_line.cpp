@@ -58,7 +58,9 @@ CommandLineOption CommandLine::Add(const std::string& names, std::optional<doubl
   return CommandLineOption(app_->add_option(names, value, help));
 }
 CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::string>& value, const std::string& help) {
-  return CommandLineOption(app_->add_option(names, value, help)->allow_extra_args(false));
+  CLI::Option* option = app_->add_option(names, value, help);
+  option->allow_extra_args(option->get_positional());
+  return CommandLineOption(option);
 }
 CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::filesystem::path>& value, const std::string& help) {
   return CommandLineOption(app_->add_option(names, value, help));
