@@ -18,12 +18,6 @@ constexpr std::string_view kProducts[] = {"MatMul", "Gemm"};
 constexpr std::string_view kByteProducts[] = {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat"};
 constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
 
-/// Three spatial axes.
-bool IsOfVolumes(const GraphViewer& graph, const Node& node) {
-  const TypeInfo& type = graph.value(node.inputs[1]).type;
-  return type.shape && type.shape->size() == 5;
-}
-
 bool IsByteProduct(const Node& node) { return IsOneOf(node, kByteProducts); }
 
 bool TakesCodes(const GraphViewer& graph, const Node& node) { return kCodes.contains(graph.value(node.inputs[0]).type.element); }
@@ -44,11 +38,7 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
   if (claims == Claims::kFasterRounded) {
     return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
-  if (IsProduct(node)) return "the CPU provider multiplies float32 as fast; option claims=all claims it";
-  if (!IsOneOf(node, kConvolutions)) return {};
-  if (IsOfVolumes(graph, node)) return "the CPU provider convolves volumes faster, in blocks of channels; option claims=all claims it";
-  if (HasAvx512()) return {};
-  return "without AVX-512 the CPU provider is faster; option claims=all claims it";
+  return "the CPU provider computes float32 faster; option claims=all claims it";
 }
 
 bool IsProduct(const Node& node) { return IsOneOf(node, kProducts); }
@@ -61,7 +51,7 @@ bool IsAnchor(const GraphViewer& graph, const Node& node, Claims claims) {
   }
   if (IsProduct(node)) return claims != Claims::kFaster;
   if (!IsOneOf(node, kPooling)) return false;
-  return TakesCodes(graph, node) ? claims == Claims::kAll : claims != Claims::kFaster || HasAvx512();
+  return TakesCodes(graph, node) ? claims == Claims::kAll : claims != Claims::kFaster;
 }
 
 }  // namespace tessera::onednn
