@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tessera/export.h"
@@ -30,12 +31,19 @@ class TESSERA_API Shape {
     std::fill_n(data(), rank, fill);
   }
   Shape(const Shape& other) { Assign(other.dims()); }
-  Shape(Shape&& other) noexcept = default;
+  Shape(Shape&& other) noexcept { *this = std::move(other); }
   Shape& operator=(const Shape& other) {
     if (this != &other) Assign(other.dims());
     return *this;
   }
-  Shape& operator=(Shape&& other) noexcept = default;
+  Shape& operator=(Shape&& other) noexcept {
+    if (this == &other) return *this;
+    rank_ = other.rank_;
+    std::copy_n(other.inline_, kInlineRank, inline_);
+    heap_ = std::move(other.heap_);
+    if (heap_) other.rank_ = 0;  // its dimensions are gone
+    return *this;
+  }
 
   size_t rank() const noexcept { return rank_; }
   const int64_t* data() const noexcept { return heap_ ? heap_.get() : inline_; }

@@ -40,11 +40,13 @@ class TESSERA_API Tensor {
   /// elements gets an aligned copy, made on first use for all copies of the tensor; unaligned_raw() shows the bytes in place.
   static Tensor ShareUnaligned(ElementType type, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
 
-  /// A new host tensor with a copy of `values`.
+  /// A new host tensor with a copy of `values`, one for each element. Throws Error where shape and number differ, and for packed
+  /// types, whose bytes are written through mutable_values<uint8_t>().
   template <class T>
   static Tensor Of(const Shape& shape, std::span<const T> values) {
     Tensor tensor(ElementTypeOf<T>, shape);
-    if (static_cast<int64_t>(values.size()) != tensor.num_elements()) {
+    const bool fits = sizeof(T) != 1 || values.size() == tensor.byte_size();  // packed types have no element that is a T
+    if (!fits || static_cast<int64_t>(values.size()) != tensor.num_elements()) {
       throw Error(ErrorCode::kInvalidArgument, "shape " + shape.ToString() + " does not hold " +
                                                    std::to_string(values.size()) + " elements");
     }
@@ -83,13 +85,15 @@ class TESSERA_API Tensor {
     assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
     return static_cast<T*>(mutable_raw());
   }
+  /// All elements. Of a type of one byte also the bytes of any tensor but one of strings, which is how packed types are read.
+  /// Throws Error(kInvalidArgument) where T is neither the type of the elements nor one byte.
   template <class T>
   std::span<const T> values() const {
-    return {data<T>(), static_cast<size_t>(num_elements_)};
+    return {data<T>(), CountOf<T>()};
   }
   template <class T>
   std::span<T> mutable_values() {
-    return {mutable_data<T>(), static_cast<size_t>(num_elements_)};
+    return {mutable_data<T>(), CountOf<T>()};
   }
 
   /// The same buffer under another shape of the same number of elements. Throws Error otherwise.
@@ -105,6 +109,15 @@ class TESSERA_API Tensor {
   friend class Frame;  // the executor re-seats planned buffers without touching the owner
   Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory);
   const void* AlignedRaw() const;
+  [[noreturn]] void ThrowElementType(ElementType asked) const;
+
+  /// How many T there are.
+  template <class T>
+  size_t CountOf() const {
+    if (sizeof(T) == 1 && type_ != ElementType::kString) return byte_size_;
+    if (ElementTypeOf<T> != type_) ThrowElementType(ElementTypeOf<T>);
+    return static_cast<size_t>(num_elements_);
+  }
 
   ElementType type_ = ElementType::kUndefined;
   bool unaligned_ = false;  // owner_ is an UnalignedBytes

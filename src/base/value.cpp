@@ -100,6 +100,10 @@ Tensor Tensor::ShareUnaligned(ElementType type, const Shape& shape, const void* 
   return tensor;
 }
 
+void Tensor::ThrowElementType(ElementType asked) const {
+  Fail(ErrorCode::kInvalidArgument, "elements of type {} are asked for, the tensor has {}", ElementTypeName(asked), ElementTypeName(type_));
+}
+
 const void* Tensor::AlignedRaw() const {
   auto& bytes = *static_cast<UnalignedBytes*>(owner_.get());
   if (const void* aligned = bytes.aligned.load(std::memory_order_acquire)) return aligned;

@@ -94,6 +94,7 @@ void IoBinding::SynchronizeOutputs() {}
 void Session::Run(IoBinding& binding, const RunOptions& options) const {
   IoBinding::State& bound = binding.state();
   Require(bound.session == state_, "the binding belongs to another session");
+  Require(!bound.wanted.empty(), "no output is bound, nothing would be computed; call BindOutput");
   for (const size_t position : state_->required) {
     Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", state_->graph_input(position).name);
   }
