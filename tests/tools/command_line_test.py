@@ -3,10 +3,7 @@
 import json
 import unittest
 
-import numpy as np
-from onnx import helper
-
-from tool_test import ToolTest, model_of, run
+from tool_test import ToolTest, run
 
 
 class OptionsBeforeTheModel(ToolTest):
@@ -15,8 +12,9 @@ class OptionsBeforeTheModel(ToolTest):
         self.model = self.write_relu("relu") / "model.onnx"
 
     def test_perf(self):
+        model = self.write_open_relu()
         for options in (["-e", "cpu"], ["--config", "session.tuning=0"], ["--dim", "n=2"], ["-e", "cpu", "-i", ""]):
-            code, output, errors = run("tessera_perf", "-r", 1, *options, self.model)
+            code, output, errors = run("tessera_perf", "-r", 1, *options, model)
             self.assertEqual(code, 0, errors)
             self.assertIn("latency", output)
 
@@ -53,9 +51,7 @@ class Mistakes(ToolTest):
         self.assertEqual(run("tessera_inspect")[0], 0)
 
     def test_dimensions(self):
-        x = np.zeros(2, np.float32)
-        symbolic = helper.make_tensor_value_info("x", 1, ["n"])
-        model = self.write_case("n", model_of([helper.make_node("Relu", ["x"], ["y"])], [symbolic], [("y", x)]), [x], [x]) / "model.onnx"
+        model = self.write_open_relu()
         for text in ("n=abc", "n=3x", "n=-4", "n=", "n", "n=99999999999999999999"):
             code, output, errors = run("tessera_perf", "-r", 1, "--dim", text, model)
             self.assertNotEqual(code, 0, text)

@@ -73,6 +73,12 @@ class ToolTest(unittest.TestCase):
         model = model_of([helper.make_node("Identity", ["x"], ["y"])], [("x", value)], [("y", value)])
         return self.write_case(name, model, [value], [expected], **options)
 
+    def write_open_relu(self):
+        """Of a vector whose length is called n; the model's path."""
+        x = np.zeros(2, np.float32)
+        symbolic = helper.make_tensor_value_info("x", 1, ["n"])
+        return self.write_case("n", model_of([helper.make_node("Relu", ["x"], ["y"])], [symbolic], [("y", x)]), [x], [x]) / "model.onnx"
+
     def write_relu(self, name, expected=(0, 2)):
         x = np.asarray([-1, 2], np.float32)
         model = model_of([helper.make_node("Relu", ["x"], ["y"])], [("x", x)], [("y", x)])
