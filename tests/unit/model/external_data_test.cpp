@@ -12,6 +12,7 @@ namespace tessera {
 namespace {
 
 using testing::ErrorOf;
+using testing::ExternalFloats;
 using testing::Floats;
 using testing::LoadError;
 using testing::ModelBuilder;
@@ -60,16 +61,7 @@ TEST(ExternalData, StaysInTheFolder) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
     model.Node("Add", {"x", "w"}, {"y"});
-    auto* tensor = model.proto().mutable_graph()->add_initializer();
-    tensor->set_name("w");
-    tensor->set_data_type(onnx::TensorProto::FLOAT);
-    tensor->add_dims(2);
-    tensor->set_data_location(onnx::TensorProto::EXTERNAL);
-    for (const auto& [key, value] : {std::pair("location", test.location), {"offset", test.offset}, {"length", test.length}}) {
-      auto* entry = tensor->add_external_data();
-      entry->set_key(key);
-      entry->set_value(value);
-    }
+    ExternalFloats(model, "w", {2}, {{"location", test.location}, {"offset", test.offset}, {"length", test.length}});
     const fs::path path = folder.Write("model.onnx", model.bytes());
     if (test.error.empty()) {
       EXPECT_THAT(RunOnce(Session(path, OnCpu()), {Floats({2}, {10, 20})}), ElementsAre(11, 22)) << test.location;
@@ -87,14 +79,7 @@ TEST(ExternalData, LiesBesideTheFileThatALinkLeadsTo) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
   model.Node("Add", {"x", "w"}, {"y"});
-  auto* tensor = model.proto().mutable_graph()->add_initializer();
-  tensor->set_name("w");
-  tensor->set_data_type(onnx::TensorProto::FLOAT);
-  tensor->add_dims(2);
-  tensor->set_data_location(onnx::TensorProto::EXTERNAL);
-  auto* entry = tensor->add_external_data();
-  entry->set_key("location");
-  entry->set_value("model.onnx_data");
+  ExternalFloats(model, "w", {2}, {{"location", "model.onnx_data"}});
   const float numbers[] = {1, 2};
   const std::string_view bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
   folder.Write("blobs/1a2b", model.bytes());

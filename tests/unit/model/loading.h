@@ -2,7 +2,9 @@
 
 // What tests of loading share.
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "error_of.h"
@@ -15,6 +17,21 @@ inline SessionOptions OnCpu() {
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = 1;
   return options;
+}
+
+/// An initializer of floats whose data is external; `entries` as the format has them: location, offset, length.
+inline void ExternalFloats(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims,
+                           std::initializer_list<std::pair<const char*, std::string>> entries) {
+  auto& tensor = *model.proto().mutable_graph()->add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  for (const int64_t dim : dims) tensor.add_dims(dim);
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  for (const auto& [key, value] : entries) {
+    auto& entry = *tensor.add_external_data();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
 }
 
 inline std::string LoadError(const ModelBuilder& model) {

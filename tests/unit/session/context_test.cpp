@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "attributes.h"
+#include "model/loading.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
 
@@ -262,15 +263,7 @@ TEST_F(Context, EmbeddedConstants) {
 TEST_F(Context, ExternalDataThatChanged) {
   ModelBuilder builder;
   builder.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 160});
-  auto& weights = *builder.proto().mutable_graph()->add_initializer();
-  weights.set_name("w");
-  weights.set_data_type(onnx::TensorProto::FLOAT);
-  weights.add_dims(160);
-  weights.add_dims(64);
-  weights.set_data_location(onnx::TensorProto::EXTERNAL);
-  auto& location = *weights.add_external_data();
-  location.set_key("location");
-  location.set_value("w.bin");
+  testing::ExternalFloats(builder, "w", {160, 64}, {{"location", "w.bin"}});
   builder.Node("Transpose", {"w"}, {"turned"});
   builder.Node("MatMul", {"x", "turned"}, {"y"});
   Write(model(), builder.bytes());
