@@ -31,10 +31,40 @@ class GraphBlocking {
       node.outputs = {plain};
       graph_.AddNode(std::move(node), graph_.value(blocked).producer);
     }
+    for (const auto& [plain, blocked] : entered_) EnterWhilePadding(plain, blocked);
     return plan_.roles.size();
   }
 
  private:
+  /// Where all that reads an image in blocks is a convolution that copies it once more, to pad it, the two copies are one.
+  void EnterWhilePadding(ValueIndex plain, ValueIndex blocked) {
+    if (!HasOneReader(graph_, blocked)) return;
+    Node conv = graph_.node(graph_.value(blocked).consumers[0]);
+    if (conv.op_type != kBlockedConv || conv.domain != kBlockedDomain || conv.inputs[0] != blocked || !Pads(conv)) return;
+    const NodeIndex entry = graph_.value(blocked).producer, place = conv.index;
+    conv.inputs[0] = plain;
+    conv.index = kNone;
+    SetAttribute(conv, "block_input", int64_t{1});
+    graph_.RemoveNode(place);
+    graph_.RemoveNode(entry);
+    graph_.AddNode(std::move(conv), place);
+  }
+
+  /// Neither depthwise nor Winograd's transform nor dilated, which read the image where it is.
+  bool Pads(const Node& conv) const {
+    const Tensor* weights = ConstantInput(graph_, conv, 1);
+    const Shape& shape = weights->shape();
+    if (shape[1] % kChannelBlock != 0) return false;
+    const std::vector<int64_t>* pads = IntsAttribute(conv, "pads");
+    const auto all_ones = [&](std::string_view name) {
+      const std::vector<int64_t>* numbers = IntsAttribute(conv, name);
+      return numbers == nullptr || std::all_of(numbers->begin(), numbers->end(), [](int64_t number) { return number == 1; });
+    };
+    const bool transforms = all_ones("strides") && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
+    if (pads == nullptr || transforms || !all_ones("dilations")) return false;
+    return std::any_of(pads->begin(), pads->end(), [](int64_t pad) { return pad > 0; });
+  }
+
   static Node Make(std::string_view op_type, std::vector<ValueIndex> inputs) {
     Node node;
     node.domain = kBlockedDomain;

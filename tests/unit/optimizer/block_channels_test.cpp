@@ -1,4 +1,5 @@
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "attributes.h"
@@ -248,6 +249,26 @@ TEST(BlockChannels, ComputesWhatLiesBetweenVolumes) {
     EXPECT_FALSE(operators.contains(gone)) << gone;
   }
   EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, EntersWhilePadding) {
+  const std::vector<int64_t> image = {2, 32, 21, 19}, volume = {2, 32, 5, 9, 7};
+  const auto entries = [](const std::vector<int64_t>& input, std::initializer_list<BlockedConvSpec> readers) {
+    FloatNetwork network(input);
+    std::vector<std::string> results;
+    for (const BlockedConvSpec& spec : readers) results.push_back(network.Conv("x", spec));
+    const auto operators = Compare(network, results, Shape(input));
+    return Blocks(operators) ? std::optional(operators.count("ToBlocked")) : std::nullopt;
+  };
+  const auto expect = [&](size_t count, const std::vector<int64_t>& input, std::initializer_list<BlockedConvSpec> readers) {
+    EXPECT_EQ(entries(input, readers).value_or(count), count) << input.size() << " axes, " << readers.begin()->kernel << " wide";
+  };
+  expect(0, image, {{64, 32, 3, 2, 1}});
+  expect(0, image, {{64, 32, 5, 1, 2}});
+  expect(0, image, {{64, 32, 5, 3, 3, 2}});
+  expect(0, volume, {{64, 32, 3, 2, 1, 1, 1, {3, 2, 1}}});
+  expect(1, image, {{64, 32, 3, 2, 1}, {64, 32, 3, 2, 1}});        // both read the blocks
+  expect(1, image, {{64, 32, 3, 2, 1, 1, 2}, {32, 32, 3, 1, 1}});  // neither pads
 }
 
 TEST(BlockChannels, NormalizesGroups) {

@@ -1,6 +1,6 @@
 // BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, and R,
-// which is added to the result before the activation. With plain_input X is [N, C, H, W] or
-// [N, C, D, H, W].
+// which is added to the result before the activation. With plain_input or block_input X is [N, C, H, W] or [N, C, D, H, W]; the
+// first reads it plane by plane, the second brings it into blocks.
 
 #include "base/weight_memory.h"
 #include "graph/algorithm.h"
@@ -19,7 +19,7 @@ class BlockedConv final : public Kernel {
   explicit BlockedConv(const KernelInfo& info)
       : attributes_(info.node()),
         group_(info.attribute<int64_t>("group", 1)),
-        plain_input_(info.attribute<int64_t>("plain_input", 0) != 0),
+        source_(SourceOf(info)),
         algorithm_(ChosenAlgorithm(info.node())),
         epilogue_(ParseActivation(info)) {
     const Tensor* weights = info.constant_input(1);
@@ -30,10 +30,11 @@ class BlockedConv final : public Kernel {
             "{} outputs in {} groups do not divide into blocks", outputs(), group_);
     depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
-    Require(plain_input_ ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
+    Require(source_ == Source::kPlanes ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
             weights_shape_, group_);
     const Window window = attributes_.Expand(Shape(kernel().size(), 1).dims(), kernel()).WithRank(kSpatialAxes);
-    if (!depthwise_) dense_ = BlockedDense(outputs(), weights_shape_[1], window, group_, plain_input_);
+    Require(!depthwise_ || source_ == Source::kBlocks, "a depthwise convolution reads blocks");
+    if (!depthwise_) dense_ = BlockedDense(outputs(), weights_shape_[1], window, group_, source_);
     Prepare(info, *weights);
     info.ReleaseConstant(1);
   }
@@ -65,6 +66,13 @@ class BlockedConv final : public Kernel {
   }
 
  private:
+  using Source = BlockedDense::Source;
+
+  static Source SourceOf(const KernelInfo& info) {
+    if (info.attribute<int64_t>("plain_input", 0) != 0) return Source::kPlanes;
+    return info.attribute<int64_t>("block_input", 0) != 0 ? Source::kPlanesToBlocks : Source::kBlocks;
+  }
+
   int64_t outputs() const { return weights_shape_[0]; }
   int64_t channels() const { return weights_shape_[1] * group_; }
   std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
@@ -93,7 +101,7 @@ class BlockedConv final : public Kernel {
 
   /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
-    if (!plain_input_ && group_ == 1 && kernel().size() > 1) {
+    if (source_ == Source::kBlocks && group_ == 1 && kernel().size() > 1) {
       const Window likely = LikelyWindow(info);
       if (likely.rank() != 0 && SuitsWinograd(likely.WithRank(kSpatialAxes), LikelyBatch(info))) {
         const Shape shape{kWinogradPoints, outputs(), weights_shape_.SizeOfRange(1, weights_shape_.rank() - 2)};
@@ -102,7 +110,7 @@ class BlockedConv final : public Kernel {
         if (KnowsImage(info)) return;
       }
     }
-    const char* form = depthwise_ ? "blocked_depthwise" : plain_input_ ? "blocked_plain" : "blocked";
+    const char* form = depthwise_ ? "blocked_depthwise" : source_ == Source::kPlanes ? "blocked_plain" : "blocked";
     const std::string key = fmt::format("{} {}", form, group_);
     packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
@@ -157,14 +165,15 @@ class BlockedConv final : public Kernel {
 
   Window CheckInput(const Tensor& input) const {
     const Shape& shape = input.shape();
-    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (plain_input_ ? 0 : 1),
+    const bool blocked = source_ == Source::kBlocks;
+    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (blocked ? 1 : 0),
             "the input is {}, the weights are {}", shape, weights_shape_);
-    if (!plain_input_) RequireBlocked(input);
-    Require(shape[1] * (plain_input_ ? 1 : kChannelBlock) == channels(), "the input is {}, the weights take {} channels",
+    if (blocked) RequireBlocked(input);
+    Require(shape[1] * (blocked ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels",
             shape, channels());
     Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()), "kernel_shape is {}, the weights are {}",
             attributes_.kernel(), weights_shape_);
-    return attributes_.Fit(plain_input_ ? shape.dims().subspan(2) : SpatialDims(shape), kernel());
+    return attributes_.Fit(blocked ? SpatialDims(shape) : shape.dims().subspan(2), kernel());
   }
 
   void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input, const BlockedEpilogue& epilogue,
@@ -179,7 +188,7 @@ class BlockedConv final : public Kernel {
 
   WindowAttributes attributes_;
   int64_t group_;
-  bool plain_input_;
+  Source source_;
   Algorithm algorithm_;
   BlockedEpilogue epilogue_;  // only the activation
   bool depthwise_ = false;

@@ -58,6 +58,23 @@ struct PaddedImage {
 
   /// One plane of `unit` elements a pixel.
   void Pad(const float* from, int64_t unit, float* to) const {
+    ForRows(unit, to, [&](int64_t pixel, int64_t columns, float* row) { std::copy_n(from + pixel * unit, columns * unit, row); });
+  }
+
+  /// Eight planes, one after the other, to a plane of blocks.
+  void Block(const float* from, float* to) const {
+    const int64_t pixels = window.input.num_elements();
+    ForRows(kChannelBlock, to, [&](int64_t pixel, int64_t columns, float* row) { BlockChannels(from + pixel, pixels, 0, columns, row); });
+  }
+
+  const Window& window;
+  Shape size;
+  bool in_place;
+
+ private:
+  /// Fills a plane: copy(pixel, columns, row) writes so many pixels of the input from `pixel` on.
+  template <class Copy>
+  void ForRows(int64_t unit, float* to, const Copy& copy) const {
     const int64_t left = std::min(window.begin[2], size[2]), width = size[2] * unit;
     const int64_t columns = std::min(size[2] - left, window.input[2]);
     for (int64_t row = 0; row < size[0] * size[1]; ++row, to += width) {
@@ -67,14 +84,10 @@ struct PaddedImage {
         continue;
       }
       std::fill_n(to, left * unit, 0.0f);
-      std::copy_n(from + (z * window.input[1] + y) * window.input[2] * unit, columns * unit, to + left * unit);
+      copy((z * window.input[1] + y) * window.input[2], columns, to + left * unit);
       std::fill(to + (left + columns) * unit, to + width, 0.0f);
     }
   }
-
-  const Window& window;
-  Shape size;
-  bool in_place;
 };
 
 /// Calls set(pixel, offset) for all output pixels: the offset, in elements, of what the first kernel position reads in planes of these
@@ -168,11 +181,11 @@ class BlockedDense::Regions {
   bool found_;
 };
 
-BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, bool plain_input)
-    : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), plain_input_(plain_input) {
+BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, Source source)
+    : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), source_(source) {
   const int64_t width = window.kernel[2];
   const bool row_steps = window.dilations[2] == 1 && (width == 3 || width == 5 || width == 7);
-  if (plain_input) step_ = row_steps ? width : 1;
+  if (source == Source::kPlanes) step_ = row_steps ? width : 1;
 }
 
 void BlockedDense::Pack(ThreadPool& threads, const float* weights, float* packed) const {
@@ -212,7 +225,7 @@ BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, in
 /// The steps at the region's kernel positions, in planes of these sizes; returns their number.
 size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, BlockedStep* steps) const {
   size_t count = 0;
-  const int64_t together = plain_input_ ? step_ : 1;  // kernel positions in a step
+  const int64_t together = source_ == Source::kPlanes ? step_ : 1;  // kernel positions in a step
   const int64_t plane_pixels = plane[0] * plane[1] * plane[2];
   for (int64_t c = 0; c < group_channels_ / unit(); ++c) {
     for (int64_t z = taps.z.first_tap; z < taps.z.end_tap; ++z) {
@@ -231,7 +244,7 @@ size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::s
 
 void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
                             const BlockedEpilogue& epilogue, float* output) const {
-  if (!plain_input_ && positions_ > 1) {
+  if (source_ == Source::kBlocks && positions_ > 1) {
     const Regions regions(window);
     if (regions.Pay(window)) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
   }
@@ -279,10 +292,11 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   const int64_t image_size = CheckedMul(planes(), plane_size);
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(float)));
   const int64_t fitting = std::clamp<int64_t>(kPaddedRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
-  const int64_t round = padded.in_place ? batch : fitting;
+  const bool copies = !padded.in_place || source_ == Source::kPlanesToBlocks;
+  const int64_t round = copies ? fitting : batch;
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order =
-      !plain_input_ && padded.in_place && positions_ == 1 && std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
+      unit() > 1 && padded.in_place && positions_ == 1 && std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
   BlockedProduct product = Start(window, epilogue);
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : product.pixels));
   const Shape origin(kSpatialAxes, 0);
@@ -294,18 +308,20 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   product.num_steps = static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
   product.steps = steps.data();
   product.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
-  const auto copies = context.scratch<float>(static_cast<size_t>(padded.in_place ? 0 : CheckedMul(round, image_size)));
+  const auto buffer = context.scratch<float>(static_cast<size_t>(copies ? CheckedMul(round, image_size) : 0));
   for (int64_t image = 0; image < batch; image += round) {
     const int64_t images = std::min(round, batch - image);
     product.input = input + image * planes() * source_plane;
-    if (!padded.in_place) {
+    if (copies) {
       const double cost = 10 + 0.15 * static_cast<double>(plane_size);
       context.threads().ParallelFor(images * planes(), cost, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          padded.Pad(input + (image * planes() + i) * source_plane, unit(), copies.data() + i * plane_size);
+          const float* from = input + (image * planes() + i) * source_plane;
+          float* to = buffer.data() + i * plane_size;
+          source_ == Source::kPlanesToBlocks ? padded.Block(from, to) : padded.Pad(from, unit(), to);
         }
       });
-      product.input = copies.data();
+      product.input = buffer.data();
     }
     const int64_t at = image * outputs_ * product.pixels;
     product.output = output + at;

@@ -10,10 +10,16 @@ namespace tessera::cpu {
 
 class BlockedDense {
  public:
+  /// What an image is, and how it is read.
+  enum class Source : uint8_t {
+    kBlocks,
+    kPlanes,          // plane by plane; of one group
+    kPlanesToBlocks,  // brought into blocks where padding copies it anyway
+  };
+
   BlockedDense() = default;
-  /// `channels` of a group; `window`, here and later: with kSpatialAxes, and now without an input. `plain_input`: one group that reads
-  /// an image plane by plane.
-  BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, bool plain_input);
+  /// `channels` of a group; `window`, here and later: with kSpatialAxes, and now without an input.
+  BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, Source source);
 
   /// As many elements as the weights have.
   void Pack(ThreadPool& threads, const float* weights, float* packed) const;
@@ -28,7 +34,7 @@ class BlockedDense {
   int64_t depth() const { return group_channels_ * positions_; }
   int64_t group_outputs() const { return outputs_ / group_; }
   /// Elements of a pixel in one plane.
-  int64_t unit() const { return plain_input_ ? 1 : kChannelBlock; }
+  int64_t unit() const { return source_ == Source::kPlanes ? 1 : kChannelBlock; }
   int64_t planes() const { return group_channels_ * group_ / unit(); }
 
   BlockedProduct Start(const Window& window, const BlockedEpilogue& epilogue) const;
@@ -46,7 +52,7 @@ class BlockedDense {
   int64_t outputs_ = 0, group_channels_ = 0;
   int64_t positions_ = 1;  // of the kernel
   int64_t group_ = 1;
-  bool plain_input_ = false;
+  Source source_ = Source::kBlocks;
   int64_t step_ = kChannelBlock;
 };
 
