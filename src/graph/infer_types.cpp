@@ -361,14 +361,22 @@ bool EinsumInferenceEnds(const Node& node) {
   return true;
 }
 
-/// Before version 22 pools infer windows that start in the padding after the data, which no version computes.
+/// onnx's own, but where that does not say what the specification does (onnx 1.23.2).
 onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& schema) {
   const bool is_pool = node.domain.empty() && (node.op_type == "MaxPool" || node.op_type == "AveragePool");
   if (is_pool && node.FindAttribute("ceil_mode") != nullptr) {
+    // Before version 22 it has windows that start in the padding after the data, which no version computes.
     return FindOnnxSchema(node.op_type)->GetTypeAndShapeInferenceFunction();
   }
   if (node.domain.empty() && node.op_type == "Einsum" && !EinsumInferenceEnds(node)) {
     return [](onnx::InferenceContext& context) { onnx::propagateElemTypeFromInputToOutput(context, 0, 0); };
+  }
+  if (node.domain.empty() && node.op_type == "RMSNormalization") {
+    // The result has the scale's type, by the schema too; its inference gives it that of X.
+    return [inference = schema.GetTypeAndShapeInferenceFunction()](onnx::InferenceContext& context) {
+      inference(context);
+      onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
+    };
   }
   return schema.GetTypeAndShapeInferenceFunction();
 }
