@@ -83,6 +83,38 @@ TEST(SteadyState, NothingIsMeasuredOnceATraceIsWritten) {
   EXPECT_EQ(AllocationsOfTenRuns(session, inputs, results), 0);
 }
 
+/// y = the sum of the places of x that are not zero, of which there are more or fewer in each run.
+TEST(SteadyState, ShapesThatDependOnValuesAllocateNothing) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1000}).Output("y", ElementType::kFloat, {});
+  model.Node("NonZero", {"x"}, {"places"});
+  auto& cast = model.Node("Cast", {"places"}, {"numbers"});
+  cast.add_attribute()->set_name("to");
+  cast.mutable_attribute(0)->set_type(onnx::AttributeProto::INT);
+  cast.mutable_attribute(0)->set_i(onnx::TensorProto::FLOAT);
+  model.Node("Unique", {"numbers"}, {"u"});
+  auto& sum = model.Node("ReduceSum", {"u"}, {"y"});
+  sum.add_attribute()->set_name("keepdims");
+  sum.mutable_attribute(0)->set_type(onnx::AttributeProto::INT);
+  const Session session = model.Session(OnThreads(2));
+  std::vector<Value> inputs = {Floats({1000}, std::vector<float>(1000, 0))}, results(1);
+  const std::span<float> x = inputs[0].tensor().mutable_values<float>();
+  const auto run = [&](size_t ones) {
+    std::fill_n(x.begin(), ones, 1.0f);
+    std::fill(x.begin() + static_cast<std::ptrdiff_t>(ones), x.end(), 0.0f);
+    session.Run(inputs, results);
+    return results[0].tensor().values<float>()[0];
+  };
+  for (const size_t ones : {1000, 0, 500, 1, 1000}) run(ones);
+  const int64_t before = AllocationCount();
+  const float few = run(3), none = run(0), many = run(1000), some = run(40);
+  EXPECT_EQ(AllocationCount() - before, 0);
+  EXPECT_EQ(few, 3);
+  EXPECT_EQ(none, 0);
+  EXPECT_EQ(many, 999 * 500);
+  EXPECT_EQ(some, 39 * 20);
+}
+
 TEST(SteadyState, LayersAllocateNothing) {
   ModelBuilder model;
   const std::vector<float> weights(2 * 3 * 3 * 3, 0.5f), matrix(32 * 5, 0.25f);
