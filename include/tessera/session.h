@@ -17,11 +17,11 @@
 
 #include "tessera/execution_provider.h"
 #include "tessera/export.h"
+#include "tessera/log.h"
 #include "tessera/value.h"
 
 namespace tessera {
 
-enum class LogLevel : int { kVerbose = 0, kInfo = 1, kWarning = 2, kError = 3, kFatal = 4 };
 enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 /// Values equal GraphOptimizationLevel of the C ABI.
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };

@@ -1,23 +1,16 @@
 #pragma once
 
-// One line on what happened, to the process's log. Errors are thrown, not logged.
+// Entries of the process's log, on what happened. Errors are thrown, not logged.
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "tessera/session.h"
+#include "tessera/log.h"
 
 namespace tessera {
-
-/// Receives every line that passes its logger's level; called from any thread.
-using LogSink = std::function<void(LogLevel level, std::string_view id, std::string_view message)>;
-
-/// Replaces standard error as the target of all loggers; an empty function restores it.
-void SetLogSink(LogSink sink);
 
 class Logger {
  public:
@@ -30,6 +23,7 @@ class Logger {
   void operator()(LogLevel level, fmt::format_string<Args...> format, Args&&... args) const {
     if (enabled(level)) Write(level, fmt::format(format, std::forward<Args>(args)...));
   }
+  /// Whatever the level. Nothing that the sink does leaves this.
   void Write(LogLevel level, std::string_view message) const;
 
  private:

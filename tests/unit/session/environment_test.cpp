@@ -119,6 +119,16 @@ TEST(Environment, WarnsOfEntriesOfOtherRuntimesThatDoNothing) {
   EXPECT_THAT(log.text(), HasSubstr("'session.inter_op.allow_spinning' has no effect here"));
 }
 
+TEST(Environment, LogSinksThatThrowStopNoSession) {
+  SessionOptions options;
+  options.config["session.dynamic_block_base"] = "4";  // is warned of
+  SetLogSink([](LogLevel, std::string_view, std::string_view) { throw std::runtime_error("full"); });
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(RunAdd(AddModel().Session(options)), ElementsAre(11, 22));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("'session.dynamic_block_base' has no effect here"));
+  SetLogSink({});
+}
+
 TEST(Environment, ReportsPlacement) {
   ModelBuilder model = AddModel();
   model.Output("n", ElementType::kFloat, {2}).Node("Neg", {"y"}, {"n"}, "negate");
