@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cassert>
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -21,18 +21,31 @@ namespace tessera {
 
 /// A dense tensor: type, shape and a handle on a buffer. Copying copies the handle, never the elements. Elements are
 /// contiguous in row-major order; 4- and 2-bit types are packed, first element in the low bits. A string tensor's buffer
-/// is an array of std::string.
+/// is an array of std::string. Handles are values of their own, on any thread; who writes elements sees to it that nobody else
+/// reads or writes that buffer meanwhile, a Run that takes or fills it included.
 class TESSERA_API Tensor {
  public:
   Tensor() = default;
 
-  /// A new tensor; elements are uninitialized (strings are empty). Throws Error on negative or overflowing shapes.
+  /// A new tensor; elements are uninitialized (strings are empty). Throws Error on negative or overflowing shapes, and where memory
+  /// runs out. `allocator` lives until the last copy is gone (those of sessions and HostAllocator() see to that).
   Tensor(ElementType type, const Shape& shape, Allocator& allocator = HostAllocator());
 
-  /// Looks at `data`, which must outlive every copy of the tensor.
+  /// Looks at `data`: ByteSize(type, elements) bytes, aligned as the type needs, which outlive every copy of the tensor and every
+  /// session's run or IoBinding that has one. `memory` says where they lie; device pointers are those of Session::allocator(). Throws
+  /// Error for null where there are elements, and on negative or overflowing shapes.
   static Tensor View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory = {});
 
-  /// Shares `owner`, which keeps `data` alive.
+  /// Looks at host memory, one T for each element. Throws Error where shape and number differ, and for packed types.
+  template <class T>
+    requires(ElementTypeOf<T> != ElementType::kUndefined)
+  static Tensor View(const Shape& shape, std::span<T> elements) {
+    Tensor tensor(ElementTypeOf<T>, shape, elements.data(), nullptr, MemoryInfo());
+    tensor.RequireElements<T>(elements.size());
+    return tensor;
+  }
+
+  /// Like View, and shares `owner`, which keeps `data` alive until the last copy is gone.
   static Tensor Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
                       const MemoryInfo& memory = {});
 
@@ -45,11 +58,7 @@ class TESSERA_API Tensor {
   template <class T>
   static Tensor Of(const Shape& shape, std::span<const T> values) {
     Tensor tensor(ElementTypeOf<T>, shape);
-    const bool fits = sizeof(T) != 1 || values.size() == tensor.byte_size();  // packed types have no element that is a T
-    if (!fits || static_cast<int64_t>(values.size()) != tensor.num_elements()) {
-      throw Error(ErrorCode::kInvalidArgument, "shape " + shape.ToString() + " does not hold " +
-                                                   std::to_string(values.size()) + " elements");
-    }
+    tensor.RequireElements<T>(values.size());
     std::copy(values.begin(), values.end(), tensor.mutable_data<T>());
     return tensor;
   }
@@ -63,26 +72,29 @@ class TESSERA_API Tensor {
   const MemoryInfo& memory() const noexcept { return memory_; }
   bool is(ElementType type) const noexcept { return type_ == type; }
 
+  /// The buffer, in the terms of memory(): a device's is a handle that the host may not dereference. Null for an undefined tensor, and
+  /// for views of no elements.
   const void* raw() const { return unaligned_ ? AlignedRaw() : data_; }
   void* mutable_raw() { return const_cast<void*>(raw()); }
   /// The bytes where they lie: for those who copy or pack them and name them, and need no alignment.
   const void* unaligned_raw() const noexcept { return data_; }
 
-  /// The elements; T must be the C++ type of type() (checked in debug builds). Packed types: use raw bytes (uint8_t).
+  /// The elements, as raw(). Throws Error(kInvalidArgument) where T is neither the C++ type of type() nor one byte, as which every
+  /// type may be read (packed ones only so: uint8_t).
   template <class T>
   const T* data() const {
-    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+    RequireType<T>();
     return static_cast<const T*>(raw());
   }
   /// Like data(), but perhaps not aligned: only for reading with LoadUnaligned or unaligned vector loads.
   template <class T>
-  const T* unaligned_data() const noexcept {
-    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+  const T* unaligned_data() const {
+    RequireType<T>();
     return static_cast<const T*>(data_);
   }
   template <class T>
   T* mutable_data() {
-    assert(ElementTypeOf<T> == type_ || sizeof(T) == 1);
+    RequireType<T>();
     return static_cast<T*>(mutable_raw());
   }
   /// All elements. Of a type of one byte also the bytes of any tensor but one of strings, which is how packed types are read.
@@ -96,10 +108,10 @@ class TESSERA_API Tensor {
     return {mutable_data<T>(), CountOf<T>()};
   }
 
-  /// The same buffer under another shape of the same number of elements. Throws Error otherwise.
+  /// Another handle on the same buffer, with another shape of the same number of elements. Throws Error otherwise.
   Tensor Reshaped(const Shape& shape) const;
 
-  /// A deep copy in host memory; the tensor must be host accessible.
+  /// A deep copy in host memory. Throws Error where the tensor is not host accessible (Session::Copy reads those), or undefined.
   Tensor Clone(Allocator& allocator = HostAllocator()) const;
 
   /// What keeps the buffer alive; null for views.
@@ -110,12 +122,23 @@ class TESSERA_API Tensor {
   Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory);
   const void* AlignedRaw() const;
   [[noreturn]] void ThrowElementType(ElementType asked) const;
+  [[noreturn]] void ThrowElementCount(size_t given) const;
 
+  template <class T>
+  void RequireType() const {
+    if (sizeof(T) != 1 && ElementTypeOf<T> != type_) [[unlikely]] ThrowElementType(ElementTypeOf<T>);
+  }
+  /// Packed types have no element that is a T.
+  template <class T>
+  void RequireElements(size_t count) const {
+    const bool fits = count == static_cast<size_t>(num_elements_) && (sizeof(T) != 1 || count == byte_size_);
+    if (!fits) [[unlikely]] ThrowElementCount(count);
+  }
   /// How many T there are.
   template <class T>
   size_t CountOf() const {
     if (sizeof(T) == 1 && type_ != ElementType::kString) return byte_size_;
-    if (ElementTypeOf<T> != type_) ThrowElementType(ElementTypeOf<T>);
+    if (ElementTypeOf<T> != type_) [[unlikely]] ThrowElementType(ElementTypeOf<T>);
     return static_cast<size_t>(num_elements_);
   }
 
@@ -146,11 +169,12 @@ struct SparseTensor {
   Tensor indices;
   Shape dense_shape;
 
-  /// The dense equivalent in host memory.
+  /// The dense equivalent in host memory. Throws Error where indices are of another type or shape, or outside `dense_shape`.
   TESSERA_API Tensor ToDense() const;
 };
 
-/// What flows along an edge of a graph. An empty optional is kNone; a filled optional is its element.
+/// What flows along an edge of a graph. An empty optional is kNone; a filled optional is its element. Copies share what is inside:
+/// a tensor's buffer, as copies of Tensor do, and all else unchangeably.
 class TESSERA_API Value {
  public:
   Value() = default;
@@ -163,7 +187,7 @@ class TESSERA_API Value {
   bool is_none() const noexcept { return data_.index() == 0; }
   bool is_tensor() const noexcept { return data_.index() == 1; }
 
-  /// Each throws Error(kInvalidArgument) naming the kind that is there when it is another.
+  /// Each throws Error(kInvalidArgument) naming the kind that is there when it is another. References live as long as the value.
   const Tensor& tensor() const;
   Tensor& tensor();
   const Sequence& sequence() const;

@@ -84,24 +84,32 @@ Tensor::Tensor(ElementType type, const Shape& shape, Allocator& allocator)
 }
 
 Tensor Tensor::View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory) {
-  return Tensor(type, shape, data, nullptr, memory);
+  return Share(type, shape, data, nullptr, memory);
 }
 
 Tensor Tensor::Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
                      const MemoryInfo& memory) {
-  return Tensor(type, shape, data, std::move(owner), memory);
+  Require(BitWidth(type) != 0, "a tensor cannot have element type {}", ElementTypeName(type));
+  Tensor tensor(type, shape, data, std::move(owner), memory);
+  Require(data != nullptr || tensor.byte_size_ == 0, "a tensor of shape {} needs {} bytes, but its memory is null", shape, tensor.byte_size_);
+  return tensor;
 }
 
 Tensor Tensor::ShareUnaligned(ElementType type, const Shape& shape, const void* data, std::shared_ptr<const void> owner) {
   auto bytes = std::make_shared<UnalignedBytes>();
   bytes->owner = std::move(owner);
-  Tensor tensor(type, shape, const_cast<void*>(data), std::move(bytes), MemoryInfo());
+  Tensor tensor = Share(type, shape, const_cast<void*>(data), std::move(bytes));
   tensor.unaligned_ = true;
   return tensor;
 }
 
 void Tensor::ThrowElementType(ElementType asked) const {
   Fail(ErrorCode::kInvalidArgument, "elements of type {} are asked for, the tensor has {}", ElementTypeName(asked), ElementTypeName(type_));
+}
+
+void Tensor::ThrowElementCount(size_t given) const {
+  if (BitWidth(type_) < 8) Fail(ErrorCode::kInvalidArgument, "elements of type {} are packed: give their bytes", ElementTypeName(type_));
+  Fail(ErrorCode::kInvalidArgument, "shape {} does not hold {} elements", shape_, given);
 }
 
 const void* Tensor::AlignedRaw() const {

@@ -30,7 +30,7 @@ void ConvertFromFloat(ThreadPool& threads, const float* in, T* out, int64_t coun
   });
 }
 
-/// The tensor's elements in the type they are computed in; null for a null tensor.
+/// The tensor's elements in the type they are computed in; null for a null tensor. Signed integers are computed as unsigned T.
 template <class T>
 const ComputeType<T>* ComputeView(KernelContext& context, const Tensor* tensor) {
   if (tensor == nullptr) return nullptr;
@@ -39,7 +39,7 @@ const ComputeType<T>* ComputeView(KernelContext& context, const Tensor* tensor) 
     ConvertToFloat(context.threads(), tensor->data<T>(), values, tensor->num_elements());
     return values;
   } else {
-    return tensor->data<T>();
+    return static_cast<const T*>(tensor->raw());
   }
 }
 
@@ -51,7 +51,7 @@ class ComputeResult {
     if constexpr (kIsHalf<T>) {
       values_ = context.scratch<float>(static_cast<size_t>(tensor.num_elements())).data();
     } else {
-      values_ = tensor.mutable_data<T>();
+      values_ = static_cast<T*>(tensor.mutable_raw());
     }
   }
   ComputeType<T>* data() const { return values_; }

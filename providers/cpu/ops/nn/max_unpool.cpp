@@ -29,7 +29,7 @@ class MaxUnpool final : public Kernel {
     const Shape shape = wanted == nullptr ? pooled : OutputShape(*wanted, pooled);
     Tensor* output = context.output(0, shape);
     if (output == nullptr) return;
-    T* out = output->mutable_data<T>();
+    T* out = static_cast<T*>(output->mutable_raw());
     std::memset(out, 0, output->byte_size());
     const T* in = static_cast<const T*>(input.raw());
     const int64_t* at = indices.data<int64_t>();
