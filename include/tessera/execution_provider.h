@@ -110,7 +110,8 @@ class TESSERA_API ExecutionProvider {
   /// Where its kernels' inputs and outputs live.
   virtual MemoryInfo memory() const noexcept { return {}; }
 
-  /// The raw device allocator behind the session's arena; null: plain host memory. `CreateArena` false: used as it is.
+  /// The raw device allocator, which the session puts an arena in front of unless SessionOptions::enable_arena is false; null: the
+  /// provider works in host memory.
   virtual std::unique_ptr<Allocator> CreateAllocator() { return nullptr; }
 
   /// Null for providers whose memory is the host's.

@@ -29,6 +29,7 @@ struct MemoryInfo {
 /// Alignment of every host buffer: one AVX-512 vector, one cache line.
 inline constexpr size_t kHostAlignment = 64;
 
+/// In bytes, but for `allocations`, the number of calls of Allocate so far.
 struct AllocatorStats {
   int64_t bytes_in_use = 0;
   int64_t peak_bytes_in_use = 0;
@@ -38,7 +39,8 @@ struct AllocatorStats {
 };
 
 /// Gives out buffers of one memory. Thread-safe. For device memories the pointer may be a handle that only the provider
-/// understands; it is never dereferenced by the framework.
+/// understands; it is never dereferenced by the framework. A tensor made with an allocator refers to it until its buffer is freed; a
+/// session's allocators live until then, whether the session does or not.
 class TESSERA_API Allocator {
  public:
   virtual ~Allocator() = default;
@@ -47,6 +49,7 @@ class TESSERA_API Allocator {
   virtual bool addressable() const noexcept { return true; }
   /// Never returns null for bytes > 0; throws Error naming the limit and the size when memory runs out.
   virtual void* Allocate(size_t bytes) = 0;
+  /// Of a buffer of this allocator, once, from any thread; null: nothing.
   virtual void Free(void* buffer) noexcept = 0;
   virtual AllocatorStats stats() const { return {}; }
   /// Gives unused reserved memory back to the device.

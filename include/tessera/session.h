@@ -1,6 +1,9 @@
 #pragma once
 
 // The application's API: Environment, Session, options, IoBinding.
+//
+// What fails throws Error, and changes nothing that the caller could see but what its comment says. Objects that were moved from may be
+// destroyed or assigned to; other calls of them throw.
 
 #include <atomic>
 #include <chrono>
@@ -27,17 +30,20 @@ enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };
 enum class ArenaExtendStrategy : int { kNextPowerOfTwo = 0, kSameAsRequested = 1 };
 
+/// A provider that a session is to use. Names that are unknown and options that it does not have are errors of what takes the request.
 struct ProviderRequest {
-  std::string name;  // name or cli name
+  std::string name;  // "OpenCLExecutionProvider" or "opencl", in any case
   ProviderOptions options;
 };
 
+/// Of host memory; those of devices are options of their providers.
 struct ArenaOptions {
   ArenaExtendStrategy extend = ArenaExtendStrategy::kNextPowerOfTwo;
   int64_t limit = 0;  // bytes, 0: none
 };
 
 struct EnvironmentOptions {
+  /// Who writes, in the log, and from which level on: for sessions that do not say it themselves.
   std::string log_id = "tessera";
   LogLevel log_level = LogLevel::kWarning;
   /// 0: every session has its own pools; otherwise sessions that say so share pools of these sizes (-1: all cores).
@@ -48,12 +54,16 @@ struct EnvironmentOptions {
   std::vector<ProviderRequest> default_providers;
 };
 
-/// Process-wide state: logging, shared pools, shared allocators, shared weights. Sessions keep it alive.
+/// What sessions share: log settings, thread pools, the host arena, default providers. Copies stand for the same state, which lives until
+/// the last copy and the last session made with it are gone. Any number of threads may use it at once.
 class TESSERA_API Environment {
  public:
+  /// Throws Error for providers and options that do not exist, and for thread counts below -1.
   explicit Environment(EnvironmentOptions options = {});
   /// The environment that sessions made without one share.
   static Environment& Default();
+  Environment(const Environment&) = default;
+  Environment& operator=(const Environment&) = default;
   const EnvironmentOptions& options() const noexcept;
 
   struct State;
@@ -63,6 +73,7 @@ class TESSERA_API Environment {
   std::shared_ptr<State> state_;
 };
 
+/// How a session is made. Values out of range are errors of the session's constructor.
 struct SessionOptions {
   /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
@@ -72,51 +83,59 @@ struct SessionOptions {
   /// A node that no named provider takes is an error instead of going to CPU.
   bool disable_cpu_fallback = false;
 
-  int intra_op_threads = 0;  // 0: one per core
-  int inter_op_threads = 0;
+  int intra_op_threads = 0;  // within an operator, the caller's included; 0: one per core
+  int inter_op_threads = 0;  // between operators, at kParallel; 0: one per core
+  /// The environment's threads instead of own ones.
   bool use_global_threads = false;
   ExecutionMode execution_mode = ExecutionMode::kSequential;
   OptimizationLevel optimization_level = OptimizationLevel::kAll;
   ArenaOptions arena;
+  /// Plans what lies between operators as one block, for each set of input shapes; not at kParallel.
   bool enable_memory_pattern = true;
+  /// Keeps memory for the next use; otherwise each buffer comes from the system or the device, and goes back there.
   bool enable_arena = true;
 
-  /// Fixes symbolic dimensions by name ("batch") before inference.
+  /// Fixes symbolic dimensions by name ("batch") before inference. Throws for names that the model does not have.
   std::map<std::string, int64_t> free_dimensions;
   /// Writes the optimized graph here.
   std::filesystem::path optimized_model_path;
   /// Chrome trace JSON of load and runs goes to "<prefix>_<time>.json" when set.
   std::filesystem::path profile_prefix;
+  /// Empty: the environment's.
   std::optional<LogLevel> log_level;
   std::string log_id;
   /// Key-value extras ("session.*", "ep.*"), as in the C ABI, of session_config_schema(). Others are errors that list what is allowed.
   std::map<std::string, std::string, std::less<>> config;
 };
 
-/// Options of one Run; the caller may Cancel it from another thread, then every Run that uses it stops with an Error.
+/// Options of Runs: of one, or of any number, one after another or at once. They live until each of them has returned, and nothing of them
+/// changes meanwhile but by the three functions here, which any thread may call at any time.
 class TESSERA_API RunOptions {
  public:
   RunOptions() = default;
   RunOptions(RunOptions&& other) noexcept;
+  /// Every Run with these options stops soon, with an Error, and those to come at once, until ResetCancel.
   void Cancel() noexcept;
   void ResetCancel() noexcept;
   bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
   const std::atomic<bool>* cancel_flag() const noexcept { return &cancelled_; }
-  /// Names the run in the log; at kVerbose a line says how long it took.
+  /// Names the run in the log; at kVerbose, and whatever the session's level, a line says how long it took.
   std::string tag;
   LogLevel log_level = LogLevel::kWarning;
-  /// Gives unused arena memory back after the run.
+  /// Gives unused arena memory back after the run, also one that fails; the next one takes it anew.
   bool shrink_arenas = false;
 
  private:
   std::atomic<bool> cancelled_{false};
 };
 
+/// An input or output of the model; dimensions of its shape may be open, the shape, too.
 struct NamedType {
   std::string name;
   TypeInfo type;
 };
 
+/// What the model says of itself. `opsets`: version by domain, "" for ai.onnx.
 struct ModelMetadata {
   std::string producer_name, producer_version, domain, description, graph_name, graph_description;
   int64_t version = 0;
@@ -182,6 +201,7 @@ struct ContextReport {
   size_t packed_anew = 0;  // that it did not hold
 };
 
+/// What a session's allocator has given out, weights included where they lie in its memory.
 struct MemoryUse {
   std::string memory;  // "Cpu", "OpenCL"
   AllocatorStats stats;
@@ -189,10 +209,12 @@ struct MemoryUse {
 
 class IoBinding;
 
-/// A loaded model, ready to run. Any number of threads may call Run at once.
+/// A loaded model, ready to run. Any number of threads may call its const functions at once, Run among them; moving, assigning and
+/// destroying it wait for nobody. What accessors refer to lives as long as the loaded model: a move takes it along.
 class TESSERA_API Session {
  public:
-  /// Loads, partitions and compiles. Throws Error; nothing leaks then.
+  /// Loads, partitions and compiles. Throws Error; nothing leaks then. Options and environment are copied. The file may stay mapped for
+  /// the session's life, and must not be written to meanwhile (a file that replaces it under its name does no harm).
   Session(const std::filesystem::path& model, const SessionOptions& options = {},
           const Environment& environment = Environment::Default());
   /// From bytes, which are copied unless `keep_alive` is given: then it keeps them alive and weights point into them.
@@ -204,66 +226,86 @@ class TESSERA_API Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  const std::vector<NamedType>& inputs() const noexcept;
-  const std::vector<NamedType>& outputs() const noexcept;
-  const std::vector<NamedType>& overridable_initializers() const noexcept;
-  const ModelMetadata& metadata() const noexcept;
+  /// What a run must be given, and what it gives, in the model's order.
+  const std::vector<NamedType>& inputs() const;
+  const std::vector<NamedType>& outputs() const;
+  /// Inputs that the model has values for, which a run by name or a binding may replace.
+  const std::vector<NamedType>& overridable_initializers() const;
+  const ModelMetadata& metadata() const;
 
-  /// Runs the model. `inputs` are matched by name with `input_names`. Returns the named outputs, all when none is named.
+  /// Runs the model. `inputs` are matched by name with `input_names`, in any order, and lie in host memory or in one of the session's.
+  /// Returns the named outputs in that order, all when none is named, in host memory of their own, which may outlive the session.
+  /// Throws Error(kInvalidArgument) for names that are unknown, missing or there twice and for values of another type or shape than the
+  /// model declares, before anything runs; and for what an operator refuses, with its node's name. The next run is as good as any.
   std::vector<Value> Run(std::span<const std::string> input_names, std::span<const Value> inputs,
                          std::span<const std::string> output_names = {}, const RunOptions& options = {}) const;
 
   /// The same without allocation in the steady state: inputs in the order of inputs(), `results` in the order of outputs().
-  /// Defined tensors in `results` are the caller's buffers and are written in place; their shapes must fit.
+  /// Defined tensors in `results` are the caller's buffers and are written in place: they have the result's type and shape and overlap
+  /// neither inputs nor each other. All others are replaced. After an error buffers may be written in part.
   void Run(std::span<const Value> inputs, std::span<Value> results, const RunOptions& options = {}) const;
 
-  /// The same with everything bound.
+  /// The same with everything bound, by a binding of this session. After an error its outputs() are those of no run.
   void Run(IoBinding& binding, const RunOptions& options = {}) const;
 
-  const PlacementReport& placement() const noexcept;
-  const OptimizationReport& optimization() const noexcept;
-  const ContextReport& context() const noexcept;
+  const PlacementReport& placement() const;
+  const OptimizationReport& optimization() const;
+  const ContextReport& context() const;
+  /// As of now, while other threads run, too.
   std::vector<MemoryUse> memory_use() const;
-  /// Providers in priority order, as active.
+  /// Names of the active providers, in priority order.
   std::vector<std::string> providers() const;
-  /// Allocator of a provider's memory, for tensors that stay on a device.
+  /// Allocator of a memory of the session's, for tensors that stay on a device and may outlive the session. Throws Error where it has no
+  /// such memory; memory_use() lists those it has.
   Allocator& allocator(const MemoryInfo& memory) const;
-  /// Copies between any two memories of the session.
+  /// Copies between any two memories of the session, and is done on return. Throws Error where types or shapes differ.
   void Copy(const Tensor& from, Tensor& to) const;
-  /// Ends profiling and returns the trace's path.
+  /// Ends profiling and returns the trace's path, once more where it has ended. Throws Error where the session does not profile, or the
+  /// file cannot be written.
   std::filesystem::path EndProfiling();
 
+  /// For the library itself; null once moved from.
   struct State;
   const std::shared_ptr<State>& state() const noexcept { return state_; }
 
  private:
+  State& loaded() const;
+
   std::shared_ptr<State> state_;
 };
 
-/// Inputs and outputs bound once and reused by many runs; values stay in the memory where they are bound.
+/// Inputs and outputs bound once and reused by many runs; values stay in the memory where they are bound. For one thread at a time:
+/// threads that run one session have a binding each. Keeps what it needs of the session alive.
 class TESSERA_API IoBinding {
  public:
   explicit IoBinding(const Session& session);
   ~IoBinding();
   IoBinding(IoBinding&&) noexcept;
+  IoBinding& operator=(IoBinding&&) noexcept;
 
-  /// The value is copied to the memory that consumes it now, once, if it is elsewhere.
+  /// For the runs to come, instead of what was bound before. The value is copied to the memory that consumes it now, once, if it is
+  /// elsewhere; otherwise runs read it where it lies, with what is written there in the meantime. Throws Error for an unknown name or
+  /// memory, and for another type or shape than the model declares.
   void BindInput(std::string_view name, Value value);
-  /// Results are written to this buffer.
+  /// Results are written to this buffer, in host memory or in one of the session's. Throws Error for an unknown name or memory, and for an
+  /// undefined tensor; that the buffer has the result's type and shape, and overlaps nothing else, is found by the run.
   void BindOutput(std::string_view name, Tensor buffer);
-  /// Results are allocated in this memory.
+  /// Each run allocates the result in this memory. Throws Error for an unknown name or memory.
   void BindOutput(std::string_view name, const MemoryInfo& memory = {});
-  void ClearInputs() noexcept;
-  void ClearOutputs() noexcept;
+  void ClearInputs();
+  void ClearOutputs();
 
-  std::span<const std::string> output_names() const noexcept;
-  /// Results of the last Run, in the order of output_names().
-  std::span<const Value> outputs() const noexcept;
+  /// In the order in which they were first bound. As outputs(), to be looked at before the next call of the binding or its run.
+  std::span<const std::string> output_names() const;
+  /// Results of the last Run, in the order of output_names(); nothing for an output that was bound since.
+  std::span<const Value> outputs() const;
+  /// For callers of runtimes where copies may be under way: here each call returns when its copies are done.
   void SynchronizeInputs();
   void SynchronizeOutputs();
 
+  /// For the library itself.
   struct State;
-  State& state() const noexcept { return *state_; }
+  State& state() const;
 
  private:
   std::unique_ptr<State> state_;

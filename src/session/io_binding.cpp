@@ -20,15 +20,23 @@ struct IoBinding::State {
 };
 
 IoBinding::IoBinding(const Session& session) : state_(std::make_unique<State>()) {
+  Require(session.state() != nullptr, "a binding needs a session with a model, this one was moved from");
   state_->session = session.state();
   state_->inputs.resize(session.state()->model.graph->inputs().size());
   state_->given.resize(state_->inputs.size());
 }
 IoBinding::~IoBinding() = default;
 IoBinding::IoBinding(IoBinding&&) noexcept = default;
+IoBinding& IoBinding::operator=(IoBinding&&) noexcept = default;
+
+IoBinding::State& IoBinding::state() const {
+  Require(state_ != nullptr, "the binding was moved from: it has no session");
+  return *state_;
+}
 
 void IoBinding::BindInput(std::string_view name, Value value) {
-  const Session::State& session = *state_->session;
+  State& bound = state();
+  const Session::State& session = *bound.session;
   const size_t position = session.InputPosition(name);
   session.CheckInput(position, value);
   const int16_t memory = session.MemoryOfInput(position);
@@ -37,8 +45,8 @@ void IoBinding::BindInput(std::string_view name, Value value) {
     const bool both_on_host = tensor->memory().host_accessible && space.info.host_accessible;
     if (!both_on_host) value = CloneInMemory(*tensor, *space.allocator, session.resources);
   }
-  state_->inputs[position] = std::move(value);
-  state_->given[position] = &state_->inputs[position];
+  bound.inputs[position] = std::move(value);
+  bound.given[position] = &bound.inputs[position];
 }
 
 size_t IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
@@ -60,46 +68,49 @@ size_t IoBinding::State::Place(std::string_view name, int16_t memory, Value buff
 void IoBinding::BindOutput(std::string_view name, Tensor buffer) {
   Require(buffer.defined(), "the buffer for output '{}' is not a tensor yet", name);
   const int16_t memory = buffer.memory().host_accessible ? SessionResources::kHost
-                                                         : state_->session->resources.FindMemory(buffer.memory());
+                                                         : state().session->resources.FindMemory(buffer.memory());
   Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", name,
           buffer.memory().name);
-  state_->Place(name, memory, std::move(buffer));
+  state().Place(name, memory, std::move(buffer));
 }
 
 void IoBinding::BindOutput(std::string_view name, const MemoryInfo& memory) {
-  const int16_t index = memory.host_accessible ? SessionResources::kHost : state_->session->resources.FindMemory(memory);
+  const int16_t index = memory.host_accessible ? SessionResources::kHost : state().session->resources.FindMemory(memory);
   Require(index >= 0, "the session has no memory {} for output '{}'", memory.name, name);
-  state_->Place(name, index, Value());
+  state().Place(name, index, Value());
 }
 
-void IoBinding::ClearInputs() noexcept {
-  std::fill(state_->inputs.begin(), state_->inputs.end(), Value());
-  std::fill(state_->given.begin(), state_->given.end(), nullptr);
+void IoBinding::ClearInputs() {
+  State& bound = state();
+  std::fill(bound.inputs.begin(), bound.inputs.end(), Value());
+  std::fill(bound.given.begin(), bound.given.end(), nullptr);
 }
 
-void IoBinding::ClearOutputs() noexcept {
-  state_->output_names.clear();
-  state_->wanted.clear();
-  state_->memories.clear();
-  state_->buffers.clear();
-  state_->outputs.clear();
+void IoBinding::ClearOutputs() {
+  State& bound = state();
+  bound.output_names.clear();
+  bound.wanted.clear();
+  bound.memories.clear();
+  bound.buffers.clear();
+  bound.outputs.clear();
 }
 
-std::span<const std::string> IoBinding::output_names() const noexcept { return state_->output_names; }
-std::span<const Value> IoBinding::outputs() const noexcept { return state_->outputs; }
+std::span<const std::string> IoBinding::output_names() const { return state().output_names; }
+std::span<const Value> IoBinding::outputs() const { return state().outputs; }
 // Inputs are copied when they are bound, and a Run returns when every device queue has drained.
 void IoBinding::SynchronizeInputs() {}
 void IoBinding::SynchronizeOutputs() {}
 
 void Session::Run(IoBinding& binding, const RunOptions& options) const {
+  State& session = loaded();
   IoBinding::State& bound = binding.state();
   Require(bound.session == state_, "the binding belongs to another session");
   Require(!bound.wanted.empty(), "no output is bound, nothing would be computed; call BindOutput");
-  for (const size_t position : state_->required) {
-    Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", state_->graph_input(position).name);
+  for (const size_t position : session.required) {
+    Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", session.graph_input(position).name);
   }
   bound.outputs = bound.buffers;
-  state_->Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
+  session.Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
 }
 
 }  // namespace tessera

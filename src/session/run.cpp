@@ -255,9 +255,9 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   for (size_t k = 0; k < request.memories.size(); ++k) {
     Tensor* tensor = request.results[k].tensor_if();
     if (tensor == nullptr) continue;
-    const int16_t memory = request.memories[k];
-    if (resources.memories[static_cast<size_t>(memory)].info == tensor->memory()) continue;
-    *tensor = CloneInMemory(*tensor, *resources.memories[static_cast<size_t>(memory)].allocator, resources);
+    const MemorySpace& asked = resources.memories[static_cast<size_t>(request.memories[k])];
+    if (asked.info == tensor->memory() || (asked.info.host_accessible && tensor->memory().host_accessible)) continue;
+    *tensor = CloneInMemory(*tensor, *asked.allocator, resources);
   }
   if (run_options.log_level == LogLevel::kVerbose) [[unlikely]] {
     const std::chrono::duration<double, std::milli> took = Profiler::Clock::now() - start;
@@ -267,7 +267,7 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
 
 std::vector<Value> Session::Run(std::span<const std::string> input_names, std::span<const Value> inputs,
                                 std::span<const std::string> output_names, const RunOptions& options) const {
-  State& state = *state_;
+  State& state = loaded();
   Require(input_names.size() == inputs.size(), "{} input names are given for {} inputs", input_names.size(), inputs.size());
   SmallArray<const Value*> pointers(state.model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -293,7 +293,7 @@ std::vector<Value> Session::Run(std::span<const std::string> input_names, std::s
 }
 
 void Session::Run(std::span<const Value> inputs, std::span<Value> results, const RunOptions& options) const {
-  State& state = *state_;
+  State& state = loaded();
   Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(), inputs.size());
   Require(results.size() == state.outputs.size(), "the model has {} outputs, room for {} is given", state.outputs.size(),
           results.size());

@@ -23,17 +23,22 @@ Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const std::vector<NamedType>& Session::inputs() const noexcept { return state_->inputs; }
-const std::vector<NamedType>& Session::outputs() const noexcept { return state_->outputs; }
-const std::vector<NamedType>& Session::overridable_initializers() const noexcept { return state_->overridable; }
-const ModelMetadata& Session::metadata() const noexcept { return state_->model.metadata; }
-const PlacementReport& Session::placement() const noexcept { return state_->placement; }
-const OptimizationReport& Session::optimization() const noexcept { return state_->optimization; }
-const ContextReport& Session::context() const noexcept { return state_->context; }
+Session::State& Session::loaded() const {
+  Require(state_ != nullptr, "the session was moved from: it has no model");
+  return *state_;
+}
+
+const std::vector<NamedType>& Session::inputs() const { return loaded().inputs; }
+const std::vector<NamedType>& Session::outputs() const { return loaded().outputs; }
+const std::vector<NamedType>& Session::overridable_initializers() const { return loaded().overridable; }
+const ModelMetadata& Session::metadata() const { return loaded().model.metadata; }
+const PlacementReport& Session::placement() const { return loaded().placement; }
+const OptimizationReport& Session::optimization() const { return loaded().optimization; }
+const ContextReport& Session::context() const { return loaded().context; }
 
 std::vector<MemoryUse> Session::memory_use() const {
   std::vector<MemoryUse> use;
-  for (const MemorySpace& memory : state_->resources.memories) {
+  for (const MemorySpace& memory : loaded().resources.memories) {
     use.push_back({std::string(memory.info.name), memory.allocator->stats()});
   }
   return use;
@@ -41,25 +46,27 @@ std::vector<MemoryUse> Session::memory_use() const {
 
 std::vector<std::string> Session::providers() const {
   std::vector<std::string> names;
-  for (const ProviderEntry& entry : state_->resources.providers) names.emplace_back(entry.provider->name());
+  for (const ProviderEntry& entry : loaded().resources.providers) names.emplace_back(entry.provider->name());
   return names;
 }
 
 Allocator& Session::allocator(const MemoryInfo& memory) const {
-  const int16_t index = state_->resources.FindMemory(memory);
+  const SessionResources& resources = loaded().resources;
+  const int16_t index = resources.FindMemory(memory);
   Require(index >= 0, "the session has no memory {}", memory.name);
-  return *state_->resources.memories[static_cast<size_t>(index)].allocator;
+  return *resources.memories[static_cast<size_t>(index)].allocator;
 }
 
 void Session::Copy(const Tensor& from, Tensor& to) const {
   Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}", ElementTypeName(from.type()),
           from.shape(), ElementTypeName(to.type()), to.shape());
-  state_->resources.Copy(from, to);
+  loaded().resources.Copy(from, to);
 }
 
 std::filesystem::path Session::EndProfiling() {
-  Require(state_->profiler != nullptr, "the session does not profile: set profile_prefix");
-  return state_->profiler->Finish();
+  const State& state = loaded();
+  Require(state.profiler != nullptr, "the session does not profile: set profile_prefix");
+  return state.profiler->Finish();
 }
 
 }  // namespace tessera
