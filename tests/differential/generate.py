@@ -25,6 +25,7 @@ import recipes_conversion  # noqa: F401  (registers its recipes)
 import recipes_elementwise  # noqa: F401
 import recipes_ml  # noqa: F401
 import recipes_microsoft  # noqa: F401
+import recipes_microsoft_decoders  # noqa: F401
 import recipes_microsoft_quantized  # noqa: F401
 import recipes_layouts  # noqa: F401
 import recipes_mixture  # noqa: F401

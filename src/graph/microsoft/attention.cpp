@@ -54,9 +54,39 @@ void InferGroupQueryAttention(onnx::InferenceContext& context) {
     }
   }
   InferHidden(context, hidden.has_dim_value() || hidden.has_dim_param() ? &hidden : nullptr);
+  const bool in_bytes = onnx::getAttribute(context, "kv_cache_bit_width", 0) != 4;
+  const bool is_coded = onnx::getAttribute(context, "k_quant_type", "NONE").starts_with("PER_");
   for (size_t i = 1; i <= 2 && i < context.getNumOutputs(); ++i) {
-    if (context.hasOutput(i) && context.hasInput(i + 2)) onnx::propagateElemTypeFromInputToOutput(context, i + 2, i);
+    if (!context.hasOutput(i)) continue;
+    if (context.hasInput(i + 2)) onnx::propagateElemTypeFromInputToOutput(context, i + 2, i);
+    else if (is_coded) onnx::updateOutputElemType(context, i, in_bytes ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8);
   }
+}
+
+/// The state's element type is the past's, or the query's.
+void InferLinearAttention(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  onnx::propagateElemTypeFromInputToOutput(context, context.hasInput(3) ? 3 : 0, 1);
+}
+
+void InferCausalConv(onnx::InferenceContext& context) {
+  onnx::propagateShapeAndTypeFromFirstInput(context);
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 1);
+}
+
+/// In float32.
+bool GateBody(const Define::Context& context, onnx::FunctionBuilder& body) {
+  body.Add(R"(
+      wide = Cast <to = 1> (a)
+      sum = Add (wide, dt_bias)
+      soft = Softplus (sum)
+      scaled = Mul (decay_scale, soft)
+      decay = CastLike (scaled, a))");
+  if (context.hasOutput(1)) {
+    if (!context.hasInput(3)) return false;
+    body.Add("rate = Cast <to = 1> (b) update = Sigmoid (rate) beta = CastLike (update, a)");
+  }
+  return true;
 }
 
 }  // namespace
@@ -74,6 +104,12 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("attention_bias").OptionalIn("past_key").OptionalIn("past_value").OptionalIn("past_sequence_length", "M")
       .OptionalIn("cache_indirection", "M").Out("output").OptionalOut("present_key").OptionalOut("present_value")
       .OptionalOut("qk", "QK").Type("T", kReals).Type("QK", kReals).Type("M", kInt32).Infer(InferMultiHeadAttention);
+  Define(schemas, "DecoderMaskedMultiHeadAttention")
+      .Float("mask_filter_value").RequiredInt("num_heads").Int("output_qk", 0).Int("past_present_share_buffer", 0).Float("scale")
+      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("mask_index", "M").OptionalIn("attention_bias").OptionalIn("past_key")
+      .OptionalIn("past_value").OptionalIn("past_sequence_length", "M").OptionalIn("beam_width", "M").OptionalIn("cache_indirection", "M")
+      .OptionalIn("bias").Out("output").OptionalOut("present_key").OptionalOut("present_value").OptionalOut("qk", "QK")
+      .Type("T", kReals).Type("QK", kReals).Type("M", kInt32).Infer(InferMultiHeadAttention);
   Define(schemas, "GroupQueryAttention")
       .Int("causal", 1).Int("do_rotary", 0).Int("kv_cache_bit_width").RequiredInt("kv_num_heads").Int("local_window_size", -1)
       .RequiredInt("num_heads").Int("qk_output", 0).Float("qk_norm_epsilon", 1e-6f).Int("rotary_interleaved", 0).Float("scale")
@@ -87,6 +123,23 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .Type("T", kReals)
       .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)", "tensor(float8e4m3fn)"})
       .Type("T_KV_SCALE", {"tensor(float)"}).Type("M", kInt32).Infer(InferGroupQueryAttention);
+  Define(schemas, "LinearAttention")
+      .Int("chunk_size", 64).RequiredInt("kv_num_heads").RequiredInt("q_num_heads").Float("scale", 0).Int("state_window", 0)
+      .String("update_rule", "gated_delta")
+      .In("query").In("key").In("value").OptionalIn("past_state", "S").OptionalIn("decay").OptionalIn("beta").Out("output")
+      .Out("present_state", "S").Type("T", kReals).Type("S", kReals).Infer(InferLinearAttention);
+  Define(schemas, "CausalConvWithState")
+      .String("activation", "none").Int("channels_last", 0).Int("dilation", 1).Int("ndim", 1).Int("state_window", 0)
+      .In("input").In("weight").OptionalIn("bias").OptionalIn("past_state").Out("output").Out("present_state").Type("T", kReals)
+      .Infer(InferCausalConv);
+  Define(schemas, "LinearAttentionGate")
+      .In("a").In("dt_bias", "TF").In("decay_scale", "TF").OptionalIn("b").Out("decay").OptionalOut("beta").Type("T", kReals)
+      .Type("TF", {"tensor(float)"}).Body(GateBody);
+  Define(schemas, "MRotaryEmbedding")
+      .Int("interleaved", 0).Int("is_packed_batching", 0).Int("mrope_layout", 0).RequiredInts("mrope_section").Int("num_heads", 0)
+      .Int("rotary_embedding_dim", 0).Float("scale", 1)
+      .In("input").In("position_ids", "M").In("cos_cache").In("sin_cache").Out("output").Type("T", kReals).Type("M", {"tensor(int64)"})
+      .LikeFirstInput();
   Define(schemas, "RotaryEmbedding")
       .Int("interleaved", 0).Int("is_packed_batching", 0).Int("num_heads", 0).Int("rotary_embedding_dim", 0).Float("scale", 1)
       .In("input").In("position_ids", "M").In("cos_cache").In("sin_cache").Out("output").Type("T", kReals).Type("M", {"tensor(int64)"})

@@ -53,6 +53,7 @@ class Define {
   Define& String(const char* name, const std::string& value);
   Define& RequiredString(const char* name);
   Define& Ints(const char* name) { return Attribute(name, onnx::AttributeProto::INTS); }
+  Define& RequiredInts(const char* name);
   Define& Floats(const char* name) { return Attribute(name, onnx::AttributeProto::FLOATS); }
   Define& Strings(const char* name) { return Attribute(name, onnx::AttributeProto::STRINGS); }
 

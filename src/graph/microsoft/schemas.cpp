@@ -78,6 +78,11 @@ Define& Define::RequiredInt(const char* name) {
   return *this;
 }
 
+Define& Define::RequiredInts(const char* name) {
+  schema_.Attr(name, "", onnx::AttributeProto::INTS, /*required=*/true);
+  return *this;
+}
+
 Define& Define::Float(const char* name, float value) {
   schema_.Attr(name, "", onnx::AttributeProto::FLOAT, value);
   return *this;

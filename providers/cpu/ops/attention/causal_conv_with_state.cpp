@@ -1,4 +1,4 @@
-// CausalConvWithState (27).
+// CausalConvWithState (27), and version 1 of com.microsoft, from which it came.
 
 #include <algorithm>
 
@@ -22,6 +22,10 @@ class CausalConvWithState final : public Kernel {
     const auto activation = info.attribute<std::string>("activation", "none");
     Require(activation == "none" || activation == "silu" || activation == "swish", "activation is '{}'; none, silu and swish are known",
             activation);
+    for (const auto& [attribute, expected] : {std::pair{"ndim", 1}, {"dilation", 1}, {"channels_last", 0}, {"state_window", 0}}) {
+      const auto value = info.attribute<int64_t>(attribute, expected);
+      Require(value == expected, "{} is {}; only {} is supported", attribute, value, expected);
+    }
     silu_ = activation != "none";
   }
 
@@ -87,8 +91,9 @@ class CausalConvWithState final : public Kernel {
 }  // namespace
 
 void RegisterCausalConvWithState(KernelRegistry& registry) {
-  registry.Add(
-      Op("CausalConvWithState").Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<CausalConvWithState>());
+  for (const char* domain : {"", "com.microsoft"}) {
+    registry.Add(Op("CausalConvWithState", domain).Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<CausalConvWithState>());
+  }
 }
 
 }  // namespace tessera::cpu

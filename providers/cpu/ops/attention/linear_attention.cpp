@@ -1,4 +1,4 @@
-// LinearAttention (27).
+// LinearAttention (27), and version 1 of com.microsoft, from which it came.
 
 #include <cmath>
 #include <optional>
@@ -22,8 +22,12 @@ class LinearAttention final : public Kernel {
       : q_heads_(info.attribute<int64_t>("q_num_heads")),
         kv_heads_(info.attribute<int64_t>("kv_num_heads")),
         scale_(info.attribute<float>("scale", 0.0f)) {
-    Require(q_heads_ > 0 && kv_heads_ > 0 && q_heads_ % kv_heads_ == 0, "{} query heads are no positive multiple of {} key heads", q_heads_,
-            kv_heads_);
+    Require(q_heads_ > 0 && kv_heads_ > 0, "q_num_heads is {} and kv_num_heads {}", q_heads_, kv_heads_);
+    // com.microsoft's queries may also be for several keys each.
+    const bool fits = q_heads_ % kv_heads_ == 0 || (kv_heads_ % q_heads_ == 0 && !info.node().domain.empty());
+    Require(fits, "{} query heads are no positive multiple of {} key heads", q_heads_, kv_heads_);
+    out_heads_ = std::max(q_heads_, kv_heads_);
+    Require(info.attribute<int64_t>("state_window", 0) == 0, "states of several steps (state_window) are not supported");
     const auto rule = info.attribute<std::string>("update_rule", "gated_delta");
     gated_ = rule == "gated" || rule == "gated_delta";
     delta_ = rule == "delta" || rule == "gated_delta";
@@ -37,13 +41,13 @@ class LinearAttention final : public Kernel {
     const Tensor& value = context.required_input(2);
     const Tensor* past = context.input(3);
     const LinearAttentionSizes s = Check(query.shape(), context.required_input(1).shape(), value.shape(), past);
-    Tensor* y = context.output(0, Shape{s.batch, s.steps, CheckedMul(q_heads_, s.value_width)});
+    Tensor* y = context.output(0, Shape{s.batch, s.steps, CheckedMul(out_heads_, s.value_width)});
     Tensor* present = context.output(1, Shape{s.batch, s.heads, s.width, s.value_width});
 
     LinearAttentionBlock all{};
     all.steps = s.steps;
     all.width = s.width;
-    all.group = q_heads_ / kv_heads_;
+    all.group = out_heads_ / kv_heads_;
     all.scale = scale_ != 0 ? scale_ : 1 / std::sqrt(static_cast<float>(std::max<int64_t>(s.width, 1)));
     all.q = RealView<float>(context, query);
     all.k = RealView<float>(context, context.required_input(1));
@@ -51,7 +55,7 @@ class LinearAttention final : public Kernel {
     all.q_step = q_heads_ * s.width;
     all.k_step = s.heads * s.width;
     all.v_step = s.heads * s.value_width;
-    all.out_step = q_heads_ * s.value_width;
+    all.out_step = out_heads_ * s.value_width;
     all.out_head = s.value_width;
     if (gated_) SetDecay(context, context.required_input(4), s, all);
     if (delta_) SetBeta(context, context.required_input(5), s, all);
@@ -92,7 +96,7 @@ class LinearAttention final : public Kernel {
             std::fill_n(to, kColumns, 0.0f);
             if (before != nullptr) std::copy_n(before + (rows + row) * s.value_width + column, block.columns, to);
           }
-          block.q += b * s.steps * all.q_step + head * all.group * s.width;
+          block.q += b * s.steps * all.q_step + head * q_heads_ / kv_heads_ * s.width;
           block.k += b * s.steps * all.k_step + head * s.width;
           block.v += b * s.steps * all.v_step + head * s.value_width + column;
           block.out += b * s.steps * all.out_step + head * all.group * s.value_width + column;
@@ -144,7 +148,7 @@ class LinearAttention final : public Kernel {
     block.beta = RealView<float>(context, beta);
   }
 
-  int64_t q_heads_, kv_heads_;
+  int64_t q_heads_, kv_heads_, out_heads_;
   float scale_;
   bool gated_, delta_;
 };
@@ -152,7 +156,9 @@ class LinearAttention final : public Kernel {
 }  // namespace
 
 void RegisterLinearAttention(KernelRegistry& registry) {
-  registry.Add(Op("LinearAttention").Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<LinearAttention>());
+  for (const char* domain : {"", "com.microsoft"}) {
+    registry.Add(Op("LinearAttention", domain).Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<LinearAttention>());
+  }
 }
 
 }  // namespace tessera::cpu

@@ -123,7 +123,7 @@ class Attention final : public Kernel {
         old = Tensor::View(type, old_shape, raw + static_cast<size_t>(i) * ByteSize(type, old_shape.num_elements()));
       }
       WriteCache(context.threads(), past == nullptr ? nullptr : &old, kept.data(), {*parts[i], s.batch, heads_, s.queries, s.width}, s.keys, cache);
-      *parts[i] = ReadCache(context, cache, heads_, s.keys, s.width);
+      *parts[i] = ReadCache(context, cache, heads_, s.keys, s.width, s.keys);
     }
   }
 

@@ -1,57 +1,17 @@
 #pragma once
 
-// What com.microsoft's attentions share: masks as biases, and caches of keys and values.
+// What com.microsoft's attentions share: masks as biases.
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "engine/row_access.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/attention/scaled_dot_product.h"
+#include "ops/microsoft/kv_cache.h"
 
 namespace tessera::cpu {
-
-/// Rows of [batch, head, row, width], as many as there are new tokens.
-struct NewRows {
-  Heads<const float> at;
-  int64_t batch, heads, rows, width;
-};
-
-/// Writes a cache [batch, heads, capacity, width]: past_rows[b] rows of `past` (which may be the cache itself), then the new
-/// ones. The rest becomes zero unless the cache is the past's own memory.
-inline void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity, Tensor& cache) {
-  const auto element = static_cast<int64_t>(BitWidth(cache.type()) / 8);
-  const int64_t row_bytes = current.width * element;
-  const bool shared = past != nullptr && past->raw() == cache.raw();
-  auto* out = static_cast<uint8_t*>(cache.mutable_raw());
-  const RowWriter<float> writer(cache);
-  const double cost = static_cast<double>(capacity * row_bytes) * 0.1;
-  threads.ParallelFor(current.batch * current.heads, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t b = i / current.heads, kept = past_rows[b];
-      if (!shared && kept > 0) {
-        const int64_t past_capacity = past->shape()[past->shape().rank() - 2];
-        std::memcpy(out + i * capacity * row_bytes, static_cast<const uint8_t*>(past->raw()) + i * past_capacity * row_bytes,
-                    static_cast<size_t>(kept * row_bytes));
-      }
-      const float* from = current.at.at(b, i % current.heads);
-      for (int64_t r = 0; r < current.rows; ++r) {
-        const int64_t to = (i * capacity + kept + r) * current.width;
-        if (writer.direct()) std::copy_n(from + r * current.at.row, current.width, writer.At(to, nullptr));
-        else writer.Flush(to, current.width, from + r * current.at.row);
-      }
-      const int64_t filled = kept + current.rows;
-      if (!shared) std::memset(out + (i * capacity + filled) * row_bytes, 0, static_cast<size_t>((capacity - filled) * row_bytes));
-    }
-  });
-}
-
-/// A cache as attention reads it.
-inline Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width) {
-  return {RealView<float>(context, cache), heads * capacity * width, capacity * width, width};
-}
 
 /// Which keys a mask_index or key_padding_mask of any of its forms shows.
 class KeyMask {

@@ -1,0 +1,199 @@
+// What com.microsoft's decoders say of inputs that do not fit; their results are compared in tests/differential.
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "attributes.h"
+#include "error_of.h"
+#include "model_builder.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::ErrorOf;
+using testing::Int;
+using testing::ModelBuilder;
+
+/// One node of com.microsoft whose inputs are these values ("": none), of whatever shape.
+class OneNode {
+ public:
+  explicit OneNode(const char* op) : op_(op) {}
+
+  OneNode& In(Value value) {
+    names_.push_back("x" + std::to_string(names_.size()));
+    values_.push_back(std::move(value));
+    return *this;
+  }
+  OneNode& None(int count = 1) {
+    names_.insert(names_.end(), static_cast<size_t>(count), "");
+    return *this;
+  }
+  OneNode& With(const char* attribute, int64_t value) {
+    ints_.emplace_back(attribute, value);
+    return *this;
+  }
+  OneNode& With(const char* attribute, std::vector<int64_t> values) {
+    lists_.emplace_back(attribute, std::move(values));
+    return *this;
+  }
+  OneNode& With(const char* attribute, const char* text) {
+    texts_.emplace_back(attribute, text);
+    return *this;
+  }
+  OneNode& Outputs(int count) {
+    outputs_ = count;
+    return *this;
+  }
+
+  /// What it says when it runs.
+  std::string Error() const {
+    ModelBuilder model(17);
+    std::vector<std::string> given, outputs;
+    for (size_t i = 0, next = 0; i < names_.size(); ++i) {
+      if (names_[i].empty()) continue;
+      const Tensor& tensor = values_[next++].tensor();
+      model.Input(names_[i], tensor.type(), std::vector<int64_t>(tensor.shape().rank(), -1));
+      given.push_back(names_[i]);
+    }
+    for (int i = 0; i < outputs_; ++i) {
+      outputs.push_back("y" + std::to_string(i));
+      model.proto().mutable_graph()->add_output()->set_name(outputs.back());
+    }
+    auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), op_, names_, outputs);
+    node.set_domain("com.microsoft");
+    for (const auto& [name, value] : ints_) Int(node, name, value);
+    for (const auto& [name, text] : texts_) testing::Text(node, name, text);
+    for (const auto& [name, list] : lists_) testing::Ints(node, name, list);
+    return ErrorOf([&] { model.Session().Run(given, values_); });
+  }
+
+ private:
+  const char* op_;
+  int outputs_ = 1;
+  std::vector<std::string> names_;
+  std::vector<Value> values_;
+  std::vector<std::pair<const char*, int64_t>> ints_;
+  std::vector<std::pair<const char*, const char*>> texts_;
+  std::vector<std::pair<const char*, std::vector<int64_t>>> lists_;
+};
+
+template <class T>
+Value Filled(const Shape& shape, T value) {
+  return Tensor::Of<T>(shape, std::vector<T>(static_cast<size_t>(shape.num_elements()), value));
+}
+
+Value Numbers(const Shape& shape) { return Filled<float>(shape, 0.25f); }
+
+/// One new token of 2 heads of 8 beside 3 that are cached.
+OneNode Quantized(Value past, Value scale, int64_t bits, const char* type) {
+  OneNode node("GroupQueryAttention");
+  node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(past).In(past);
+  node.In(Filled<int32_t>({1}, 3)).In(Filled<int32_t>({}, 4)).None(5).In(scale).In(scale).Outputs(3);
+  return node.With("num_heads", 2).With("kv_num_heads", 2).With("kv_cache_bit_width", bits).With("k_quant_type", type).With("v_quant_type", type);
+}
+
+TEST(MicrosoftDecoders, QuantizedCachesSayWhatDoesNotFit) {
+  const Value bytes = Filled<int8_t>({1, 2, 3, 8}, 5), halves = Filled<uint8_t>({1, 2, 3, 4}, 5), one = Numbers({1});
+  EXPECT_EQ(Quantized(bytes, one, 8, "PER_TENSOR").Error(), "no error");
+  EXPECT_EQ(Quantized(halves, one, 4, "PER_TENSOR").Error(), "no error");
+  EXPECT_EQ(Quantized(bytes, Numbers({1, 2, 1, 8}), 8, "PER_CHANNEL").Error(), "no error");
+  EXPECT_THAT(Quantized(bytes, one, 8, "PER_CHANNEL").Error(), HasSubstr("scales are [1]; 16 are expected"));
+  EXPECT_THAT(Quantized(bytes, Numbers({2}), 8, "PER_TENSOR").Error(), HasSubstr("scales are [2]; 1 are expected"));
+  EXPECT_THAT(Quantized(bytes, one, 4, "PER_TENSOR").Error(), HasSubstr("holds int8"));
+  EXPECT_THAT(Quantized(halves, one, 8, "PER_TENSOR").Error(), HasSubstr("holds uint8"));
+  EXPECT_THAT(Quantized(Numbers({1, 2, 3, 8}), one, 8, "PER_TENSOR").Error(), HasSubstr("holds float"));
+  EXPECT_THAT(Quantized(bytes, one, 8, "NONE").Error(), HasSubstr("holds int8"));
+  EXPECT_THAT(Quantized(bytes, one, 5, "PER_TENSOR").Error(), HasSubstr("kv_cache_bit_width is 5"));
+  EXPECT_THAT(Quantized(bytes, one, 8, "PER_TOKEN").Error(), HasSubstr("k_quant_type is PER_TOKEN"));
+  EXPECT_THAT(Quantized(Filled<int8_t>({1, 2, 3, 4}, 5), one, 8, "PER_TENSOR").Error(), HasSubstr("[1,2,*,8] is expected"));
+}
+
+TEST(MicrosoftDecoders, NormsOfHeadsSayWhatDoesNotFit) {
+  const auto error = [](const Shape& q, const Shape& k) {
+    OneNode node("GroupQueryAttention");
+    node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).None(2).In(Filled<int32_t>({1}, 0)).In(Filled<int32_t>({}, 1)).None(7);
+    node.In(Numbers(q)).In(Numbers(k));
+    return node.With("num_heads", 2).With("kv_num_heads", 2).Error();
+  };
+  EXPECT_EQ(error({8}, {8}), "no error");
+  EXPECT_THAT(error({16}, {8}), HasSubstr("norm are [16]; [8] is expected"));
+  EXPECT_THAT(error({8}, {0}), HasSubstr("norm are [0]; [8] is expected"));
+}
+
+TEST(MicrosoftDecoders, SlidingCachesSayWhatDoesNotFit) {
+  const auto error = [](int64_t window, int64_t rows, int32_t length) {
+    OneNode node("GroupQueryAttention");
+    node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 2, rows, 8})).In(Numbers({1, 2, rows, 8}));
+    node.In(Filled<int32_t>({1}, length)).In(Filled<int32_t>({}, 30)).Outputs(3);
+    return node.With("num_heads", 2).With("kv_num_heads", 2).With("local_window_size", window).With("sliding_window_cache", 1).Error();
+  };
+  EXPECT_EQ(error(4, 4, 29), "no error");
+  EXPECT_EQ(error(4, 6, 2), "no error");
+  EXPECT_THAT(error(4, 3, 29), HasSubstr("needs at least 4 rows"));
+  EXPECT_THAT(error(-1, 4, 29), HasSubstr("needs local_window_size"));
+  EXPECT_THAT(error(4, 4, 30), HasSubstr("seqlens_k holds 30"));
+  EXPECT_THAT(error(4, 4, -1), HasSubstr("seqlens_k holds -1"));
+}
+
+/// Two sentences in two beams, 3 of 6 rows cached.
+std::string BeamError(int32_t past, int32_t beams, const Shape& indirection, int32_t beam) {
+  OneNode node("DecoderMaskedMultiHeadAttention");
+  node.In(Numbers({4, 1, 16})).In(Numbers({4, 1, 16})).In(Numbers({4, 1, 16})).None(2).In(Numbers({4, 2, 6, 8})).In(Numbers({4, 2, 6, 8}));
+  node.In(Filled<int32_t>({1}, past)).In(Filled<int32_t>({1}, beams)).In(Filled<int32_t>(indirection, beam)).Outputs(3);
+  return node.With("num_heads", 2).With("past_present_share_buffer", 1).Error();
+}
+
+TEST(MicrosoftDecoders, BeamsSayWhatDoesNotFit) {
+  EXPECT_EQ(BeamError(3, 2, {2, 2, 6}, 1), "no error");
+  EXPECT_EQ(BeamError(5, 2, {2, 2, 6}, 0), "no error");
+  EXPECT_THAT(BeamError(6, 2, {2, 2, 6}, 1), HasSubstr("past_sequence_length is 6 with 1 new tokens in a buffer of 6 rows"));
+  EXPECT_THAT(BeamError(-1, 2, {2, 2, 6}, 1), HasSubstr("past_sequence_length is -1"));
+  EXPECT_THAT(BeamError(3, 2, {2, 2, 6}, 2), HasSubstr("cache_indirection holds 2; there are 2 beams"));
+  EXPECT_THAT(BeamError(3, 2, {2, 2, 6}, -1), HasSubstr("cache_indirection holds -1"));
+  EXPECT_THAT(BeamError(3, 2, {2, 2, 2}, 1), HasSubstr("cache_indirection is [2,2,2]"));
+  EXPECT_THAT(BeamError(3, 3, {2, 2, 6}, 1), HasSubstr("beam_width is 3"));
+  EXPECT_THAT(BeamError(3, 2, {1, 2, 6}, 1), HasSubstr("cache_indirection is [1,2,6]"));
+}
+
+TEST(MicrosoftDecoders, SharedBuffersNeedTheLengthOfThePast) {
+  OneNode node("DecoderMaskedMultiHeadAttention");
+  node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).None(2).In(Numbers({1, 2, 6, 8})).In(Numbers({1, 2, 6, 8}));
+  EXPECT_THAT(node.With("num_heads", 2).With("past_present_share_buffer", 1).Error(), HasSubstr("needs past_sequence_length"));
+}
+
+TEST(MicrosoftDecoders, PositionsInImagesSayWhatDoesNotFit) {
+  const auto error = [](std::vector<int64_t> sections, const Shape& positions, int64_t position, int64_t layout = 0) {
+    OneNode node("MRotaryEmbedding");
+    node.In(Numbers({1, 2, 16})).In(Filled<int64_t>(positions, position)).In(Numbers({5, 8})).In(Numbers({5, 8}));
+    return node.With("mrope_section", std::move(sections)).With("mrope_layout", layout).Error();
+  };
+  EXPECT_EQ(error({4, 2, 2}, {3, 1, 2}, 4), "no error");
+  EXPECT_EQ(error({0, 0, 8}, {3, 1, 2}, 4, 1), "no error");
+  EXPECT_THAT(error({4, 2, 2}, {3, 1, 2}, 5), HasSubstr("position 5 is outside"));
+  EXPECT_THAT(error({4, 2, 2}, {3, 1, 2}, -1), HasSubstr("position -1 is outside"));
+  EXPECT_THAT(error({4, 2, 2}, {1, 2}, 0), HasSubstr("[3,1,2] is expected"));
+  EXPECT_THAT(error({4, 2, 1}, {3, 1, 2}, 0), HasSubstr("sums up to 7"));
+  EXPECT_THAT(error({4, -2, 6}, {3, 1, 2}, 0), HasSubstr("mrope_section holds -2"));
+  EXPECT_THAT(error({8}, {3, 1, 2}, 0), HasSubstr("mrope_section has 1"));
+  EXPECT_THAT(error({4, 2, 2}, {3, 1, 2}, 0, 2), HasSubstr("mrope_layout is 2"));
+}
+
+TEST(MicrosoftDecoders, FormsOfRecurrentStatesThatAreNotSupportedAreErrors) {
+  OneNode conv("CausalConvWithState");
+  conv.In(Numbers({1, 2, 5})).In(Numbers({2, 1, 3})).Outputs(2);
+  EXPECT_EQ(conv.Error(), "no error");
+  EXPECT_THAT(OneNode(conv).With("dilation", 2).Error(), HasSubstr("dilation is 2"));
+  EXPECT_THAT(OneNode(conv).With("channels_last", 1).Error(), HasSubstr("channels_last is 1"));
+  EXPECT_THAT(OneNode(conv).With("state_window", 3).Error(), HasSubstr("state_window is 3"));
+  OneNode attention("LinearAttention");
+  attention.In(Numbers({1, 2, 4})).In(Numbers({1, 2, 4})).In(Numbers({1, 2, 4})).Outputs(2);
+  attention.With("q_num_heads", 1).With("kv_num_heads", 1).With("update_rule", "linear");
+  EXPECT_EQ(attention.Error(), "no error");
+  EXPECT_THAT(OneNode(attention).With("state_window", 2).Error(), HasSubstr("state_window"));
+}
+
+}  // namespace
+}  // namespace tessera
