@@ -26,6 +26,7 @@ import recipes_elementwise  # noqa: F401
 import recipes_ml  # noqa: F401
 import recipes_microsoft  # noqa: F401
 import recipes_microsoft_decoders  # noqa: F401
+import recipes_microsoft_fused  # noqa: F401
 import recipes_microsoft_quantized  # noqa: F401
 import recipes_layouts  # noqa: F401
 import recipes_mixture  # noqa: F401

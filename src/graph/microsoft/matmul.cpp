@@ -79,15 +79,19 @@ bool AddActivation(onnx::FunctionBuilder& body, const std::string& activation, c
   return false;
 }
 
+std::vector<float> FloatsOf(const Define::Context& context, const char* name) {
+  const auto* given = context.getAttribute(name);
+  return given == nullptr ? std::vector<float>() : std::vector<float>(given->floats().begin(), given->floats().end());
+}
+
+/// Of X and W where they are channels first, to Y.
 bool FusedConvBody(const Define::Context& context, onnx::FunctionBuilder& body) {
   std::string conv = context.hasInput(3) ? "conv" : "sum";
   conv += R"( = Conv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
               kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (X, W)";
   body.Add((conv + (context.hasInput(2) ? ", B)" : ")")).c_str());
   if (context.hasInput(3)) body.Add("sum = Add (conv, Z)");
-  std::vector<float> params;
-  if (const auto* given = context.getAttribute("activation_params")) params.assign(given->floats().begin(), given->floats().end());
-  return AddActivation(body, StringOf(context, "activation", ""), params);
+  return AddActivation(body, StringOf(context, "activation", ""), FloatsOf(context, "activation_params"));
 }
 
 bool FusedGemmBody(const Define::Context& context, onnx::FunctionBuilder& body) {
@@ -99,6 +103,22 @@ bool FusedGemmBody(const Define::Context& context, onnx::FunctionBuilder& body) 
   if (context.getAttribute("activation_alpha") != nullptr) params.push_back(FloatOf(context, "activation_alpha", 0));
   if (!params.empty() && context.getAttribute(second) != nullptr) params.push_back(FloatOf(context, second, 0));
   return AddActivation(body, activation, params);
+}
+
+/// Channels are last in X, Z and Y, and in W, which has [outputs, height, width, inputs], unless it is fused.
+bool NhwcConvBody(const Define::Context& context, onnx::FunctionBuilder& body, bool fused) {
+  body.Add("first = Transpose <perm = [0, 3, 1, 2]> (X)");
+  body.Add(fused ? "weights = Identity (W)" : "weights = Transpose <perm = [0, 3, 1, 2]> (W)");
+  const std::string conv = R"(conv = Conv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
+              kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (first, weights)";
+  body.Add((conv + (context.hasInput(2) ? ", B)" : ")")).c_str());
+  body.Add("last = Transpose <perm = [0, 2, 3, 1]> (conv)");
+  if (!fused) {
+    body.Add("Y = Identity (last)");
+    return true;
+  }
+  body.Add(context.hasInput(3) ? "sum = Add (last, Z)" : "sum = Identity (last)");
+  return AddActivation(body, StringOf(context, "activation", ""), FloatsOf(context, "activation_params"));
 }
 
 /// Of weights that are N rows of K, transposed or not.
@@ -124,6 +144,16 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .Ints("kernel_shape").Ints("pads").Ints("strides")
       .In("X").In("W").OptionalIn("B").OptionalIn("Z").Out("Y").Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)"})
       .Body(FusedConvBody);
+  const Types reals = {"tensor(float)", "tensor(float16)"};
+  Define(schemas, "NhwcConv")
+      .String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("pads").Ints("strides")
+      .In("X").In("W").OptionalIn("B").Out("Y").Type("T", reals)
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, false); });
+  Define(schemas, "NhwcFusedConv")
+      .String("activation").Floats("activation_params").String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1)
+      .Ints("kernel_shape").Ints("pads").Ints("strides")
+      .In("X").In("W").OptionalIn("B").OptionalIn("Z").Out("Y").Type("T", reals)
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, true); });
   Define(schemas, "FusedGemm")
       .String("activation").Float("activation_alpha").Float("activation_beta").Float("activation_gamma")
       .Float("alpha", 1).Float("beta", 1).Int("transA", 0).Int("transB", 0)

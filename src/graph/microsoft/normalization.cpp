@@ -65,6 +65,64 @@ void InferEmbed(onnx::InferenceContext& context) {
   if (has_mask) onnx::updateOutputShape(context, 1, batch);
 }
 
+using Context = Define::Context;
+using Body = onnx::FunctionBuilder;
+
+/// Of Stable Diffusion: channels last unless told otherwise, statistics in float32, then perhaps x * sigmoid(x).
+bool GroupNormBody(const Context& context, Body& body, bool skips) {
+  const bool last = IntOf(context, "channels_last", 1) != 0;
+  const int64_t activation = IntOf(context, "activation", 0);
+  if (activation != 0 && activation != 1) return false;
+  std::string x = "X";
+  if (skips) {
+    // A skip of two dimensions is one for each image and channel.
+    const auto* skip = context.getInputType(3);
+    if (skip == nullptr || !skip->tensor_type().has_shape()) return false;
+    body.Add("places = Constant <value = int64[4] {0, 1, 1, -1}> () channels = Constant <value = int64[4] {0, -1, 1, 1}> ()");
+    body.Add(last ? "at = Identity (places)" : "at = Identity (channels)");
+    body.Add(skip->tensor_type().shape().dim_size() == 2 ? "other = Reshape (skip, at)" : "other = Identity (skip)");
+    if (context.hasInput(4)) {
+      body.Add("with_skip = Add (X, other)");
+      body.Const("spread", last ? std::vector<int64_t>{1, 1, 1, -1} : std::vector<int64_t>{1, -1, 1, 1});
+      body.Add("row = Reshape (bias, spread) total = Add (with_skip, row)");
+    } else {
+      body.Add("total = Add (X, other)");
+    }
+    if (context.hasOutput(1)) body.Add("S = Identity (total)");
+    x = "total";
+  }
+  body.Add(last ? ("first = Transpose <perm = [0, 3, 1, 2]> (" + x + ")").c_str() : ("first = Identity (" + x + ")").c_str());
+  body.Add(R"(
+      wide = Cast <to = 1> (first)
+      scale = Cast <to = 1> (gamma)
+      shift = Cast <to = 1> (beta)
+      normal = GroupNormalization <epsilon: float = @epsilon, num_groups: int = @groups> (wide, scale, shift))");
+  body.Add(activation == 1 ? "active = Swish (normal)" : "active = Identity (normal)");
+  body.Add("narrow = CastLike (active, X)");
+  body.Add(last ? "Y = Transpose <perm = [0, 2, 3, 1]> (narrow)" : "Y = Identity (narrow)");
+  return true;
+}
+
+/// Over the last `C` elements, where C is the scale's length, and in float32.
+bool GatedRmsNormBody(const Context& context, Body& body) {
+  const std::string activation = StringOf(context, "activation", "silu");
+  if (activation != "silu" && activation != "swish" && activation != "sigmoid") return false;
+  body.Add(R"(
+      rows = Constant <value = int64[1] {-1}> ()
+      shape = Shape (X)
+      length = Shape (scale)
+      apart = Concat <axis = 0> (rows, length)
+      wide = Cast <to = 1> (X)
+      weights = Cast <to = 1> (scale)
+      groups = Reshape (wide, apart)
+      normal = RMSNormalization <axis = -1, epsilon: float = @epsilon> (groups, weights)
+      together = Reshape (normal, shape)
+      opening = Cast <to = 1> (gate))");
+  body.Add(activation == "sigmoid" ? "factor = Sigmoid (opening)" : "factor = Swish (opening)");
+  body.Add("product = Mul (together, factor) Y = CastLike (product, X)");
+  return true;
+}
+
 }  // namespace
 
 void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
@@ -85,6 +143,17 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .Int("axis", -1).Float("epsilon", 1e-5f).Int("stash_type", 1).In("X").In("Scale", "V").OptionalIn("B", "V").Out("Y", "V")
       .OptionalOut("Mean", "U").OptionalOut("InvStdDev", "U").Type("T", floats).Type("U", statistics).Type("V", floats)
       .Infer(InferLayerNormalization);
+  const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
+  Define(schemas, "GroupNorm")
+      .RequiredInt("activation").Int("channels_last", 1).Float("epsilon", 1e-5f).RequiredInt("groups")
+      .In("X").In("gamma", "M").In("beta", "M").Out("Y").Type("T", halves).Type("M", halves)
+      .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, false); });
+  Define(schemas, "SkipGroupNorm")
+      .RequiredInt("activation").Int("channels_last", 1).Float("epsilon", 1e-5f).RequiredInt("groups")
+      .In("X").In("gamma", "M").In("beta", "M").In("skip").OptionalIn("bias").Out("Y").OptionalOut("S").Type("T", halves).Type("M", halves)
+      .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, true); });
+  Define(schemas, "GatedRMSNorm")
+      .String("activation", "silu").Float("epsilon", 1e-6f).In("X").In("scale").In("gate").Out("Y").Type("T", halves).Body(GatedRmsNormBody);
   Define(schemas, "EmbedLayerNormalization")
       .Float("epsilon", 1e-12f).Int("mask_index_type")
       .In("input_ids", "T1").OptionalIn("segment_ids", "T1").In("word_embedding").In("position_embedding")

@@ -139,6 +139,8 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       "Y = Trilu <upper: int = @upper> (X, k)");
   Define(schemas, "Unique").In("x").Out("y").Out("idx", "tensor(int64)").Out("counts", "tensor(int64)").Type("T", kEverything).Body(
       "y, first, idx, counts = Unique <sorted = 0> (x)");
+  Define(schemas, "GatherND").In("data").In("indices", "Tind").Out("output").Type("T", kEverything).Type("Tind", {"tensor(int32)", "tensor(int64)"})
+      .Body("wide = Cast <to = 7> (indices) output = GatherND (data, wide)");
   Define(schemas, "ExpandDims").In("X").In("axis", "tensor(int32)").Out("Y").Type("T", kEverything).Body(R"(
       one = Constant <value = int64[1] {1}> ()
       wide = Cast <to = 7> (axis)
