@@ -1,6 +1,7 @@
 // recognize_rotary: x * cos + rotate_half(x) * sin, or each half spelled by itself (x1 * cos - x2 * sin beside x2 * cos + x1 * sin),
-// becomes RotaryEmbedding; so does what leaves the rest of each head as it is. Heads that a Transpose puts in front of the steps
-// are turned where they lie, and the Transpose comes after, where attention takes it in.
+// or x * cos + pairs of (-x2, x1) * sin where x1 and x2 are every second element (GPT-J), becomes RotaryEmbedding; so does what
+// leaves the rest of each head as it is. Heads that a Transpose puts in front of the steps are turned where they lie, and the
+// Transpose comes after, where attention takes it in.
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,7 @@ struct Rotation {
   ValueIndex x = kNone, cosine = kNone, sine = kNone;
   int64_t half = 0;
   bool wide = false;  // cosine and sine hold 2 * half numbers a row, each twice
+  bool interleaved = false;  // what is turned together lies side by side
   ValueIndex result = kNone;
   std::vector<NodeIndex> nodes;  // whose results only others of them read, but for the last
 };
@@ -37,7 +39,7 @@ class RotationMatching {
   explicit RotationMatching(const Graph& graph) : graph_(graph) {}
 
   std::optional<Rotation> Match(const Node& node) {
-    if (!MatchWhole(node) && !MatchHalves(node)) return std::nullopt;
+    if (!MatchWhole(node) && !MatchHalves(node) && !MatchPairs(node)) return std::nullopt;
     rotation_.nodes.push_back(node.index);
     rotation_.result = node.outputs[0];
     TakeRestIn();
@@ -80,6 +82,38 @@ class RotationMatching {
       }
     }
     return false;
+  }
+
+  /// x * cos + Reshape(Concat(Unsqueeze(-x2), Unsqueeze(x1))) * sin, in any order.
+  bool MatchPairs(const Node& sum) {
+    if (!IsOp(sum, "Add") || sum.inputs.size() != 2 || sum.since_version < 7) return false;
+    const std::array products = {Inner(sum, 0, "Mul"), Inner(sum, 1, "Mul")};
+    if (products[0] == nullptr || products[1] == nullptr) return false;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Node &plain = *products[i], &turned = *products[1 - i];
+      for (const size_t j : {size_t{0}, size_t{1}}) {
+        const Node* flat = Inner(turned, j, "Reshape");
+        if (flat == nullptr || !JoinsPairs(graph_, *flat)) continue;
+        const Node* concat = Inner(*flat, 0, "Concat");
+        if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) continue;
+        const Node *second = Inner(*concat, 0, "Unsqueeze"), *first = Inner(*concat, 1, "Unsqueeze");
+        const Node* negated = second == nullptr || first == nullptr ? nullptr : Inner(*second, 0, "Neg");
+        if (negated == nullptr || !AreAlternations(RowAlternationOf(graph_, first->inputs[0]), RowAlternationOf(graph_, negated->inputs[0]))) continue;
+        rotation_.cosine = OtherInput(plain, rotation_.x);
+        rotation_.sine = turned.inputs[1 - j];
+        rotation_.wide = rotation_.interleaved = true;
+        rotation_.nodes = {plain.index, turned.index, flat->index, concat->index, second->index, first->index, negated->index};
+        if (rotation_.cosine != kNone) return true;
+      }
+    }
+    return false;
+  }
+
+  bool AreAlternations(const std::optional<RowAlternation>& first, const std::optional<RowAlternation>& second) {
+    if (!first || !second || first->source != second->source || first->first != 0 || second->first != 1) return false;
+    rotation_.x = first->source;
+    rotation_.half = first->size / 2;
+    return true;
   }
 
   /// Concat(x1 * cos - x2 * sin, x2 * cos + x1 * sin).
@@ -155,6 +189,7 @@ class RotationWriting {
     node.inputs = {rotation_.x, rotation_.cosine, rotation_.sine};
     if (layout_.one_batch) node.inputs.insert(node.inputs.begin() + 1, kNone);
     node.outputs = {rotation_.result};
+    if (rotation_.interleaved) SetAttribute(node, "interleaved", int64_t{1});
     const Dimension& heads = (*ShapeOf(graph_, rotation_.x))[layout_.heads_first ? 1 : 2];
     const bool partial = width != 2 * rotation_.half;
     if (heads.known() && (partial || Packs())) SetAttribute(node, "num_heads", heads.value);
@@ -231,7 +266,8 @@ class RotationWriting {
       const auto one = [&](int64_t value) { return AddIntegers(graph_, std::array<int64_t, 1>{value}); };
       shape.back().value = rotation_.half;
       const ValueIndex first = graph_.AddValue("", TypeInfo::OfTensor(type, shape));
-      AddOperator(graph_, "Slice", {angles, one(0), one(rotation_.half), one(rank - 1)}, first, place_);
+      const int64_t step = rotation_.interleaved ? 2 : 1;
+      AddOperator(graph_, "Slice", {angles, one(0), one(step * rotation_.half), one(rank - 1), one(step)}, first, place_);
       angles = first;
     }
     std::vector<int64_t> ones;
@@ -260,7 +296,8 @@ class RotaryRecognition final : public NodeRewrite {
     const auto rotation = RotationMatching(graph).Match(graph.node(index));
     const auto layout = rotation ? LayoutOf(graph, *rotation) : std::nullopt;
     if (!layout) return false;
-    if (rotation->wide && !(HasEqualHalves(graph, rotation->cosine) && HasEqualHalves(graph, rotation->sine))) return false;
+    const auto repeats = rotation->interleaved ? HasEqualPairs : HasEqualHalves;
+    if (rotation->wide && !(repeats(graph, rotation->cosine) && repeats(graph, rotation->sine))) return false;
     RotationWriting writing(graph, *rotation, *layout);
     if (!MayFuse(graph, graph.node(index), writing.Operator(), context)) return false;
     writing.Write();

@@ -43,6 +43,67 @@ std::optional<RowPart> RowPartOf(const Graph& graph, ValueIndex value) {
   return IsOp(node, "Split") ? FromSplit(graph, node, value, rank, shape->back().value) : std::nullopt;
 }
 
+namespace {
+
+/// `apart` is `together` but for its last dimension of 2.
+bool ArePairsOf(const Graph& graph, ValueIndex apart, ValueIndex together) {
+  const SymbolicShape *pairs = ShapeOf(graph, apart), *rows = ShapeOf(graph, together);
+  if (pairs == nullptr || rows == nullptr || rows->empty() || pairs->size() != rows->size() + 1 || pairs->back().value != 2) return false;
+  for (size_t i = 0; i + 1 < rows->size(); ++i) {
+    if (!SameDimension((*pairs)[i], (*rows)[i])) return false;
+  }
+  const Dimension& half = (*pairs)[rows->size() - 1];
+  return half.known() && rows->back().value == 2 * half.value;
+}
+
+std::optional<RowAlternation> FromStridedSlice(const Graph& graph, const Node& slice, int64_t rank, int64_t size) {
+  const auto starts = IntegersOf(graph, slice, 1, "starts"), ends = IntegersOf(graph, slice, 2, "ends"), axes = IntegersOf(graph, slice, 3, "axes");
+  if (!starts || !ends || !axes || starts->size() != 1 || ends->size() != 1 || axes->size() != 1 || !IsLast(axes->front(), rank)) return std::nullopt;
+  if (!HasInput(slice, 4) || Integers(ConstantInput(graph, slice, 4)) != std::vector<int64_t>{2} || size % 2 != 0) return std::nullopt;
+  const SliceRange range = ClampSlice(starts->front(), ends->front(), 2, size);
+  if (range.start > 1 || range.count != size / 2) return std::nullopt;
+  return RowAlternation{slice.inputs[0], range.start, size};
+}
+
+/// Of a value [..., 2] that a Reshape made, element `which` of each pair.
+std::optional<RowAlternation> FromPairs(const Graph& graph, ValueIndex pairs, int64_t which) {
+  const NodeIndex producer = graph.value(pairs).producer;
+  if (producer == kNone || which < 0 || which > 1 || !PartsPairs(graph, graph.node(producer))) return std::nullopt;
+  const ValueIndex source = graph.node(producer).inputs[0];
+  return RowAlternation{source, which, ShapeOf(graph, source)->back().value};
+}
+
+}  // namespace
+
+bool PartsPairs(const Graph& graph, const Node& reshape) {
+  return IsOp(reshape, "Reshape") && ArePairsOf(graph, reshape.outputs[0], reshape.inputs[0]);
+}
+
+bool JoinsPairs(const Graph& graph, const Node& reshape) {
+  return IsOp(reshape, "Reshape") && ArePairsOf(graph, reshape.inputs[0], reshape.outputs[0]);
+}
+
+std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex value) {
+  const NodeIndex producer = graph.value(value).producer;
+  if (producer == kNone || !HasInput(graph.node(producer), 0)) return std::nullopt;
+  const Node& node = graph.node(producer);
+  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
+  if (shape == nullptr || shape->empty() || !shape->back().known()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(shape->size());
+  if (IsOp(node, "Slice")) return FromStridedSlice(graph, node, rank, shape->back().value);
+  if (IsOp(node, "Gather")) {
+    const Tensor* index = ConstantInput(graph, node, 1);
+    if (index == nullptr || index->shape().rank() != 0 || !IsLast(IntAttribute(node, "axis", 0), rank)) return std::nullopt;
+    const auto which = Integers(index);
+    return which && which->size() == 1 ? FromPairs(graph, node.inputs[0], which->front() < 0 ? which->front() + 2 : which->front()) : std::nullopt;
+  }
+  if (!IsOp(node, "Squeeze")) return std::nullopt;
+  const auto axes = IntegersOf(graph, node, 1, "axes");
+  const auto part = RowPartOf(graph, node.inputs[0]);
+  if (!axes || axes->size() != 1 || !IsLast(axes->front(), rank) || !part || part->end != part->begin + 1) return std::nullopt;
+  return FromPairs(graph, part->source, part->begin);
+}
+
 bool JoinsRows(const Graph& graph, const Node& concat) {
   const SymbolicShape* shape = ShapeOf(graph, concat.outputs[0]);
   return IsOp(concat, "Concat") && shape != nullptr && !shape->empty() && concat.FindAttribute("axis") != nullptr &&

@@ -15,6 +15,22 @@ struct RowPart {
 
 std::optional<RowPart> RowPartOf(const Graph& graph, ValueIndex value);
 
+/// Every second element of each row of `source`, from the first (0) or the second (1) on.
+struct RowAlternation {
+  ValueIndex source = kNone;
+  int64_t first = 0;
+  int64_t size = 0;  // of the source's rows
+};
+
+/// What a Slice with step 2 takes, or a Gather or Split and Squeeze of rows that were reshaped to pairs.
+std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex value);
+
+/// Whether a Reshape only parts rows into pairs.
+bool PartsPairs(const Graph& graph, const Node& reshape);
+
+/// Whether a Reshape only puts the pairs of the last dimension behind one another.
+bool JoinsPairs(const Graph& graph, const Node& reshape);
+
 /// Concat that puts rows one behind the other.
 bool JoinsRows(const Graph& graph, const Node& concat);
 

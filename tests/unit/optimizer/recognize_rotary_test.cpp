@@ -105,6 +105,68 @@ TEST(RecognizeRotary, AllSpellings) {
   }
 }
 
+/// What is turned together lies side by side, as in GPT-J.
+enum class Pairs { kSlices, kGathers, kSplit };
+
+ModelBuilder PairsModel(Pairs spelling, bool one_batch, bool equal = true) {
+  ModelBuilder model(21);
+  model.Input("x", ElementType::kFloat, {-1, 5, kHeads, kWidth});
+  model.Input("angles", ElementType::kFloat, {one_batch ? 1 : -1, 5, kHalf, 1}).Output("y", ElementType::kFloat, {-1, -1, -1, kWidth});
+  for (int i = 0; i < (one_batch ? 1 : 2); ++i) {
+    auto* input = model.proto().mutable_graph()->mutable_input(i);
+    input->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
+  }
+  // Each angle twice.
+  model.Ints("rows", {0, 0, kWidth}).Ints("parted", {0, 0, 0, kHalf, 2}).Ints("joined", {0, 0, 0, kWidth}).Ints("axis", {2}).Ints("last", {-1});
+  model.Node("Neg", {"angles"}, {"reversed"});
+  Int(model.Node("Concat", {"angles", equal ? "angles" : "reversed"}, {"both"}), "axis", -1);
+  model.Node("Reshape", {"both", "rows"}, {"flat"});
+  model.Node("Cos", {"flat"}, {"cos3"});
+  model.Node("Sin", {"flat"}, {"sin3"});
+  model.Node("Unsqueeze", {"cos3", "axis"}, {"cos"});
+  model.Node("Unsqueeze", {"sin3", "axis"}, {"sin"});
+  if (spelling == Pairs::kSlices) {
+    model.Ints("zero", {0}).Ints("one", {1}).Ints("end", {std::numeric_limits<int64_t>::max()}).Ints("two", {2});
+    model.Node("Slice", {"x", "zero", "end", "last", "two"}, {"x1"});
+    model.Node("Slice", {"x", "one", "end", "last", "two"}, {"x2"});
+  } else {
+    model.Node("Reshape", {"x", "parted"}, {"pairs"});
+    if (spelling == Pairs::kGathers) {
+      constexpr int64_t kFirst[] = {0}, kSecond[] = {1};
+      model.Constant("zero", {}, std::span<const int64_t>(kFirst)).Constant("one", {}, std::span<const int64_t>(kSecond));
+      Int(model.Node("Gather", {"pairs", "zero"}, {"x1"}), "axis", -1);
+      Int(model.Node("Gather", {"pairs", "one"}, {"x2"}), "axis", -1);
+    } else {
+      Int(Int(model.Node("Split", {"pairs"}, {"x1_", "x2_"}), "axis", 4), "num_outputs", 2);
+      model.Node("Squeeze", {"x1_", "last"}, {"x1"});
+      model.Node("Squeeze", {"x2_", "last"}, {"x2"});
+    }
+  }
+  model.Node("Neg", {"x2"}, {"negated"});
+  model.Node("Unsqueeze", {"negated", "last"}, {"u2"});
+  model.Node("Unsqueeze", {"x1", "last"}, {"u1"});
+  Int(model.Node("Concat", {"u2", "u1"}, {"stack"}), "axis", -1);
+  model.Node("Reshape", {"stack", "joined"}, {"other"});
+  model.Node("Mul", {"x", "cos"}, {"plain"});
+  model.Node("Mul", {"other", "sin"}, {"crossed"});
+  model.Node("Add", {"plain", "crossed"}, {"y"});
+  return model;
+}
+
+TEST(RecognizeRotary, PairsSideBySide) {
+  for (const Pairs spelling : {Pairs::kSlices, Pairs::kGathers, Pairs::kSplit}) {
+    for (const bool one_batch : {false, true}) {
+      SCOPED_TRACE(static_cast<int>(spelling));
+      const Rewriting rewriting = Turned(PairsModel(spelling, one_batch));
+      const std::string& after = rewriting.after();
+      EXPECT_NE(after.find("RotaryEmbedding"), std::string::npos) << after;
+      for (const std::string gone : {"Mul", "Add", "Split", "Gather"}) EXPECT_EQ(after.find(gone), std::string::npos) << after;
+      EXPECT_EQ(rewriting.Difference(1, one_batch ? 3 : 2, true), "");
+    }
+    EXPECT_EQ(Turned(PairsModel(spelling, true, false)).after().find("RotaryEmbedding"), std::string::npos);
+  }
+}
+
 // Heads are turned where they lie: attention takes the Transpose in afterwards.
 TEST(RecognizeRotary, BeforeTheTranspose) {
   const std::string after = Turned(TurningModel({.by_halves = true})).after();
