@@ -217,9 +217,17 @@ class Partitioner {
       std::string reasons;
       for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)]) reasons += fmt::format("; {}: {}", name, reason);
       if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
-      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; name a provider that does, or export the model without this operator", path_,
-           node.Label(&viewer_), node.since_version, reasons);
+      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; {}", path_, node.Label(&viewer_), node.since_version,
+           reasons, RemedyFor(node));
     }
+  }
+
+  /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
+  static std::string_view RemedyFor(const Node& node) {
+    if (node.domain == "com.microsoft.nchwc" || node.domain == "com.ms.internal.nhwc") {
+      return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at its level 'extended'";
+    }
+    return "name a provider that does, or export the model without this operator";
   }
 
   std::vector<std::string> Names(std::span<const ValueIndex> values) const {

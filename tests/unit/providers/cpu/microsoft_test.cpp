@@ -32,6 +32,18 @@ TEST(Microsoft, AnUnknownOperatorIsNamed) {
   EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("com.microsoft.NoSuchThing"));
 }
 
+TEST(Microsoft, LayoutsThatOnnxRuntimeKeepsToItselfHaveARemedy) {
+  for (const char* domain : {"com.microsoft.nchwc", "com.ms.internal.nhwc"}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 8, 4, 4}).Input("w", ElementType::kFloat, {8, 8, 1, 1}).Output("y", ElementType::kFloat, {1, 8, 4, 4});
+    model.Node("Conv", {"x", "w"}, {"y"}).set_domain(domain);
+    auto* import = model.proto().add_opset_import();
+    import->set_domain(domain);
+    import->set_version(1);
+    EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("load the original model, or save the optimized one at its level 'extended'"));
+  }
+}
+
 TEST(Microsoft, AnImportIsNotNeeded) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
