@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import onnxruntime
 from onnx import TensorProto
 
 from recipe import choice, ort_session, recipe, to_model, values
@@ -114,6 +115,60 @@ def shared_buffer(rng, name):
         return contrib("MultiHeadAttention", [query, key, value, bias, mask, added, *buffers, length, beam_of], outputs, num_heads=heads, atol=1e-4)
     return contrib("DecoderMaskedMultiHeadAttention", [query, key, value, mask, added, *buffers, length, np.array([beams], np.int32), beam_of, bias], outputs,
                    num_heads=heads, past_present_share_buffer=1, output_qk=int(outputs[3]), scale=maybe(rng, lambda: 0.3), atol=1e-4)
+
+
+def run_in_place(case):
+    """ONNX Runtime's results where it insists on one buffer for past and present, inputs 3 and 4 and outputs 1 and 2."""
+    session = ort_session(to_model(case))
+    binding = session.io_binding()
+    held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array.copy()) for name, array in case.inputs.items()}
+    for name, value in held.items():
+        binding.bind_ortvalue_input(name, value)
+    binding.bind_output("y0")
+    for name, shared in (("y1", "x3"), ("y2", "x4")):
+        binding.bind_ortvalue_output(name, held[shared])
+    session.run_with_iobinding(binding)
+    return [value.numpy().copy() for value in binding.get_outputs()]
+
+
+@recipe("Microsoft.SparseAttention")
+def sparse_attention(rng):
+    kv_heads, width, block, layouts, blocks = int(rng.integers(1, 3)), choice(rng, [16, 32]), 16, choice(rng, [1, 2]), int(rng.integers(2, 5))
+    heads = kv_heads * layouts * int(rng.integers(1, 3))
+    batch, prompt = int(rng.integers(1, 4)), rng.random() < 0.5
+    steps = int(rng.integers(1, blocks * block + 1)) if prompt else 1
+    total = np.full(batch, steps) if prompt else rng.integers(2, blocks * block + 1, size=batch)
+    # A query's own block is always shown.
+    shown = (rng.random((layouts, blocks, blocks)) < 0.4) & np.tri(blocks, dtype=bool) | np.eye(blocks, dtype=bool)
+    columns = [[c for row in layout for c in np.flatnonzero(row)] for layout in shown]
+    longest = max(len(row) for row in columns)
+    columns = np.array([row + [-1] * (longest - len(row)) for row in columns], np.int32)
+    ends = np.concatenate([np.zeros((layouts, 1), int), shown.sum(-1).cumsum(-1)], 1).astype(np.int32)
+    packed = rng.random() < 0.3
+    x = lambda count: values(rng, (batch, steps, count * width), np.float32)
+    qkv = [x(heads + 2 * kv_heads), None, None] if packed else [x(heads), x(kv_heads), x(kv_heads)]
+    caches = [values(rng, (batch, kv_heads, blocks * block, width), np.float32) for _ in range(2)]
+    tables = rotary_tables(rng, blocks * block, width // 2) if rng.random() < 0.4 else (None, None)
+    constants = choice(rng, [[5, 6], []])
+    attributes = {"num_heads": heads, "kv_num_heads": kv_heads, "sparse_block_size": block, "do_rotary": int(tables[0] is not None),
+                  "rotary_interleaved": int(rng.integers(2)), "scale": maybe(rng, lambda: 0.3)}
+
+    def make(rows, longest):
+        """The sentences `rows`."""
+        own = [None if array is None else array[rows] for array in [*qkv, *caches]]
+        return contrib("SparseAttention", [*own, ends, columns, np.array([longest], np.int32), total[rows].astype(np.int32), *tables], 3,
+                       constants=constants, atol=1e-4, **attributes)
+
+    def peer(_):
+        """One by one: the peer mixes up sentences that are shorter than the longest. Rows behind the new ones are whatever was there."""
+        results = []
+        for b, count in enumerate(total):
+            y, *presents = run_in_place(make(slice(b, b + 1), count))
+            for present in presents:
+                present[:, :, count:] = 0
+            results.append([y, *presents])
+        return [np.concatenate(parts) for parts in zip(*results)]
+    return dataclasses.replace(make(slice(None), total.max()), peer=peer)
 
 
 @recipe("Microsoft.MRotaryEmbedding")

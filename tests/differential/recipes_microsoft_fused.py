@@ -105,6 +105,20 @@ def nhwc_conv(rng, name):
     return contrib(op, [last, w, bias, z], constants=[1, 2], atol=1e-4, activation=activation, peer=lambda _: [function(total).astype(np.float32)], **attributes)
 
 
+@recipe("Microsoft.ScaledSiLU")
+def scaled_silu(rng):
+    dims = shape(rng, int(rng.integers(1, 4)), low=1)
+    scale = maybe(rng, lambda: np.full(choice(rng, [(), (1,)]), rng.normal(), np.float32))
+    return contrib("ScaledSiLU", [values(rng, dims, np.float32), scale], alpha=maybe(rng, lambda: float(rng.normal())))
+
+
+@recipe("Microsoft.MatMulInteger16")
+def matmul_integer_16(rng):
+    batch, (m, n, k) = shape(rng, int(rng.integers(0, 2)), low=1), (int(rng.integers(1, 20)) for _ in range(3))
+    number = lambda *dims: rng.integers(-300, 300, size=(*batch, *dims)).astype(np.int16)
+    return contrib("MatMulInteger16", [number(m, k), number(k, n)], dtype=np.int32)
+
+
 @recipe("Microsoft.GatherND")
 def gather_nd(rng):
     dims = shape(rng, int(rng.integers(1, 4)), low=1)

@@ -54,6 +54,14 @@ void AddActivationSchemas(MicrosoftSchemas& schemas) {
   const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
   Define(schemas, "BiasAdd").In("X").In("bias").In("skip").Out("Y").Type("T", halves).Body("sum = Add (X, bias) Y = Add (sum, skip)");
   Define(schemas, "GatedAdd").In("X").In("Y").In("gate").Out("output").Type("T", halves).Body("gated = Mul (Y, gate) output = Add (X, gated)");
+  // Rounded to T after each step.
+  Define(schemas, "ScaledSiLU").Float("alpha", 1).In("X").OptionalIn("scale", "M").Out("Y").Type("T", halves).Type("M", halves)
+      .Body([](const Context& context, Body& body) {
+        body.Const("alpha", FloatOf(context, "alpha", 1));
+        body.Add(context.hasInput(1) ? "factor = Cast <to = 1> (scale) flat = Constant <value = int64[1] {-1}> () by = Reshape (factor, flat)" : "by = Identity (alpha)");
+        body.Add("wide = Cast <to = 1> (X) z_wide = Mul (wide, by) z = CastLike (z_wide, X) s = Sigmoid (z) y = Mul (z, s) shape = Shape (X) Y = Reshape (y, shape)");
+        return true;
+      });
   Define(schemas, "BiasSoftmax")
       .Int("axis", 1).RequiredInt("is_inner_broadcast").In("data").In("bias").Out("output").Type("T", kAnyFloat).Body(BiasSoftmaxBody);
   Define(schemas, "BiasDropout")

@@ -89,6 +89,75 @@ bool GateBody(const Define::Context& context, onnx::FunctionBuilder& body) {
   return true;
 }
 
+/// GroupQueryAttention with a bias that hides what the blocks do not show. Which blocks [layout, rows, columns] do depends on
+/// initializers alone, as a rule, and is computed when the model is loaded.
+bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& body) {
+  const int64_t block = IntOf(context, "sparse_block_size", 0);
+  if (block <= 0) return false;
+  body.Const("block", block).Const("heads", std::vector<int64_t>{IntOf(context, "num_heads", 0)});
+  body.Const("zero", int64_t{0}).Const("one", int64_t{1}).Const("first", std::vector<int64_t>{0}).Const("second", std::vector<int64_t>{1});
+  body.Const("third", std::vector<int64_t>{2}).Const("end", std::vector<int64_t>{1 << 30}).Const("flat", std::vector<int64_t>{-1});
+  body.Add(R"(
+      row_ends = Slice (block_row_indices, second, end, second)
+      ends = Cast <to = 7> (row_ends)
+      row_count = Shape <start = 1, end = 2> (ends)
+      rows = Squeeze (row_count)
+      row_range = Range (zero, rows, one)
+      columns = Cast <to = 7> (block_col_indices)
+      entry_count = Shape <start = 1, end = 2> (columns)
+      entries = Squeeze (entry_count)
+      entry_range = Range (zero, entries, one)
+      ends3 = Unsqueeze (ends, second)
+      entry2 = Unsqueeze (entry_range, second)
+      behind = LessOrEqual (ends3, entry2)
+      behind_count = Cast <to = 7> (behind)
+      entry_row = ReduceSum <keepdims = 1> (behind_count, third)
+      entry_column = Unsqueeze (columns, third)
+      in_row = Equal (entry_row, row_range)
+      in_column = Equal (entry_column, row_range)
+      in_row_real = Cast <to = 1> (in_row)
+      in_column_real = Cast <to = 1> (in_column)
+      by_row = Transpose <perm = [0, 2, 1]> (in_row_real)
+      found = MatMul (by_row, in_column_real)
+      blocks = Cast <to = 9> (found))");
+  body.Add(R"(
+      step_count = Shape <start = 1, end = 2> (query)
+      steps = Squeeze (step_count)
+      step_range = Range (zero, steps, one)
+      lengths_wide = Cast <to = 7> (key_total_sequence_lengths)
+      lengths = Reshape (lengths_wide, flat)
+      before = Sub (lengths, steps)
+      past = Max (before, zero)
+      past2 = Unsqueeze (past, second)
+      positions = Add (past2, step_range)
+      query_blocks = Div (positions, block)
+      total_wide = Cast <to = 7> (total_sequence_length)
+      total = Squeeze (total_wide)
+      key_range = Range (zero, total, one)
+      key_blocks = Div (key_range, block)
+      of_queries = Gather <axis = 1> (blocks, query_blocks)
+      of_layouts = Gather <axis = 3> (of_queries, key_blocks)
+      shown = Transpose <perm = [1, 0, 2, 3]> (of_layouts)
+      layouts = Shape <start = 0, end = 1> (block_row_indices)
+      times = Div (heads, layouts)
+      repeats = Concat <axis = 0> (second, times, second, second)
+      shown_by_heads = Tile (shown, repeats)
+      nothing = Constant <value = float {0.0}> ()
+      infinity = Constant <value = float {3.0e38}> ()
+      ten = Constant <value = float {-10.0}> ()
+      hidden = Mul (infinity, ten)
+      bias_real = Where (shown_by_heads, nothing, hidden)
+      bias = CastLike (bias_real, query)
+      last = CastLike (one, key_total_sequence_lengths)
+      ends_of_keys = Sub (key_total_sequence_lengths, last))");
+  const auto optional = [&](int input, const char* name) { return std::string(context.hasInput(input) ? name : R"("")"); };
+  body.Add((R"(output, present_key, present_value = com.microsoft.GroupQueryAttention <do_rotary: int = @do_rotary,
+      kv_num_heads: int = @kv_num_heads, num_heads: int = @num_heads, rotary_interleaved: int = @rotary_interleaved, scale: float = @scale>
+      (query, )" + optional(1, "key") + ", " + optional(2, "value") + ", past_key, past_value, ends_of_keys, total_sequence_length, " +
+            optional(9, "cos_cache") + ", " + optional(10, "sin_cache") + R"(, "", bias))").c_str());
+  return true;
+}
+
 }  // namespace
 
 void AddAttentionSchemas(MicrosoftSchemas& schemas) {
@@ -123,6 +192,13 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .Type("T", kReals)
       .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)", "tensor(float8e4m3fn)"})
       .Type("T_KV_SCALE", {"tensor(float)"}).Type("M", kInt32).Infer(InferGroupQueryAttention);
+  Define(schemas, "SparseAttention")
+      .Int("do_rotary", 0).RequiredInt("kv_num_heads").RequiredInt("num_heads").Int("rotary_interleaved", 0).Float("scale")
+      .RequiredInt("sparse_block_size")
+      .In("query").OptionalIn("key").OptionalIn("value").In("past_key").In("past_value").In("block_row_indices", "M")
+      .In("block_col_indices", "M").In("total_sequence_length", "M").In("key_total_sequence_lengths", "M").OptionalIn("cos_cache")
+      .OptionalIn("sin_cache").Out("output").Out("present_key").Out("present_value").Type("T", kReals).Type("M", kInt32)
+      .Body(SparseAttentionBody);
   Define(schemas, "LinearAttention")
       .Int("chunk_size", 64).RequiredInt("kv_num_heads").RequiredInt("q_num_heads").Float("scale", 0).Int("state_window", 0)
       .String("update_rule", "gated_delta")

@@ -161,6 +161,10 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)", "tensor(uint32)", "tensor(uint64)", "tensor(int32)",
                   "tensor(int64)"})
       .Body(FusedGemmBody);
+  Define(schemas, "MatMulInteger16")
+      .In("A", "T1").In("B", "T2").Out("Y", "T3").Type("T1", {"tensor(int16)", "tensor(uint16)"}).Type("T2", {"tensor(int16)", "tensor(uint16)"})
+      .Type("T3", {"tensor(int32)", "tensor(uint32)"})
+      .Body("a = Cast <to = 6> (A) b = Cast <to = 6> (B) Y = MatMul (a, b)");
   Define(schemas, "GemmFastGelu").In("X").In("W").OptionalIn("bias").Out("Y").Type("T", kAnyFloat).Body(
       [](const Define::Context& context, onnx::FunctionBuilder& body) {
         body.Add("product = MatMul (X, W)");

@@ -164,6 +164,24 @@ TEST(MicrosoftDecoders, SharedBuffersNeedTheLengthOfThePast) {
   EXPECT_THAT(node.With("num_heads", 2).With("past_present_share_buffer", 1).Error(), HasSubstr("needs past_sequence_length"));
 }
 
+/// One new token of 2 heads of 8 and a buffer of 32 rows.
+OneNode Sparse(const Shape& ends, int32_t column, int32_t total, int64_t block) {
+  OneNode node("SparseAttention");
+  node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 2, 32, 8})).In(Numbers({1, 2, 32, 8}));
+  node.In(Filled<int32_t>(ends, 1)).In(Filled<int32_t>({1, 2}, column)).In(Filled<int32_t>({1}, total)).In(Filled<int32_t>({1}, total)).Outputs(3);
+  return node.With("num_heads", 2).With("kv_num_heads", 2).With("sparse_block_size", block);
+}
+
+TEST(MicrosoftDecoders, SparseAttentionSaysWhatDoesNotFit) {
+  EXPECT_EQ(Sparse({1, 3}, 0, 20, 16).Error(), "no error");
+  EXPECT_EQ(Sparse({1, 3}, -7, 20, 16).Error(), "no error");  // shows nothing
+  EXPECT_EQ(Sparse({1, 3}, 1 << 30, 20, 16).Error(), "no error");
+  for (const OneNode& node : {Sparse({1, 3}, 0, 33, 16), Sparse({1, 3}, 0, -1, 16), Sparse({1, 3}, 0, 20, 0), Sparse({1, 2}, 0, 20, 16), Sparse({3, 3}, 0, 20, 16),
+                              Sparse({0, 3}, 0, 20, 16), Sparse({3}, 0, 20, 16), Sparse({1, 0}, 0, 20, 16)}) {
+    EXPECT_NE(node.Error(), "no error");
+  }
+}
+
 TEST(MicrosoftDecoders, PositionsInImagesSayWhatDoesNotFit) {
   const auto error = [](std::vector<int64_t> sections, const Shape& positions, int64_t position, int64_t layout = 0) {
     OneNode node("MRotaryEmbedding");
