@@ -1,7 +1,9 @@
 """tessera_perf: its JSON, by the keys that others read, and the values that it writes."""
 
 import json
+import os
 import unittest
+import unittest.mock
 
 import numpy as np
 import onnx
@@ -63,6 +65,19 @@ class PerfTest(ToolTest):
         self.assertEqual(profile["operators"][0]["operator"], "Relu (CPUExecutionProvider)")
         self.assertEqual(profile["operators"][0]["calls_per_run"], 1)
         self.assertGreater(profile["operators"][0]["ms_per_run"], 0)
+
+    def test_a_precision_that_onednn_may_not_use_is_float32(self):
+        x, w = np.ones((4, 64), np.float32), np.ones((64, 8), np.float32)
+        weights = numpy_helper.from_array(w, "w")
+        model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", x)], [("y", x @ w)])
+        model.graph.initializer.append(weights)
+        path = self.write_case("product", model, [x], []) / "model.onnx"
+        with unittest.mock.patch.dict(os.environ, DNNL_MAX_CPU_ISA="AVX2"):
+            code, _, errors = run("tessera_perf", path, "-e", "dnnl", "-i", "precision|bf16 claims|all", "-r", 2)
+        if "DnnlExecutionProvider" not in errors and code != 0:
+            self.skipTest("built without oneDNN")
+        self.assertEqual(code, 0, errors)
+        self.assertIn("DnnlExecutionProvider runs at f32: precision bf16 needs", errors)
 
     def test_a_caller_that_fails_ends_the_measurement(self):
         data_set = self.model.parent / "test_data_set_0"

@@ -35,7 +35,12 @@ std::string RefuseRecurrent(const GraphViewer& graph, const Node& node) {
   for (const size_t i : {kW, kR, kBias}) {
     if (has(i) && graph.constant(node.inputs[i]) == nullptr) return "its parameters are not constants";
   }
-  if (graph.value(node.inputs[kX]).type.shape->size() != 3 || graph.constant(node.inputs[kW])->shape().rank() != 3) return "its input or weights have not 3 dimensions";
+  if (graph.value(node.inputs[kX]).type.shape->size() != 3) return "its input has not 3 dimensions";
+  for (const size_t i : {kW, kR}) {
+    const Shape& shape = graph.constant(node.inputs[i])->shape();
+    if (shape.rank() != 3) return "its weights have not 3 dimensions";
+    if (shape.num_elements() == 0) return "its weights are empty";
+  }
   return {};
 }
 
@@ -144,10 +149,22 @@ void AddPrimitive(ProgramBuilder& builder, const Node& node, const RecurrentShap
   }
 }
 
+/// No step of any sequence: the last states are the initial ones.
+void SetUnchanged(ProgramBuilder& builder, const Node& node, const RecurrentShape& s) {
+  const Dims y = {s.steps, s.directions, s.batch, s.hidden}, last = {s.directions, s.batch, s.hidden};
+  builder.SetOutput(node, {y, builder.Temporary(Plain(y))});
+  const std::vector<float> zeros(static_cast<size_t>(Elements(last)), 0.0f);
+  for (const size_t output : {1, 2}) {
+    if (output == 2 && !IsLstm(node)) continue;
+    const MemoryIndex given = AddState(builder, node, output == 1 ? kInitialH : kInitialC, s);
+    builder.SetOutput(node, output, {last, given < 0 ? builder.Constant(last, zeros) : builder.Alias(given, Plain(last))});
+  }
+}
+
 void LowerRecurrent(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, kX);
   const RecurrentShape s = RecurrentShapeOf(node, x.dims, builder.constant(node, kW)->shape(), builder.constant(node, kR)->shape());
-  Require(s.steps > 0 && s.batch > 0, "oneDNN has no recurrence over {} steps of {} sequences", s.steps, s.batch);
+  if (s.steps == 0 || s.batch == 0) return SetUnchanged(builder, node, s);
   builder.CountOperations(2.0 * static_cast<double>(s.steps * s.batch * s.directions * s.gates * s.hidden) * static_cast<double>(s.inputs + s.hidden));
   RecurrentMemories m;
   m.x = builder.InPlainLayout(x);
