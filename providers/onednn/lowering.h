@@ -59,6 +59,7 @@ std::span<const Lowering> ReductionLowerings();
 std::span<const Lowering> ResamplingLowerings();
 std::span<const Lowering> RowNormalizationLowerings();
 std::span<const Lowering> RecurrentLowerings();
+std::span<const Lowering> AttentionLowerings();
 
 /// Of operators that can be lowered whatever their attributes.
 inline std::string RefuseNothing(const GraphViewer&, const Node&) { return {}; }

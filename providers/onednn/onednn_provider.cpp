@@ -19,7 +19,7 @@ namespace onednn {
 std::vector<std::span<const Lowering>> Lowerings() {
   return {ConvolutionLowerings(),     DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings(),
           ByteConvolutionLowerings(), ByteProductLowerings(), QuantizationLowerings(),   ReductionLowerings(), ResamplingLowerings(), RowNormalizationLowerings(),
-          RecurrentLowerings()};
+          RecurrentLowerings(),     AttentionLowerings()};
 }
 
 const Lowering* FindLowering(const Node& node) {

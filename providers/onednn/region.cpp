@@ -49,8 +49,10 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
 
 bool RoundsFactors(const GraphViewer& graph, const Node& node) {
   const bool is_convolution = node.op_type == "Conv";
-  if (!is_convolution && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
+  const bool is_attention = node.op_type == "Attention";
+  if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
   const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
+  if (is_attention && shape.size() == 3 && shape.back().known()) return shape.back().value / AttributeOr<int64_t>(node, "q_num_heads", 1) >= kFewestRounded;
   if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
   if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
   const auto enough = [](const Dimension& dim) { return std::min(dim.value, kFewestRounded); };  // sizes are only what a model says

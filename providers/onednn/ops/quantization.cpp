@@ -1,8 +1,11 @@
-// QuantizeLinear and DequantizeLinear of whole tensors (10), QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over the elements as
+// QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over the elements as
 // they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+
+#include <algorithm>
 
 #include "base/check.h"
 #include "bytes.h"
+#include "engine/quantization.h"
 #include "lowering.h"
 #include "simd/quantize.h"
 
@@ -15,34 +18,50 @@ struct Quantizer {
   float scale, zero;
 };
 
+/// Scales and zero points of a tensor as its elements lie: one, one for each index of an axis, or one for each block along it.
+struct Scaling {
+  cpu::QuantizationLayout layout;
+  std::vector<float> scales, zeros;
+};
+
 class QuantizeStep final : public NativeStep {
  public:
-  QuantizeStep(int64_t count, Quantizer by, ElementType type) : count_(count), by_(by), low_(type == ElementType::kInt8 ? -128.0f : 0.0f), loop_(cpu::FindQuantizeLoop(type)) {}
+  QuantizeStep(int64_t count, Scaling by, ElementType type) : count_(count), by_(std::move(by)), low_(type == ElementType::kInt8 ? -128.0f : 0.0f), loop_(cpu::FindQuantizeLoop(type)) {}
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const float*>(memories[0]);
     auto* y = static_cast<uint8_t*>(memories[1]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { loop_(x + begin, &by_.scale, &by_.zero, 0, low_, low_ + 255, y + begin, end - begin); });
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
+      for (cpu::ScaleRun run; begin < end; begin += run.count) {
+        run = by_.layout.Run(begin, end);
+        loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, low_, low_ + 255, y + begin, run.count);
+      }
+    });
   }
 
  private:
   int64_t count_;
-  Quantizer by_;
+  Scaling by_;
   float low_;
   cpu::QuantizeLoop loop_;
 };
 
 class DequantizeStep final : public NativeStep {
  public:
-  DequantizeStep(int64_t count, Quantizer by, ElementType type) : count_(count), by_(by), loop_(cpu::FindDequantizeLoop(type)) {}
+  DequantizeStep(int64_t count, Scaling by, ElementType type) : count_(count), by_(std::move(by)), loop_(cpu::FindDequantizeLoop(type)) {}
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const uint8_t*>(memories[0]);
     auto* y = static_cast<float*>(memories[1]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { loop_(x + begin, &by_.scale, &by_.zero, 0, y + begin, end - begin); });
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
+      for (cpu::ScaleRun run; begin < end; begin += run.count) {
+        run = by_.layout.Run(begin, end);
+        loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, y + begin, run.count);
+      }
+    });
   }
 
  private:
   int64_t count_;
-  Quantizer by_;
+  Scaling by_;
   cpu::DequantizeLoop loop_;
 };
 
@@ -71,21 +90,42 @@ bool HasQuantizer(const GraphViewer& graph, const Node& node, size_t scale) {
 }
 
 std::string RefuseLinear(const GraphViewer& graph, const Node& node) {
-  if (!HasQuantizer(graph, node, 1)) return "its scale and zero point are not single constants";
-  return AttributeOr<int64_t>(node, "block_size", 0) != 0 ? "blocks are left to the CPU provider" : std::string();
+  const Tensor* scale = graph.constant(node.inputs[1]);
+  if (scale == nullptr || !IsConstantOf(graph, node, 2, scale->num_elements(), true)) return "its scales and zero points are not constants, one of these for each of those";
+  const auto precision = AttributeOr<int64_t>(node, "precision", 0);
+  const bool is_float = precision == 0 || precision == static_cast<int64_t>(ElementType::kFloat);
+  return is_float ? std::string() : "precisions other than float32 are left to the CPU provider";
+}
+
+/// Of elements that lie without gaps; `channels_last`: behind the others, as a convolution may leave them.
+Scaling ScalingOf(const ProgramBuilder& builder, const Node& node, const Dims& dims, bool channels_last) {
+  const Tensor &scale = *builder.constant(node, 1), *zero = builder.constant(node, 2);
+  Dims lying = dims;
+  auto axis = AttributeOr<int64_t>(node, "axis", 1);
+  if (channels_last) {
+    std::rotate(lying.begin() + 1, lying.begin() + 2, lying.end());
+    const auto rank = static_cast<int64_t>(dims.size());
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis > 0 && axis < rank) axis = axis == 1 ? rank - 1 : axis - 1;
+  }
+  const auto scales = scale.values<float>();
+  Scaling result{cpu::QuantizationLayout(Shape(lying), scale.shape(), axis, AttributeOr<int64_t>(node, "block_size", 0)), {scales.begin(), scales.end()}, {}};
+  for (size_t i = 0; i < scales.size(); ++i) result.zeros.push_back(zero == nullptr ? 0.0f : static_cast<float>(CodeAt(*zero, zero->num_elements() == 1 ? 0 : static_cast<int64_t>(i))));
+  return result;
 }
 
 /// The input where its elements stand without gaps, and the same layout for elements of type `to`.
 struct Dense {
   MemoryIndex memory;
   Desc result;
+  bool channels_last;
 };
 
 Dense AsDense(ProgramBuilder& builder, const RegionValue& x, DataType to) {
   const Desc desc = builder.desc(x.memory);
   const bool image = x.dims.size() >= 3 && x.dims.size() <= 5;
-  if (image && desc == ChannelsLast(x.dims, TypeOf(desc))) return {x.memory, ChannelsLast(x.dims, to)};
-  return {builder.InPlainLayout(x), Plain(AtLeastOne(x.dims), to)};
+  if (image && desc == ChannelsLast(x.dims, TypeOf(desc))) return {x.memory, ChannelsLast(x.dims, to), true};
+  return {builder.InPlainLayout(x), Plain(AtLeastOne(x.dims), to), false};
 }
 
 template <class Step>
@@ -93,11 +133,12 @@ void LowerLinear(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const ElementType from = builder.region().value(node.inputs[0]).type.element, to = builder.region().value(node.outputs[0]).type.element;
   RegionValue floats = x;
-  if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from)) floats.memory = builder.InPlainLayout(x);  // rounded
+  const bool in_blocks = AttributeOr<int64_t>(node, "block_size", 0) != 0;
+  if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from) || in_blocks) floats.memory = builder.InPlainLayout(x);  // rounded, or with scales laid out as the model has x
   const Dense dense = AsDense(builder, floats, DataTypeOf(to));
   const MemoryIndex dst = builder.Temporary(dense.result);
   const ElementType codes = to == ElementType::kFloat ? from : to;
-  builder.AddNative(std::make_shared<Step>(Elements(x.dims), QuantizerOf(builder, node, 1), codes), {dense.memory, dst});
+  builder.AddNative(std::make_shared<Step>(Elements(x.dims), ScalingOf(builder, node, x.dims, dense.channels_last), codes), {dense.memory, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 

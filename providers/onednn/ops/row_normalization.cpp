@@ -1,4 +1,5 @@
-// LayerNormalization (17) -> layer_normalization_forward; InstanceNormalization (6) -> the same of each channel's pixels, then batch_normalization.
+// LayerNormalization (17) -> layer_normalization_forward; InstanceNormalization (6) and GroupNormalization (21) -> the same of each channel's or
+// group's pixels, then batch_normalization.
 
 #include "base/check.h"
 #include "lowering.h"
@@ -58,19 +59,19 @@ std::string RefuseInstanceNorm(const GraphViewer& graph, const Node& node) {
   return rank < 3 || rank > 5 ? "oneDNN normalizes one to three spatial dimensions" : std::string();
 }
 
-void LowerInstanceNorm(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0);
-  const int64_t channels = x.dims[1], rows = x.dims[0] * channels;
+/// Channels in groups, then a scale and a shift for each channel.
+void LowerGroups(ProgramBuilder& builder, const Node& node, const RegionValue& x, int64_t groups) {
+  const int64_t channels = x.dims[1], pixels = Elements(Dims(x.dims.begin() + 2, x.dims.end()));
   const auto parameter = [&](size_t i) {
     const RegionValue value = builder.input(node, i);
     Require(value.dims == Dims{channels}, "input {} needs one element a channel, {} in all", i, channels);
     return builder.InPlainLayout(value);
   };
   const MemoryIndex scale = parameter(1), shift = parameter(2);
-  const Dims pixels(x.dims.begin() + 2, x.dims.end());
-  const MemoryIndex even = AddRows(builder, builder.InPlainLayout(x), rows, Elements(pixels), AttributeOr<float>(node, "epsilon", 1e-5f), -1, -1);
+  const MemoryIndex even = AddRows(builder, builder.InPlainLayout(x), x.dims[0] * groups, groups == 0 ? 0 : channels / groups * pixels,
+                                   AttributeOr<float>(node, "epsilon", 1e-5f), -1, -1);
   const std::vector<float> zeros(static_cast<size_t>(channels), 0.0f), ones(static_cast<size_t>(channels), 1.0f);
-  const Desc layout = Plain(x.dims);
+  const Desc layout = Plain({x.dims[0], channels, pixels});
   const auto pd = BatchNormDesc(CpuEngine(), layout, 0, OwnScratchpad());
   const MemoryIndex dst = builder.Temporary(layout);
   const Desc scratchpad = pd.scratchpad_desc();
@@ -78,12 +79,30 @@ void LowerInstanceNorm(ProgramBuilder& builder, const Node& node) {
               {{DNNL_ARG_SRC, builder.Alias(even, layout)}, {DNNL_ARG_SCALE, scale}, {DNNL_ARG_SHIFT, shift}, {DNNL_ARG_MEAN, builder.Constant(Dims{channels}, zeros)},
                {DNNL_ARG_VARIANCE, builder.Constant(Dims{channels}, ones)}, {DNNL_ARG_DST, dst}},
               &scratchpad);
-  builder.SetOutput(node, {x.dims, dst});
+  builder.SetOutput(node, {x.dims, builder.Alias(dst, Plain(x.dims))});
+}
+
+void LowerInstanceNorm(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  LowerGroups(builder, node, x, x.dims[1]);
+}
+
+std::string RefuseGroupNorm(const GraphViewer& graph, const Node& node) {
+  if (graph.value(node.inputs[0]).type.shape->size() < 2) return "its input has no channels";
+  return AttributeOr<int64_t>(node, "num_groups", 0) < 1 ? "num_groups is not positive" : std::string();
+}
+
+void LowerGroupNorm(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const auto groups = AttributeOr<int64_t>(node, "num_groups", 1);
+  Require(x.dims[1] % groups == 0, "{} channels do not fall into {} groups", x.dims[1], groups);
+  LowerGroups(builder, node, x, groups);
 }
 
 constexpr Lowering kRowNormalizationLowerings[] = {
     {"LayerNormalization", 17, kLatestVersion, false, RefuseLayerNorm, LowerLayerNorm, "", kOnlyFloats, kFloats, true},
-    {"InstanceNormalization", 6, kLatestVersion, false, RefuseInstanceNorm, LowerInstanceNorm, "", kOnlyFloats, kFloats, true}};
+    {"InstanceNormalization", 6, kLatestVersion, false, RefuseInstanceNorm, LowerInstanceNorm, "", kOnlyFloats, kFloats, true},
+    {"GroupNormalization", 21, kLatestVersion, false, RefuseGroupNorm, LowerGroupNorm, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 

@@ -75,6 +75,19 @@ TEST(OnednnEmpty, RecurrencesOfNothing) {
   EXPECT_EQ(RunOne(session, Tensor(ElementType::kFloat, Shape{2, 3, 0})), std::vector<float>(36, 0.0f));
 }
 
+/// No sequences, no queries, no keys, no numbers in a head.
+TEST(OnednnEmpty, Attention) {
+  ModelBuilder model(23);
+  for (const char* name : {"q", "k", "v"}) model.Input(name, ElementType::kFloat, {-1, 2, -1, -1});
+  model.Output("y", ElementType::kFloat, {-1, 2, -1, -1});
+  model.Node("Attention", {"q", "k", "v"}, {"y"});
+  std::vector<std::vector<Value>> runs;
+  for (const Shape& s : {Shape{0, 3, 4, 5}, Shape{2, 0, 4, 5}, Shape{2, 3, 0, 5}, Shape{2, 3, 4, 0}, Shape{2, 3, 4, 5}}) {
+    runs.push_back({RandomTensor({s[0], 2, s[1], s[3]}, 1), RandomTensor({s[0], 2, s[2], s[3]}, 2), RandomTensor({s[0], 2, s[2], 3}, 3)});
+  }
+  ExpectBoth(model, runs);
+}
+
 struct Case {
   const char* name;
   std::vector<int64_t> x;  // as declared; -1 is 0 in one run and 3 in another
@@ -103,7 +116,13 @@ std::vector<Case> Images() {
 }
 
 std::vector<Case> Rows() {
-  return {{"MatMul", {-1, 4}, [](ModelBuilder& model) { model.Node("MatMul", {"x", "m"}, {"y"}); }},
+  return {{"GroupNormalization", {-1, 4}, [](ModelBuilder& model) { Int(model.Node("GroupNormalization", {"x", "c", "c"}, {"y"}), "num_groups", 2); }},
+          {"DequantizeLinear", {-1, 4}, [](ModelBuilder& model) {
+             model.Floats("s", {4}, {0.1f, 0.2f, 0.3f, 0.4f}).Codes("z", ElementType::kInt8, {4}, {1, 2, 3, 4});
+             model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+             model.Node("DequantizeLinear", {"q", "s", "z"}, {"y"});
+           }},
+          {"MatMul", {-1, 4}, [](ModelBuilder& model) { model.Node("MatMul", {"x", "m"}, {"y"}); }},
           {"Gemm", {-1, 4}, [](ModelBuilder& model) { model.Node("Gemm", {"x", "m", "c"}, {"y"}); }},
           {"LayerNormalization", {-1, 4}, [](ModelBuilder& model) { model.Node("LayerNormalization", {"x", "c", "c"}, {"y"}); }},
           {"Softmax", {-1, 4}, [](ModelBuilder& model) {

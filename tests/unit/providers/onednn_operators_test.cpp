@@ -142,6 +142,145 @@ TEST(OnednnOperators, Normalizations) {
   ExpectOnOnednn(model, {RandomTensor({2, 5, 6, 7}, 4)});
 }
 
+/// Of images, sequences, rows and volumes.
+TEST(OnednnOperators, GroupNormalizations) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2, 6, 4, 5}, {3, 6, 7}, {2, 6}, {1, 6, 2, 3, 2}}) {
+    for (const int64_t groups : {1, 3, 6}) {
+      SCOPED_TRACE(::testing::Message() << dims.size() << " dimensions in " << groups << " groups");
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, dims).Output("y", ElementType::kFloat, dims);
+      for (const char* name : {"scale", "shift"}) Weights(model, name, {6});
+      Int(model.Node("GroupNormalization", {"x", "scale", "shift"}, {"y"}), "num_groups", groups);
+      ExpectOnOnednn(model, {RandomTensor(Shape(dims), 4)});
+    }
+  }
+}
+
+struct AttentionCase {
+  const char* name;
+  int64_t q_heads, kv_heads;
+  bool packed = false;
+  std::vector<int64_t> mask;
+  int64_t causal = 0;
+  float scale = 0;  // 0: the usual
+  bool takes = true;
+};
+
+TEST(OnednnOperators, Attention) {
+  constexpr int64_t kBatch = 2, kQueries = 5, kKeys = 7, kWidth = 16, kValueWidth = 9;
+  const AttentionCase cases[] = {{.name = "plain", .q_heads = 3, .kv_heads = 3},
+                                 {.name = "rows of heads", .q_heads = 3, .kv_heads = 3, .packed = true},
+                                 {.name = "shared keys", .q_heads = 6, .kv_heads = 2, .packed = true, .scale = 0.3f},
+                                 {.name = "causal", .q_heads = 4, .kv_heads = 2, .causal = 1},
+                                 {.name = "mask", .q_heads = 2, .kv_heads = 2, .mask = {kBatch, 1, kQueries, kKeys}},
+                                 {.name = "mask of keys", .q_heads = 2, .kv_heads = 2, .mask = {kKeys}, .causal = 1},
+                                 {.name = "mask of few keys", .q_heads = 2, .kv_heads = 2, .mask = {2, 1, 3}},
+                                 {.name = "mask of heads", .q_heads = 4, .kv_heads = 2, .packed = true, .mask = {4, kQueries, kKeys}}};
+  for (const AttentionCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    ModelBuilder model(23);
+    const auto shape = [&](int64_t heads, int64_t rows, int64_t width) {
+      return c.packed ? std::vector<int64_t>{kBatch, rows, heads * width} : std::vector<int64_t>{kBatch, heads, rows, width};
+    };
+    const std::vector<int64_t> q = shape(c.q_heads, kQueries, kWidth), k = shape(c.kv_heads, kKeys, kWidth), v = shape(c.kv_heads, kKeys, kValueWidth);
+    model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
+    model.Output("y", ElementType::kFloat, shape(c.q_heads, kQueries, kValueWidth));
+    std::vector<Value> values = {RandomTensor(Shape(q), 4), RandomTensor(Shape(k), 5), RandomTensor(Shape(v), 6)};
+    std::vector<std::string> inputs = {"q", "k", "v"};
+    if (!c.mask.empty()) {
+      inputs.push_back("m");
+      model.Input("m", ElementType::kFloat, c.mask);
+      std::vector<float> mask = Random(static_cast<size_t>(Shape(c.mask).num_elements()), 7);
+      // Single keys, and in a mask of queries all of one row.
+      for (size_t i = 0; i < mask.size(); ++i) {
+        if (i % 5 == 1 || (mask.size() > kKeys * 2 && i / kKeys % kQueries == 2)) mask[i] = -std::numeric_limits<float>::infinity();
+      }
+      values.emplace_back(Tensor::Of<float>(Shape(c.mask), mask));
+    }
+    auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "Attention", inputs, {"y"});
+    if (c.packed) {
+      Int(node, "q_num_heads", c.q_heads);
+      Int(node, "kv_num_heads", c.kv_heads);
+    }
+    if (c.causal != 0) Int(node, "is_causal", c.causal);
+    if (c.scale != 0) Float(node, "scale", c.scale);
+    ExpectOnOnednn(model, values, c.takes);
+  }
+}
+
+/// Factors are rounded to what the session allows.
+TEST(OnednnOperators, RoundedAttention) {
+  ModelBuilder model(23);
+  model.Input("x", ElementType::kFloat, {2, 24, 64}).Output("y", ElementType::kFloat, {2, 24, 64});
+  auto& node = model.Node("Attention", {"x", "x", "x"}, {"y"});
+  Int(node, "q_num_heads", 2);
+  Int(node, "kv_num_heads", 2);
+  ExpectSameAsCpu(model, {RandomTensor({2, 24, 64}, 4)});
+  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
+  SessionOptions options = OnProvider("dnnl");
+  options.providers[0].options["precision"] = "bf16";
+  EXPECT_EQ(model.Session(options).placement().nodes[0].precision, "bf16");
+}
+
+TEST(OnednnOperators, AttentionThatIsLeft) {
+  for (const char* attribute : {"softcap", "left_window_size"}) {
+    ModelBuilder model(25);
+    model.Input("x", ElementType::kFloat, {1, 2, 6, 4}).Output("y", ElementType::kFloat, {1, 2, 6, 4});
+    auto& node = model.Node("Attention", {"x", "x", "x"}, {"y"});
+    if (std::string_view(attribute) == "softcap") Float(node, attribute, 2);
+    else Int(node, attribute, 1);
+    ExpectOnOnednn(model, {RandomTensor({1, 2, 6, 4}, 4)}, false);
+  }
+}
+
+/// Scales for a tensor, for each index of an axis and for each block along it, of elements in rows and as a convolution leaves them.
+TEST(OnednnOperators, Quantizers) {
+  struct Scales {
+    std::vector<int64_t> dims;
+    int64_t axis, block;
+  };
+  for (const Scales& by : {Scales{{}, 1, 0}, {{1}, 1, 0}, {{2}, 0, 0}, {{16}, 1, 0}, {{16}, -3, 0}, {{4}, 2, 0}, {{5}, -1, 0}, {{2, 8, 4, 5}, 1, 2}, {{2, 16, 4, 2}, 3, 3}}) {
+    for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
+      for (const bool has_zero : {true, false}) {
+        for (const bool of_image : {true, false}) {
+          if (!has_zero && type == ElementType::kInt8) continue;  // the type is the zero point's
+          SCOPED_TRACE(::testing::Message() << by.dims.size() << " dimensions along " << by.axis << " in blocks of " << by.block << ", codes of type "
+                                            << static_cast<int>(type) << ", zero point " << has_zero << ", after a convolution " << of_image);
+          ModelBuilder model;
+          model.Input("x", ElementType::kFloat, {2, 16, 4, 5}).Output("y", ElementType::kFloat, {2, 16, 4, 5});
+          const auto count = static_cast<size_t>(Shape(by.dims).num_elements());
+          model.Floats("s", by.dims, Random(count, 3, 0.01f, 0.05f));
+          std::vector<int> zeros;
+          for (size_t i = 0; i < count; ++i) zeros.push_back(static_cast<int>(i % 7));
+          model.Codes("z", type, by.dims, zeros);
+          Weights(model, "w", {16, 16, 3, 3}, -0.1f, 0.1f);
+          if (of_image) Ints(model.Node("Conv", {"x", "w"}, {"c"}), "pads", {1, 1, 1, 1});
+          const std::vector<std::string> parameters = has_zero ? std::vector<std::string>{"s", "z"} : std::vector<std::string>{"s"};
+          const auto add = [&](const char* op, const char* from, const char* to) {
+            std::vector<std::string> inputs = {from};
+            inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+            auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, {to});
+            Int(node, "axis", by.axis);
+            if (by.block != 0) Int(node, "block_size", by.block);
+          };
+          add("QuantizeLinear", of_image ? "c" : "x", "q");
+          add("DequantizeLinear", "q", "y");
+          ExpectOnOnednn(model, {RandomTensor({2, 16, 4, 5}, 4)}, true, of_image ? 0.06f : 0.0f);
+        }
+      }
+    }
+  }
+}
+
+/// Quotients that are rounded to halves first.
+TEST(OnednnOperators, QuantizersOfOtherPrecisionAreLeft) {
+  ModelBuilder model(23);
+  model.Input("x", ElementType::kFloat, {64}).Output("y", ElementType::kUInt8, {64});
+  model.Floats("s", {}, {0.01f}).Codes("z", ElementType::kUInt8, {}, {128});
+  Int(model.Node("QuantizeLinear", {"x", "s", "z"}, {"y"}), "precision", static_cast<int64_t>(ElementType::kFloat16));
+  EXPECT_EQ(model.Session(OnProvider("dnnl")).placement().nodes[0].provider, "CPUExecutionProvider");
+}
+
 /// `states`: 0 none given, 1 the first, 2 both.
 void TestRecurrent(const std::string& op, const char* direction, int64_t resets_after, bool bias, int states) {
   SCOPED_TRACE(::testing::Message() << op << " " << direction << ", linear_before_reset " << resets_after << ", bias " << bias << ", states " << states);
