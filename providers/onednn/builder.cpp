@@ -16,10 +16,22 @@ std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
   return std::nullopt;
 }
 
+/// The type of 16 bits that the region's numbers are of. (Between two regions of other types stands a Cast.)
+std::optional<DataType> HalvesOf(const GraphViewer& region) {
+  for (const NodeIndex index : region.nodes()) {
+    for (const ValueIndex output : region.node(index).outputs) {
+      if (output == kNone) continue;
+      const ElementType type = region.value(output).type.element;
+      if (kHalves.contains(type)) return DataTypeOf(type);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type)
-    : region_(region), factor_type_(factor_type), program_(std::make_unique<Program>()) {
+    : region_(region), factor_type_(HalvesOf(region).value_or(factor_type)), of_halves_(HalvesOf(region).has_value()), program_(std::make_unique<Program>()) {
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
@@ -295,7 +307,7 @@ std::optional<MemoryIndex> ProgramBuilder::FollowBias(ValueIndex& value, int64_t
   if (next == nullptr || !next->domain.empty() || next->op_type != "Add") return std::nullopt;
   const size_t other = next->inputs[0] == value ? 1 : 0;
   const Tensor* bias = constant(*next, other);
-  if (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != columns) return std::nullopt;
+  if (bias == nullptr || !kFloats.contains(bias->type()) || bias->num_elements() != columns) return std::nullopt;
   const auto& shape = region_.value(value).type.shape;
   const size_t rank = bias->shape().rank();
   if (rank == 0 || rank > (shape ? shape->size() : 1) || bias->shape()[rank - 1] != columns) return std::nullopt;

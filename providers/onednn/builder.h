@@ -49,6 +49,8 @@ class ProgramBuilder {
   /// means the same, and ignores it.) Our own steps compute in float32 only.
   DataType factor_type() const noexcept { return factor_type_; }
   bool rounds() const noexcept { return factor_type_ != DataType::f32; }
+  /// Whether the model's own numbers are of 16 bits: what is computed stays rounded.
+  bool of_halves() const noexcept { return of_halves_; }
 
   void CountOperations(double count) { program_->operations += count; }
 
@@ -58,6 +60,12 @@ class ProgramBuilder {
   /// Row-major; what is rounded becomes float32 again.
   MemoryIndex InPlainLayout(const RegionValue& value) {
     return InLayout(value.memory, Plain(AtLeastOne(value.dims), Unrounded(TypeOf(desc(value.memory)))));
+  }
+  /// Row-major, of the type that it lies in where that is the model's or a constant's own.
+  MemoryIndex InRows(const RegionValue& value) {
+    const DataType type = TypeOf(desc(value.memory));
+    const bool keeps = of_halves_ || constant(value.memory) != nullptr;
+    return InLayout(value.memory, Plain(AtLeastOne(value.dims), keeps ? type : Unrounded(type)));
   }
   /// The same bytes (plain layout) under another description.
   MemoryIndex Alias(MemoryIndex memory, const Desc& desc);
@@ -145,6 +153,7 @@ class ProgramBuilder {
 
   const GraphViewer& region_;
   const DataType factor_type_;
+  const bool of_halves_;
   std::unique_ptr<Program> program_;
   std::map<ValueIndex, RegionValue> values_;
   std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;

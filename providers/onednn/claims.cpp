@@ -34,6 +34,7 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
   if (TakesCodes(graph, node)) return WhyLeaveCodes(node);
+  if (kHalves.contains(graph.value(node.inputs[0]).type.element)) return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
     return IsProduct(node) && cpu::HasGemmBf16() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";

@@ -13,7 +13,14 @@
 
 namespace tessera::onednn {
 
-inline constexpr TypeSet kFloats = {ElementType::kFloat}, kCodes = {ElementType::kInt8, ElementType::kUInt8}, kSums = {ElementType::kInt32};
+// float16 came with oneDNN 3.
+#if DNNL_VERSION_MAJOR >= 3
+inline constexpr TypeSet kHalves = {ElementType::kBFloat16, ElementType::kFloat16};
+#else
+inline constexpr TypeSet kHalves = {ElementType::kBFloat16};
+#endif
+inline constexpr TypeSet kSingles = {ElementType::kFloat}, kFloats = kSingles | kHalves;
+inline constexpr TypeSet kCodes = {ElementType::kInt8, ElementType::kUInt8}, kSums = {ElementType::kInt32};
 inline constexpr TypeSet kOnlyFloats[] = {kFloats};
 /// Of operators that move elements or pick them.
 inline constexpr TypeSet kFloatsOrCodes[] = {kFloats | kCodes};
@@ -96,11 +103,11 @@ inline constexpr int64_t kFewestRounded = 16;
 inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) { return group > 1 ? kFewestRounded : channels * window; }
 
 /// What the factors of a product or convolution of `k` inputs for each output are rounded to: what the
-/// builder wants, but float32 below kFewestRounded and where oneDNN has no fast implementation. `describe(type)` gives the
+/// builder wants, but float32 below kFewestRounded (what is rounded anyway stays so) and where oneDNN has no fast implementation. `describe(type)` gives the
 /// primitive's descriptor.
 template <class Describe>
 DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
-  if (!builder.rounds() || k < kFewestRounded) return DataType::f32;
+  if (!builder.rounds() || (k < kFewestRounded && !builder.of_halves())) return DataType::f32;
   try {
     const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
     return is_slow ? DataType::f32 : builder.factor_type();

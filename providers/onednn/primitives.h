@@ -41,7 +41,14 @@ inline Desc AnyLayout(const Dims& dims, DataType type = DataType::f32) { return 
 
 /// Of the element types that are lowered.
 inline DataType DataTypeOf(ElementType type) {
-  return type == ElementType::kInt8 ? DataType::s8 : type == ElementType::kUInt8 ? DataType::u8 : type == ElementType::kInt32 ? DataType::s32 : DataType::f32;
+  switch (type) {
+    case ElementType::kInt8: return DataType::s8;
+    case ElementType::kUInt8: return DataType::u8;
+    case ElementType::kInt32: return DataType::s32;
+    case ElementType::kBFloat16: return DataType::bf16;
+    case ElementType::kFloat16: return DataType::f16;
+    default: return DataType::f32;
+  }
 }
 
 inline DataType TypeOf(const Desc& desc) {
@@ -66,6 +73,14 @@ inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
 inline bool HasIsa(dnnl::cpu_isa isa) {
   const auto wanted = static_cast<unsigned>(isa), there = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   return (there & wanted) == wanted;
+}
+
+/// Products of factors of this type, of 16 bits, with sums in float32.
+inline bool HasProductsOf(DataType type) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (type == DataType::f16) return HasIsa(dnnl::cpu_isa::avx512_core_fp16);
+#endif
+  return type == DataType::bf16 && HasIsa(dnnl::cpu_isa::avx512_core_bf16);
 }
 
 inline bool HasAvx512() {

@@ -1,5 +1,7 @@
 #include "region.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,6 +21,9 @@ std::string Names(TypeSet types) {
   return names;
 }
 
+/// Whether numbers of this type are computed with on this processor.
+bool HasInstructionsFor(ElementType type) { return !kHalves.contains(type) || HasProductsOf(DataTypeOf(type)); }
+
 }  // namespace
 
 std::string RefusalReason(const GraphViewer& graph, const Node& node) {
@@ -31,6 +36,7 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (lowering->host_inputs && graph.constant(input) != nullptr) continue;
     if (!type.is_tensor() || !lowering->types(i).contains(type.element))
       return "an input is " + type.ToString() + "; " + Names(lowering->types(i)) + " is lowered";
+    if (!HasInstructionsFor(type.element)) return fmt::format("oneDNN has no instructions for {} here", ElementTypeName(type.element));
     if (!type.shape) return "an input's rank is unknown";
     if (type.shape->size() > 6) return "an input has more than 6 dimensions";
     for (const Dimension& dim : *type.shape) {

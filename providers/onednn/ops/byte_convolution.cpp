@@ -115,7 +115,7 @@ void LowerByteConv(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {shape.out, dst});
 }
 
-constexpr TypeSet kQLinearConvTypes[] = {kCodes, kFloats, kCodes, kCodes, kFloats, kCodes, kFloats, kCodes, kSums};
+constexpr TypeSet kQLinearConvTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes, kSums};
 constexpr TypeSet kConvIntegerTypes[] = {kCodes};
 
 constexpr Lowering kByteConvolutionLowerings[] = {

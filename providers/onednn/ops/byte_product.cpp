@@ -238,13 +238,13 @@ void LowerByteProduct(ProgramBuilder& builder, const Node& node) {
 }
 
 constexpr TypeSet kMatMulIntegerTypes[] = {kCodes};
-constexpr TypeSet kQLinearMatMulTypes[] = {kCodes, kFloats, kCodes, kCodes, kFloats, kCodes, kFloats, kCodes};
-constexpr TypeSet kToFloatTypes[] = {kCodes, kCodes, kFloats, kFloats, kCodes, kCodes, kFloats};
+constexpr TypeSet kQLinearMatMulTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes};
+constexpr TypeSet kToFloatTypes[] = {kCodes, kCodes, kSingles, kSingles, kCodes, kCodes, kSingles};
 
 constexpr Lowering kByteProductLowerings[] = {
     {"MatMulInteger", 10, kLatestVersion, false, RefuseByteProduct, LowerByteProduct, "", kMatMulIntegerTypes, kSums},
     {"QLinearMatMul", 10, kLatestVersion, false, RefuseQLinearMatMul, LowerByteProduct, "", kQLinearMatMulTypes, kCodes},
-    {"MatMulIntegerToFloat", 1, kLatestVersion, false, RefuseProductToFloat, LowerByteProduct, "com.microsoft", kToFloatTypes, kFloats}};
+    {"MatMulIntegerToFloat", 1, kLatestVersion, false, RefuseProductToFloat, LowerByteProduct, "com.microsoft", kToFloatTypes, kSingles}};
 
 }  // namespace
 

@@ -89,7 +89,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   }
   Parameters parameters{-1, std::nullopt};
   if (affine.empty()) {
-    parameters.weights = builder.Alias(builder.InPlainLayout(w), Plain(weights));
+    const MemoryIndex rows = builder.InRows(w);
+    parameters.weights = builder.Alias(rows, Plain(weights, TypeOf(builder.desc(rows))));
     if (has_bias) parameters.bias = builder.InPlainLayout(builder.input(node, 2));
   } else {
     parameters = Fold(builder, node, Plain(weights), affine);

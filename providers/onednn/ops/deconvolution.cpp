@@ -66,10 +66,10 @@ void PlaceBlocks(ProgramBuilder& builder, MemoryIndex blocks, MemoryIndex image,
   builder.Reorder(builder.Alias(blocks, Desc(cells, type, from)), builder.Alias(image, Desc(cells, type, to)));
 }
 
-/// False, and nothing is done, where the bias is not constant.
+/// False, and nothing is done, where the bias is no constant of float32.
 bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x, const RegionValue& w, const Window& window, const Dims& out) {
   const Tensor* b = builder.constant(node, 2);
-  if (builder.has_input(node, 2) && b == nullptr) return false;
+  if (builder.has_input(node, 2) && (b == nullptr || !b->is(ElementType::kFloat))) return false;
   const int64_t places = Elements(window.kernel), outputs = w.dims[1];
   const Dims ones(window.kernel.size(), 1), zeros(window.kernel.size(), 0);
   Dims point = {places * outputs, w.dims[0]}, products = {x.dims[0], places * outputs};

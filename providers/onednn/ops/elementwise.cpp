@@ -15,8 +15,10 @@ using dnnl::algorithm;
 std::optional<float> ScalarConstant(const GraphViewer& graph, const Node& node, size_t i) {
   if (i >= node.inputs.size() || node.inputs[i] == kNone) return std::nullopt;
   const Tensor* tensor = graph.constant(node.inputs[i]);
-  if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->num_elements() != 1) return std::nullopt;
-  return tensor->data<float>()[0];
+  if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
+  if (tensor->is(ElementType::kBFloat16)) return static_cast<float>(tensor->values<BFloat16>()[0]);
+  if (tensor->is(ElementType::kFloat16)) return static_cast<float>(tensor->values<Float16>()[0]);
+  return tensor->is(ElementType::kFloat) ? std::optional(tensor->values<float>()[0]) : std::nullopt;
 }
 
 std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
@@ -39,10 +41,14 @@ std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
   return AsEltwise(graph, node) ? std::string() : "its parameters are not constants that oneDNN can take";
 }
 
+/// oneDNN rounds to integers in float32 only.
+bool Computes(algorithm function, DataType type) { return function != algorithm::eltwise_round || type == DataType::f32; }
+
 void LowerUnary(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0);
+  RegionValue x = builder.input(node, 0);
   const Node* product = builder.SwishOf(node);
   const Eltwise eltwise = product == nullptr ? *AsEltwise(builder.region(), node) : Eltwise{algorithm::eltwise_swish, 1.0f};
+  if (!Computes(eltwise.algorithm, TypeOf(builder.desc(x.memory)))) x.memory = builder.InPlainLayout(x);
   builder.SetOutput(product == nullptr ? node : *product, {x.dims, AddEltwise(builder, x.memory, eltwise)});
   if (product != nullptr) builder.MarkDone(*product);
 }
@@ -90,7 +96,7 @@ bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, Memo
                const Desc& right_desc, bool only_fast) {
   const Desc layout = builder.desc(left);
   auto fusion = builder.FuseFollowers(node.outputs[0], dims);
-  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise ? 1 : 0);
+  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise && Computes(*fusion.ops[0].eltwise, TypeOf(layout)) ? 1 : 0);
   const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), layout, right_desc, layout, fusion.Attributes(layout));
   if (only_fast && std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos) {
     builder.Unfuse(fusion, 0);

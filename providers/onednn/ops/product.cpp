@@ -98,7 +98,7 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(value, result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
-  const auto out_type = [&](DataType type) { return builder.FeedsProducts(fusion.result) ? type : DataType::f32; };
+  const auto out_type = [&](DataType type) { return builder.of_halves() || builder.FeedsProducts(fusion.result) ? type : DataType::f32; };
   const auto describe = [&](DataType type) {
     const bool constant = builder.constant(p.b) != nullptr;
     const Desc b = type == DataType::f32 ? p.b_desc : constant ? AnyLayout(p.b_dims, type) : Plain(p.b_dims, type);
@@ -169,7 +169,7 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
     p.b_desc = Plain(b.dims);
   }
   p.a = FirstOperand(builder, a, p.a_dims);
-  p.b = builder.InPlainLayout(b);
+  p.b = builder.InRows(b);
   AddProduct(builder, node, std::move(p), result);
 }
 
@@ -199,9 +199,10 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
   p.a_dims = a.dims;
   p.b_dims = {k, n};
   p.out = {m, n};
-  const Desc given = trans_b ? Desc(p.b_dims, dnnl::memory::data_type::f32, Dims{1, k}) : Plain(p.b_dims);
-  p.b = builder.Alias(builder.InPlainLayout(b), given);
-  p.b_desc = builder.constant(node, 1) != nullptr ? AnyLayout(p.b_dims) : given;
+  const auto given = [&](DataType type) { return trans_b ? Desc(p.b_dims, type, Dims{1, k}) : Plain(p.b_dims, type); };
+  const MemoryIndex rows = builder.InRows(b);
+  p.b = builder.Alias(rows, given(TypeOf(builder.desc(rows))));
+  p.b_desc = builder.constant(node, 1) != nullptr ? AnyLayout(p.b_dims) : given(DataType::f32);
   if (builder.has_input(node, 2)) p.bias = builder.Alias(builder.InPlainLayout(builder.input(node, 2)), Plain({1, n}));
   AddProduct(builder, node, std::move(p), {m, n});
 }

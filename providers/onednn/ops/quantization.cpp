@@ -172,12 +172,12 @@ void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {a.dims, dst});
 }
 
-constexpr TypeSet kQuantizeTypes[] = {kFloats, kFloats, kCodes}, kDequantizeTypes[] = {kCodes, kFloats, kCodes};
-constexpr TypeSet kCodeBinaryTypes[] = {kCodes, kFloats, kCodes, kCodes, kFloats, kCodes, kFloats, kCodes};
+constexpr TypeSet kQuantizeTypes[] = {kSingles, kSingles, kCodes}, kDequantizeTypes[] = {kCodes, kSingles, kCodes};
+constexpr TypeSet kCodeBinaryTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes};
 
 constexpr Lowering kQuantizationLowerings[] = {
     {"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<QuantizeStep>, "", kQuantizeTypes, kCodes, true},
-    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes, kFloats, true},
+    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes, kSingles, true},
     {"QLinearAdd", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes},
     {"QLinearMul", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes}};
 

@@ -189,10 +189,10 @@ void LowerRecurrent(ProgramBuilder& builder, const Node& node) {
   if (IsLstm(node)) builder.SetOutput(node, 2, {last, builder.Alias(m.last_c, Plain(last))});
 }
 
-constexpr TypeSet kRecurrentTypes[] = {kFloats, kFloats, kFloats, kFloats, kSums, kFloats};
+constexpr TypeSet kRecurrentTypes[] = {kSingles, kSingles, kSingles, kSingles, kSums, kSingles};
 
-constexpr Lowering kRecurrentLowerings[] = {{"LSTM", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kFloats, true, true},
-                                            {"GRU", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kFloats, true, true}};
+constexpr Lowering kRecurrentLowerings[] = {{"LSTM", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true},
+                                            {"GRU", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true}};
 
 }  // namespace
 

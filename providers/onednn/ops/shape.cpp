@@ -80,7 +80,7 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
 
 /// The same elements, row-major, under other dimensions.
 void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x, Dims out) {
-  const MemoryIndex plain = builder.InPlainLayout(x);
+  const MemoryIndex plain = builder.InRows(x);
   const MemoryIndex memory = builder.Alias(plain, Plain(AtLeastOne(out), TypeOf(builder.desc(plain))));
   builder.SetOutput(node, {std::move(out), memory});
 }
@@ -192,7 +192,7 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
     out_strides[i] = strides[from];
   }
   if (rank == 0) return builder.SetOutput(node, x);
-  const MemoryIndex plain = builder.InPlainLayout(x);
+  const MemoryIndex plain = builder.InRows(x);
   const DataType type = TypeOf(builder.desc(plain));
   const MemoryIndex turned = builder.Alias(plain, Desc(out, type, out_strides));
   builder.SetOutput(node, {out, builder.InLayout(turned, Plain(out, type))});
