@@ -51,6 +51,18 @@ HWY_INLINE V Join(D, V a, V b) {
 template <Fold F>
 constexpr bool kHasShift = F == Fold::kSumExp || F == Fold::kSumSquareCentered;
 
+/// `count` elements, fewer than a vector's, and zeros.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const hn::TFromD<D>* x, int64_t count) {
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);
+#else  // a masked load would read all
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
+  std::copy_n(x, count, lanes);
+  return hn::Load(d, lanes);
+#endif
+}
+
 /// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on the
 /// way, which costs less than to carry them along.
 template <Fold F, class T>
@@ -82,16 +94,27 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
-/// `count` elements, fewer than a vector's, and zeros.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const hn::TFromD<D>* x, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);
-#else  // a masked load would read all
-  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
-  std::copy_n(x, count, lanes);
-  return hn::Load(d, lanes);
-#endif
+/// The same of fewer elements. Rows as short as these come by the thousand, and a loop over the lanes would cost most of their time.
+template <Fold F, class T>
+HWY_INLINE Wide<T> ExtremeOfShort(const T* HWY_RESTRICT x, int64_t count) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto join = [](V a, V b) HWY_ATTR { return F == Fold::kMax ? hn::Max(a, b) : hn::Min(a, b); };
+  V all = hn::Set(d, FoldIdentity<T>(F));
+  auto nan = hn::IsNaN(all);
+  const auto step = [&](V v) HWY_ATTR {
+    all = join(all, v);
+    nan = hn::Or(nan, hn::IsNaN(v));
+  };
+  if (count < lanes) {
+    step(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), LoadFirst(d, x, count), all));
+  } else {
+    for (int64_t i = 0; i + lanes <= count; i += lanes) step(hn::LoadU(d, x + i));
+    step(hn::LoadU(d, x + count - lanes));  // some of it twice
+  }
+  if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) return std::numeric_limits<Wide<T>>::quiet_NaN();
+  return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
 /// The sum of the lanes, in double.
@@ -114,7 +137,7 @@ HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_val
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if constexpr (F == Fold::kMax || F == Fold::kMin) {
-    if (count >= 4 * lanes) return ExtremeOfBlock<F>(x, count);
+    return count >= 4 * lanes ? ExtremeOfBlock<F>(x, count) : ExtremeOfShort<F>(x, count);
   }
   const V shift = hn::Set(d, shift_value);
   const T identity = FoldIdentity<T>(F);
@@ -135,7 +158,7 @@ HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_val
     a1 = Join<F>(d, a1, hn::IfThenElse(valid, Map<F>(d, last, shift), hn::Set(d, identity)));
   }
   const V all = Join<F>(d, Join<F>(d, a0, a1), Join<F>(d, a2, a3));
-  if constexpr (F != Fold::kMax && F != Fold::kMin && F != Fold::kProd) return SumOf(d, all);
+  if constexpr (F != Fold::kProd) return SumOf(d, all);
   HWY_ALIGN T lane[HWY_LANES(T)];
   hn::Store(all, d, lane);
   Wide<T> total = lane[0];
