@@ -9,6 +9,7 @@ constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel
 
 constexpr std::array kRewrites = {
     RewriteEntry{"sink_dequantize", kExtended, SinkDequantize},
+    RewriteEntry{"quantize_parts", kExtended, QuantizeParts},
     RewriteEntry{"tabulate_quantized", kExtended, TabulateQuantized},
     RewriteEntry{"fuse_quantized", kExtended, FuseQuantized},
     RewriteEntry{"fuse_integer_products", kExtended, FuseIntegerProducts},

@@ -23,6 +23,7 @@ std::span<const RewriteEntry> Rewrites();
 // Each in the file of its name.
 std::unique_ptr<Rewrite> WidenHalves();
 std::unique_ptr<Rewrite> SinkDequantize();
+std::unique_ptr<Rewrite> QuantizeParts();
 std::unique_ptr<Rewrite> TabulateQuantized();
 std::unique_ptr<Rewrite> FuseQuantized();
 std::unique_ptr<Rewrite> FuseIntegerProducts();

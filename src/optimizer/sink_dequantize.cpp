@@ -1,5 +1,6 @@
 // sink_dequantize: what moves elements about moves the 8-bit codes, and DequantizeLinear comes after it.
 
+#include <algorithm>
 #include <set>
 
 #include "optimizer/edit.h"
@@ -11,9 +12,13 @@ namespace {
 
 /// Operators that only move elements of their first input. MaxPool chooses among them, which commutes with a positive scale.
 bool Moves(const Node& node) {
-  static const std::set<std::string_view> movers = {"Reshape", "Transpose", "Flatten",      "Squeeze",      "Unsqueeze", "Slice",
+  static const std::set<std::string_view> movers = {"Reshape", "Transpose", "Flatten",      "Squeeze",      "Unsqueeze", "Slice", "Split",
                                                     "Gather",  "Expand",    "DepthToSpace", "SpaceToDepth", "Tile",      "Identity"};
   if (!node.domain.empty()) return false;
+  if (node.op_type == "Resize") {  // outside of an image that is cut out, another number stands
+    return StringAttribute(node, "mode", "nearest") == "nearest" &&
+           StringAttribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+  }
   if (node.op_type == "MaxPool") return node.since_version >= 12;
   return movers.contains(node.op_type);
 }
@@ -22,7 +27,7 @@ class DequantizeSinking final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& mover = graph.node(index);
-    if (!HasOneOutput(mover) || !HasInput(mover, 0)) return false;
+    if ((!HasOneOutput(mover) && !IsOp(mover, "Split")) || !HasInput(mover, 0)) return false;
     if (IsOp(mover, "Concat")) return Concatenation(graph, mover, context);
     if (!Moves(mover)) return false;
     const auto from = DequantizationOf(graph, mover.inputs[0]);
@@ -62,22 +67,29 @@ class DequantizeSinking final : public NodeRewrite {
   static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& codes, int64_t axis,
                    RewriteContext& context) {
     const NodeIndex index = mover.index;
-    const ValueIndex out = mover.outputs[0];
-    TypeInfo type = graph.value(out).type;
-    if (!type.is_tensor() || type.element != ElementType::kFloat) return false;
-    type.element = from.type;
+    const std::vector<ValueIndex> outputs = mover.outputs;
+    const auto is_float = [&](ValueIndex output) { return output != kNone && ElementOf(graph, output) == ElementType::kFloat; };
+    if (!std::all_of(outputs.begin(), outputs.end(), is_float)) return false;
     Node moved = mover;
     std::copy(codes.begin(), codes.end(), moved.inputs.begin());
-    moved.outputs[0] = graph.AddValue("", type);
+    for (ValueIndex& output : moved.outputs) {
+      TypeInfo type = graph.value(output).type;
+      type.element = from.type;
+      output = graph.AddValue("", type);
+    }
+    if (!MayQuantize(graph, mover, moved, context)) return false;
     Node numbers = graph.node(from.node);
     numbers.name.clear();
     if (!from.per_tensor()) SetAttribute(numbers, "axis", axis);
-    numbers.inputs[0] = moved.outputs[0];
-    numbers.outputs = {out};
-    if (!MayQuantize(graph, mover, moved, context)) return false;
     graph.RemoveNode(index);
+    const std::vector<ValueIndex> places = moved.outputs;
     graph.AddNode(std::move(moved), index);
-    graph.AddNode(std::move(numbers), index);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Node number = numbers;
+      number.inputs[0] = places[i];
+      number.outputs = {outputs[i]};
+      graph.AddNode(std::move(number), index);
+    }
     return true;
   }
 };

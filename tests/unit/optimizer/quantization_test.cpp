@@ -231,6 +231,53 @@ TEST(QuantizedMoves, AreOfTheCodes) {
   ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear MaxPool Transpose Reshape DequantizeLinear", 1e-6f);
 }
 
+TEST(QuantizedMoves, InPartsAreOfTheCodes) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+    q.model().Ints("sizes", {2, 4});
+    Int(q.model().Node("Split", {"xd", "sizes"}, {"a", "b"}), "axis", 1);
+    q.Quantize("a", "ad", 0.02f, q.Zero());
+    q.Quantize("b", "bd", 0.02f, q.Zero());
+    q.model().Floats("scales", {4}, {1, 1, 2, 2});
+    for (const char* part : {"a", "b"}) {
+      auto& resize = q.model().Node("Resize", {std::string(part) + "d", "", "scales"}, {std::string(part) + "r"});
+      Text(resize, "mode", "nearest");
+      q.Quantize(std::string(part) + "r", std::string(part) + "s", 0.02f, q.Zero());
+    }
+    Int(q.model().Node("Concat", {"bs", "as"}, {"c"}), "axis", 1);
+    q.Quantize("c", "y", 0.02f, q.Zero());
+    ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear Split Resize Resize Concat DequantizeLinear", 1e-6f);
+  }
+}
+
+/// Parts of other scales and zero points become the whole's by tables; the one that has the whole's stays as it is.
+TEST(QuantizedMoves, JoinPartsOfOtherScales) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+    q.model().Node("Sigmoid", {"xd"}, {"a"});
+    q.Quantize("a", "ad", 0.005f, q.Lowest());
+    q.model().Node("Tanh", {"xd"}, {"b"});
+    q.Quantize("b", "bd", 0.02f, q.Zero());
+    Int(q.model().Node("Concat", {"ad", "bd", "xd"}, {"c"}), "axis", 1);
+    q.Quantize("c", "y", 0.02f, q.Zero());
+    ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear QuantizedLookup QuantizedLookup Concat DequantizeLinear", 1e-6f);
+  }
+}
+
+/// A part that is no code, and a result that others read as floats.
+TEST(QuantizedMoves, JoinFloatsWhereTheyMust) {
+  for (const bool seen : {false, true}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, ElementType::kUInt8);
+    q.model().Node("Sigmoid", {"x"}, {"a"});
+    q.Quantize("a", "ad", 0.005f, 0);
+    Int(q.model().Node("Concat", {seen ? "ad" : "x", "xd"}, {"c"}), "axis", 1);
+    q.Quantize("c", "d", 0.02f, q.Zero());
+    q.model().Node("Add", {"d", seen ? "c" : "d"}, {"y"});
+    const Rewriting rewriting(q.model(), {"quantize_parts"});
+    EXPECT_EQ(rewriting.report().passes[0].changes, 0u);
+  }
+}
+
 /// A float result that others read too, and a Relu that the codes do not imply.
 TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
   for (const bool seen : {false, true}) {
