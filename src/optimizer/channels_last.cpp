@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/cpu_features.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
+#include "optimizer/permuted_node.h"
 #include "optimizer/quantization.h"
 #include "optimizer/rewrites.h"
 #include "partition/left_to_cpu.h"
@@ -24,10 +26,14 @@ constexpr int64_t kMostPairsLookedAt = 1 << 16;
 constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps without VNNI
 constexpr double kFewestElementsPerMove = 2;   // that convolutions compute for each that is transposed
 
+/// The order in which a Transpose puts images back.
+const Permutation kBack = {0, 3, 1, 2};
+
 enum class Role {
   kConv,     // QLinearConvLast
   kPool,     // MaxPoolLast
   kMap,      // the node itself, element by element
+  kMove,     // the node itself along another axis
   kAverage,  // the node itself, whose single pixels are turned back
 };
 
@@ -39,7 +45,10 @@ bool IsImage(const Graph& graph, ValueIndex index) {
 /// Inputs of a node that are images where it has the role.
 std::vector<size_t> Images(const Node& node, Role role) {
   if (role == Role::kMap && node.domain == kMicrosoftDomain) return {0, 3};
-  return {0};
+  if (!IsOp(node, "Concat")) return {0};
+  std::vector<size_t> all(node.inputs.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
 }
 
 /// Nodes that may read and give images with the channels last, without regions that cost more to enter and leave than they save.
@@ -53,7 +62,7 @@ class LastPlanner {
       const auto role = RoleOf(node);
       if (!role) continue;
       roles_.emplace(index, *role);
-      last_.insert(node.outputs[0]);
+      last_.insert(node.outputs.begin(), node.outputs.end());
     }
     DropCostlyRegions();
     return std::move(roles_);
@@ -61,6 +70,7 @@ class LastPlanner {
 
  private:
   std::optional<Role> RoleOf(const Node& node) const {
+    if (IsOp(node, "Concat") || IsOp(node, "Slice") || IsOp(node, "Split")) return MovesImages(node) ? std::optional(Role::kMove) : std::nullopt;
     if (!HasOneOutput(node) || !HasInput(node, 0) || !IsImage(graph_, node.inputs[0]) || !IsImage(graph_, node.outputs[0])) return std::nullopt;
     if (IsOp(node, "QLinearConv")) return SuitsConv(node) ? std::optional(Role::kConv) : std::nullopt;
     if (!last_.contains(node.inputs[0])) return std::nullopt;
@@ -71,7 +81,15 @@ class LastPlanner {
       return IntAttribute(node, "channels_last", 0) == 0 ? std::optional(Role::kAverage) : std::nullopt;
     }
     const bool binary = (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") && HasInput(node, 3);
-    return binary && last_.contains(node.inputs[3]) && SameShape(graph_, node.inputs[0], node.inputs[3]) ? std::optional(Role::kMap) : std::nullopt;
+    return binary && last_.contains(node.inputs[3]) ? std::optional(Role::kMap) : std::nullopt;
+  }
+
+  bool MovesImages(const Node& node) const {
+    const std::vector<size_t> images = Images(node, Role::kMove);
+    const auto is_last = [&](size_t i) { return last_.contains(node.inputs[i]); };
+    const auto is_image = [&](ValueIndex output) { return output != kNone && IsImage(graph_, output); };
+    return !node.inputs.empty() && std::all_of(images.begin(), images.end(), is_last) &&
+           std::all_of(node.outputs.begin(), node.outputs.end(), is_image) && Permuted(graph_, node, kBack);
   }
 
   bool SuitsConv(const Node& node) const {
@@ -112,6 +130,7 @@ class LastPlanner {
       for (const size_t i : Images(node, role)) {
         if (last_.contains(node.inputs[i])) regions_[RegionOf(node.inputs[i])] = RegionOf(node.outputs[0]);
       }
+      for (const ValueIndex output : node.outputs) regions_[RegionOf(output)] = RegionOf(node.outputs[0]);
     }
     std::map<ValueIndex, double> gains;  // by region
     std::set<std::pair<ValueIndex, ValueIndex>> entries;
@@ -154,7 +173,7 @@ class Turning {
     for (const auto& [plain, last] : made_) {
       const GraphValue& value = graph_.value(plain);
       if (value.consumers.empty() && !value.is_output) continue;
-      Node node = Transposition(last, {0, 3, 1, 2});
+      Node node = Transposition(last, kBack);
       node.outputs = {plain};
       graph_.AddNode(std::move(node), graph_.value(last).producer);
     }
@@ -193,6 +212,11 @@ class Turning {
 
   void Replace(NodeIndex index, Role role) {
     Node node = graph_.node(index);
+    const auto permuted = role == Role::kMove ? Permuted(graph_, node, kBack) : std::nullopt;
+    if (permuted) {
+      node = permuted->node;
+      for (const auto& [input, integers] : permuted->integers) node.inputs[input] = AddIntegers(graph_, integers);
+    }
     for (const size_t i : Images(node, role)) node.inputs[i] = Last(node.inputs[i], index);
     if (role == Role::kConv || role == Role::kPool) {
       node.domain = kDomain;
@@ -201,11 +225,13 @@ class Turning {
     } else if (role == Role::kAverage) {
       SetAttribute(node, "channels_last", int64_t{1});
     }
-    const ValueIndex plain = node.outputs[0], twin = Twin(plain);
     graph_.RemoveNode(index);
-    node.outputs = {twin};
+    for (ValueIndex& output : node.outputs) {
+      const ValueIndex twin = Twin(output);
+      made_.emplace(output, twin);
+      output = twin;
+    }
     node.index = kNone;
-    made_.emplace(plain, twin);
     graph_.AddNode(std::move(node), index);
   }
 

@@ -291,6 +291,18 @@ void AddElementwise(MicrosoftSchemas& schemas) {
       .Body("y = DequantizeLinear <axis: int = @axis> (x, x_scale, x_zero_point)");
 }
 
+void InferGlobalAverage(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const auto* x = ShapeOfInput(context, 0);
+  if (x == nullptr || x->dim_size() < 2) return;
+  onnx::TensorShapeProto result = *x;
+  const int channels = onnx::getAttribute(context, "channels_last", int64_t{0}) != 0 ? x->dim_size() - 1 : 1;
+  for (int i = 1; i < result.dim_size(); ++i) {
+    if (i != channels) result.mutable_dim(i)->set_dim_value(1);
+  }
+  onnx::updateOutputShape(context, 0, result);
+}
+
 void AddPools(MicrosoftSchemas& schemas) {
   Define(schemas, "QLinearAveragePool")
       .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Int("channels_last", 0).Int("count_include_pad", 0).Ints("kernel_shape").Ints("pads")
@@ -298,7 +310,8 @@ void AddPools(MicrosoftSchemas& schemas) {
       .OptionalIn("y_zero_point").Out("Y").Type("T", kBytes).Body(QuantizedPool(kAveragePool));
   Define(schemas, "QLinearGlobalAveragePool")
       .Int("channels_last", 0).In("X").In("x_scale", "tensor(float)").In("x_zero_point").In("y_scale", "tensor(float)").In("y_zero_point")
-      .Out("Y").Type("T", kBytes).Body(QuantizedPool("result = GlobalAveragePool (first)"));
+      .Out("Y").Type("T", kBytes).Body(QuantizedPool("result = GlobalAveragePool (first)"))
+      .Infer(InferGlobalAverage);
   Define(schemas, "NhwcMaxPool")
       .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Ints("dilations").Ints("kernel_shape").Ints("pads").Ints("strides")
       .In("x").Out("y").Type("T", kBytes).Body([](const Context& context, Body& body) {

@@ -81,6 +81,12 @@ class CodesNetwork {
     return name;
   }
 
+  std::string Multiply(const std::string& a, const std::string& b) {
+    const std::string name = Name();
+    model_.Node("QLinearMul", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
+    return name;
+  }
+
   std::string Average(const std::string& from) {
     const std::string name = Name();
     model_.Node("QLinearGlobalAveragePool", {from, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
@@ -93,6 +99,29 @@ class CodesNetwork {
     Ints(node, "kernel_shape", kernel);
     Ints(node, "strides", {2, 1});
     Ints(node, "pads", {1, 0, 1, 1});
+    return name;
+  }
+
+  /// Along the axis, in parts of these sizes.
+  std::vector<std::string> Split(const std::string& from, int64_t axis, const std::vector<int64_t>& sizes) {
+    const std::string name = Name();
+    model_.Ints(name, sizes);
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < sizes.size(); ++i) parts.push_back(Name());
+    Int(ModelBuilder::AddNode(*model_.proto().mutable_graph(), "Split", {from, name}, parts), "axis", axis);
+    return parts;
+  }
+
+  std::string Slice(const std::string& from, int64_t axis, int64_t begin, int64_t end) {
+    const std::string name = Name();
+    model_.Ints(name + "begin", {begin}).Ints(name + "end", {end}).Ints(name + "axis", {axis});
+    model_.Node("Slice", {from, name + "begin", name + "end", name + "axis"}, {name});
+    return name;
+  }
+
+  std::string Concat(const std::vector<std::string>& parts, int64_t axis) {
+    const std::string name = Name();
+    Int(ModelBuilder::AddNode(*model_.proto().mutable_graph(), "Concat", parts, {name}), "axis", axis);
     return name;
   }
 
@@ -224,6 +253,43 @@ TEST(ChannelsLast, ComputesWhatLiesBetween) {
     EXPECT_EQ(operators.count("MaxPoolLast"), Expected(1));
     EXPECT_LE(operators.count("Transpose"), 3u);
   }
+}
+
+TEST(ChannelsLast, ScalesChannels) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    CodesNetwork network({2, 24, 8, 6}, type);
+    const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
+    const std::string gate = network.Conv(network.Average(first), {48, 48});
+    const std::string last = network.Conv(network.Add(gate, network.Multiply(first, gate)), {20, 48});
+    const auto operators = Compare(network, {last}, Shape{2, 24, 8, 6});
+    EXPECT_EQ(operators.count("QLinearConvLast"), Expected(3));
+    EXPECT_EQ(operators.count("Transpose"), Expected(2));
+  }
+}
+
+TEST(ChannelsLast, JoinsAndCuts) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    for (const int64_t axis : {1, 2, 3, -3, -1}) {
+      CodesNetwork network({2, 24, 8, 6}, type);
+      const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
+      const bool channels = axis == 1 || axis == -3;
+      const int64_t size = channels ? 48 : axis == 2 ? 8 : 6;
+      const std::vector<std::string> parts = network.Split(first, axis, {2, size - 2});
+      const std::string part = network.Slice(first, axis, 1, 4);
+      const std::string joined = network.Concat({parts[1], part, parts[0]}, axis);
+      const auto operators = Compare(network, {network.Conv(joined, {20, channels ? 51 : 48})}, Shape{2, 24, 8, 6});
+      EXPECT_EQ(operators.count("QLinearConvLast"), Expected(2));
+      EXPECT_EQ(operators.count("Transpose"), Expected(2)) << "along " << axis;
+    }
+  }
+}
+
+TEST(ChannelsLast, KeepsPartsThatAreRead) {
+  CodesNetwork network({1, 24, 8, 6}, ElementType::kUInt8);
+  const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
+  const std::vector<std::string> parts = network.Split(first, 1, {40, 8});
+  const std::string joined = network.Concat({network.Conv(parts[0], {96, 40}), parts[1]}, 1);
+  Compare(network, {network.Conv(joined, {20, 104}), parts[1]}, Shape{1, 24, 8, 6});
 }
 
 TEST(ChannelsLast, PoolsWindowsOfManyPixels) {
