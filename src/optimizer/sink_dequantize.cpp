@@ -68,6 +68,7 @@ class DequantizeSinking final : public NodeRewrite {
                    RewriteContext& context) {
     const NodeIndex index = mover.index;
     const std::vector<ValueIndex> outputs = mover.outputs;
+    const bool per_tensor = from.per_tensor();  // new values move the constants that it looks at
     const auto is_float = [&](ValueIndex output) { return output != kNone && ElementOf(graph, output) == ElementType::kFloat; };
     if (!std::all_of(outputs.begin(), outputs.end(), is_float)) return false;
     Node moved = mover;
@@ -80,7 +81,7 @@ class DequantizeSinking final : public NodeRewrite {
     if (!MayQuantize(graph, mover, moved, context)) return false;
     Node numbers = graph.node(from.node);
     numbers.name.clear();
-    if (!from.per_tensor()) SetAttribute(numbers, "axis", axis);
+    if (!per_tensor) SetAttribute(numbers, "axis", axis);
     graph.RemoveNode(index);
     const std::vector<ValueIndex> places = moved.outputs;
     graph.AddNode(std::move(moved), index);
