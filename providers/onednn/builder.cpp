@@ -31,7 +31,7 @@ std::optional<DataType> HalvesOf(const GraphViewer& region) {
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type)
-    : region_(region), factor_type_(HalvesOf(region).value_or(factor_type)), of_halves_(HalvesOf(region).has_value()), program_(std::make_unique<Program>()) {
+    : region_(region), halves_(HalvesOf(region)), factor_type_(halves_.value_or(factor_type)), program_(std::make_unique<Program>()) {
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
@@ -158,6 +158,9 @@ void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
 
 void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
                          const Desc* scratchpad) {
+  // Some of oneDNN 2.6's primitives divide by a batch of 0: what gives nothing is not run.
+  const auto gives_nothing = [&](const auto& argument) { return argument.first == DNNL_ARG_DST && desc(argument.second).get_size() == 0; };
+  if (std::any_of(arguments.begin(), arguments.end(), gives_nothing)) return;
   if (scratchpad != nullptr && scratchpad->get_size() > 0) {
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));
   }

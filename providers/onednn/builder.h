@@ -50,7 +50,7 @@ class ProgramBuilder {
   DataType factor_type() const noexcept { return factor_type_; }
   bool rounds() const noexcept { return factor_type_ != DataType::f32; }
   /// Whether the model's own numbers are of 16 bits: what is computed stays rounded.
-  bool of_halves() const noexcept { return of_halves_; }
+  bool of_halves() const noexcept { return halves_.has_value(); }
 
   void CountOperations(double count) { program_->operations += count; }
 
@@ -64,7 +64,7 @@ class ProgramBuilder {
   /// Row-major, of the type that it lies in where that is the model's or a constant's own.
   MemoryIndex InRows(const RegionValue& value) {
     const DataType type = TypeOf(desc(value.memory));
-    const bool keeps = of_halves_ || constant(value.memory) != nullptr;
+    const bool keeps = of_halves() || constant(value.memory) != nullptr;
     return InLayout(value.memory, Plain(AtLeastOne(value.dims), keeps ? type : Unrounded(type)));
   }
   /// The same bytes (plain layout) under another description.
@@ -152,8 +152,8 @@ class ProgramBuilder {
   MemoryIndex AddMemory(MemorySlot slot);
 
   const GraphViewer& region_;
+  const std::optional<DataType> halves_;
   const DataType factor_type_;
-  const bool of_halves_;
   std::unique_ptr<Program> program_;
   std::map<ValueIndex, RegionValue> values_;
   std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;

@@ -89,11 +89,6 @@ std::unique_ptr<Program::Execution> Program::NewExecution() const {
     for (const auto& [argument, memory] : command.arguments) {
       list.push_back({argument, execution->memories[static_cast<size_t>(memory)].get()});
     }
-    // Some of oneDNN 2.6's primitives divide by a batch of 0: what gives nothing is not run.
-    const auto is_nothing = [&](const auto& argument) {
-      return argument.first == DNNL_ARG_DST && execution->memories[static_cast<size_t>(argument.second)].get_desc().get_size() == 0;
-    };
-    if (command.native == nullptr && std::any_of(command.arguments.begin(), command.arguments.end(), is_nothing)) list.clear();
   }
   execution->stream = dnnl::stream(CpuEngine());
   return execution;
@@ -116,7 +111,6 @@ dnnl_status_t Program::Execute(const Execution& execution, ThreadPool& pool) con
   for (size_t i = 0; i < commands.size(); ++i) {
     const Command& command = commands[i];
     const auto& arguments = execution.arguments[i];
-    if (command.native == nullptr && arguments.empty()) continue;
     if (command.native == nullptr) {
       const dnnl_status_t status = dnnl_primitive_execute(command.primitive.get(), execution.stream.get(),
                                                           static_cast<int>(arguments.size()), arguments.data());

@@ -39,7 +39,7 @@ class RotationMatching {
   explicit RotationMatching(const Graph& graph) : graph_(graph) {}
 
   std::optional<Rotation> Match(const Node& node) {
-    if (!MatchWhole(node) && !MatchHalves(node) && !MatchPairs(node)) return std::nullopt;
+    if (!MatchSum(node) && !MatchHalves(node)) return std::nullopt;
     rotation_.nodes.push_back(node.index);
     rotation_.result = node.outputs[0];
     TakeRestIn();
@@ -62,51 +62,48 @@ class RotationMatching {
     return true;
   }
 
-  /// x * cos + Concat(-x2, x1) * sin, in any order.
-  bool MatchWhole(const Node& sum) {
+  /// x * cos + turned * sin, in any order.
+  bool MatchSum(const Node& sum) {
     if (!IsOp(sum, "Add") || sum.inputs.size() != 2 || sum.since_version < 7) return false;
     const std::array products = {Inner(sum, 0, "Mul"), Inner(sum, 1, "Mul")};
     if (products[0] == nullptr || products[1] == nullptr) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const Node &plain = *products[i], &turned = *products[1 - i];
       for (const size_t j : {size_t{0}, size_t{1}}) {
-        const Node* concat = Inner(turned, j, "Concat");
-        if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) continue;
-        const Node* negated = Inner(*concat, 0, "Neg");
-        if (negated == nullptr || !AreHalves(RowPartOf(graph_, concat->inputs[1]), RowPartOf(graph_, negated->inputs[0]))) continue;
+        if (!TurnsHalves(turned, j) && !TurnsPairs(turned, j)) continue;
         rotation_.cosine = OtherInput(plain, rotation_.x);
         rotation_.sine = turned.inputs[1 - j];
         rotation_.wide = true;
-        rotation_.nodes = {plain.index, turned.index, concat->index, negated->index};
+        rotation_.nodes.insert(rotation_.nodes.begin(), {plain.index, turned.index});
         if (rotation_.cosine != kNone) return true;
       }
     }
     return false;
   }
 
-  /// x * cos + Reshape(Concat(Unsqueeze(-x2), Unsqueeze(x1))) * sin, in any order.
-  bool MatchPairs(const Node& sum) {
-    if (!IsOp(sum, "Add") || sum.inputs.size() != 2 || sum.since_version < 7) return false;
-    const std::array products = {Inner(sum, 0, "Mul"), Inner(sum, 1, "Mul")};
-    if (products[0] == nullptr || products[1] == nullptr) return false;
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      const Node &plain = *products[i], &turned = *products[1 - i];
-      for (const size_t j : {size_t{0}, size_t{1}}) {
-        const Node* flat = Inner(turned, j, "Reshape");
-        if (flat == nullptr || !JoinsPairs(graph_, *flat)) continue;
-        const Node* concat = Inner(*flat, 0, "Concat");
-        if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) continue;
-        const Node *second = Inner(*concat, 0, "Unsqueeze"), *first = Inner(*concat, 1, "Unsqueeze");
-        const Node* negated = second == nullptr || first == nullptr ? nullptr : Inner(*second, 0, "Neg");
-        if (negated == nullptr || !AreAlternations(RowAlternationOf(graph_, first->inputs[0]), RowAlternationOf(graph_, negated->inputs[0]))) continue;
-        rotation_.cosine = OtherInput(plain, rotation_.x);
-        rotation_.sine = turned.inputs[1 - j];
-        rotation_.wide = rotation_.interleaved = true;
-        rotation_.nodes = {plain.index, turned.index, flat->index, concat->index, second->index, first->index, negated->index};
-        if (rotation_.cosine != kNone) return true;
-      }
-    }
-    return false;
+  /// Concat(-x2, x1)
+  bool TurnsHalves(const Node& product, size_t input) {
+    const Node* concat = Inner(product, input, "Concat");
+    if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
+    const Node* negated = Inner(*concat, 0, "Neg");
+    if (negated == nullptr || !AreHalves(RowPartOf(graph_, concat->inputs[1]), RowPartOf(graph_, negated->inputs[0]))) return false;
+    rotation_.interleaved = false;
+    rotation_.nodes = {concat->index, negated->index};
+    return true;
+  }
+
+  /// Reshape(Concat(Unsqueeze(-x2), Unsqueeze(x1)))
+  bool TurnsPairs(const Node& product, size_t input) {
+    const Node* flat = Inner(product, input, "Reshape");
+    if (flat == nullptr || !JoinsPairs(graph_, *flat)) return false;
+    const Node* concat = Inner(*flat, 0, "Concat");
+    if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
+    const Node *second = Inner(*concat, 0, "Unsqueeze"), *first = Inner(*concat, 1, "Unsqueeze");
+    const Node* negated = second == nullptr || first == nullptr ? nullptr : Inner(*second, 0, "Neg");
+    if (negated == nullptr || !AreAlternations(RowAlternationOf(graph_, first->inputs[0]), RowAlternationOf(graph_, negated->inputs[0]))) return false;
+    rotation_.interleaved = true;
+    rotation_.nodes = {flat->index, concat->index, second->index, first->index, negated->index};
+    return true;
   }
 
   bool AreAlternations(const std::optional<RowAlternation>& first, const std::optional<RowAlternation>& second) {

@@ -30,20 +30,20 @@ std::optional<RowPart> FromSplit(const Graph& graph, const Node& split, ValueInd
   return std::nullopt;
 }
 
-}  // namespace
+/// What computes a value, and the rows that it reads first.
+struct RowReader {
+  const Node& node;
+  int64_t rank, size;  // of its first input
+};
 
-std::optional<RowPart> RowPartOf(const Graph& graph, ValueIndex value) {
+std::optional<RowReader> RowReaderOf(const Graph& graph, ValueIndex value) {
   const NodeIndex producer = graph.value(value).producer;
   if (producer == kNone || !HasInput(graph.node(producer), 0)) return std::nullopt;
   const Node& node = graph.node(producer);
   const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
   if (shape == nullptr || shape->empty() || !shape->back().known()) return std::nullopt;
-  const auto rank = static_cast<int64_t>(shape->size());
-  if (IsOp(node, "Slice")) return FromSlice(graph, node, rank, shape->back().value);
-  return IsOp(node, "Split") ? FromSplit(graph, node, value, rank, shape->back().value) : std::nullopt;
+  return RowReader{node, static_cast<int64_t>(shape->size()), shape->back().value};
 }
-
-namespace {
 
 /// `apart` is `together` but for its last dimension of 2.
 bool ArePairsOf(const Graph& graph, ValueIndex apart, ValueIndex together) {
@@ -75,6 +75,14 @@ std::optional<RowAlternation> FromPairs(const Graph& graph, ValueIndex pairs, in
 
 }  // namespace
 
+std::optional<RowPart> RowPartOf(const Graph& graph, ValueIndex value) {
+  const auto reader = RowReaderOf(graph, value);
+  if (!reader) return std::nullopt;
+  const auto& [node, rank, size] = *reader;
+  if (IsOp(node, "Slice")) return FromSlice(graph, node, rank, size);
+  return IsOp(node, "Split") ? FromSplit(graph, node, value, rank, size) : std::nullopt;
+}
+
 bool PartsPairs(const Graph& graph, const Node& reshape) {
   return IsOp(reshape, "Reshape") && ArePairsOf(graph, reshape.outputs[0], reshape.inputs[0]);
 }
@@ -84,13 +92,10 @@ bool JoinsPairs(const Graph& graph, const Node& reshape) {
 }
 
 std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex value) {
-  const NodeIndex producer = graph.value(value).producer;
-  if (producer == kNone || !HasInput(graph.node(producer), 0)) return std::nullopt;
-  const Node& node = graph.node(producer);
-  const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
-  if (shape == nullptr || shape->empty() || !shape->back().known()) return std::nullopt;
-  const auto rank = static_cast<int64_t>(shape->size());
-  if (IsOp(node, "Slice")) return FromStridedSlice(graph, node, rank, shape->back().value);
+  const auto reader = RowReaderOf(graph, value);
+  if (!reader) return std::nullopt;
+  const auto& [node, rank, size] = *reader;
+  if (IsOp(node, "Slice")) return FromStridedSlice(graph, node, rank, size);
   if (IsOp(node, "Gather")) {
     const Tensor* index = ConstantInput(graph, node, 1);
     if (index == nullptr || index->shape().rank() != 0 || !IsLast(IntAttribute(node, "axis", 0), rank)) return std::nullopt;

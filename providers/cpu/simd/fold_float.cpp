@@ -63,6 +63,17 @@ HWY_INLINE hn::Vec<D> LoadFirst(D d, const hn::TFromD<D>* x, int64_t count) {
 #endif
 }
 
+/// Of numbers none of which is NaN.
+template <Fold F, class V>
+HWY_INLINE V Extreme(V a, V b) {
+  return F == Fold::kMax ? hn::Max(a, b) : hn::Min(a, b);
+}
+
+template <Fold F, class D>
+HWY_INLINE hn::TFromD<D> ExtremeOfLanes(D d, hn::Vec<D> v) {
+  return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, v) : hn::MinOfLanes(d, v));
+}
+
 /// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on the
 /// way, which costs less than to carry them along.
 template <Fold F, class T>
@@ -70,16 +81,15 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto join = [](V a, V b) HWY_ATTR { return F == Fold::kMax ? hn::Max(a, b) : hn::Min(a, b); };
   V a0 = hn::Set(d, FoldIdentity<T>(F)), a1 = a0, a2 = a0, a3 = a0;
   auto nan = hn::IsNaN(a0);
   const auto step = [&](int64_t i) HWY_ATTR {
     const V v0 = hn::LoadU(d, x + i), v1 = hn::LoadU(d, x + i + lanes);
     const V v2 = hn::LoadU(d, x + i + 2 * lanes), v3 = hn::LoadU(d, x + i + 3 * lanes);
-    a0 = join(a0, v0);
-    a1 = join(a1, v1);
-    a2 = join(a2, v2);
-    a3 = join(a3, v3);
+    a0 = Extreme<F>(a0, v0);
+    a1 = Extreme<F>(a1, v1);
+    a2 = Extreme<F>(a2, v2);
+    a3 = Extreme<F>(a3, v3);
     nan = hn::Or(nan, hn::IsNaN(hn::Add(hn::Add(v0, v1), hn::Add(v2, v3))));
   };
   int64_t i = 0;
@@ -90,8 +100,7 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
     for (i = 0; i < count; ++i) total = JoinFolds<Wide<T>>(F, total, x[i]);
     return total;
   }
-  const V all = join(join(a0, a1), join(a2, a3));
-  return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
+  return ExtremeOfLanes<F>(d, Extreme<F>(Extreme<F>(a0, a1), Extreme<F>(a2, a3)));
 }
 
 /// The same of fewer elements. Rows as short as these come by the thousand, and a loop over the lanes would cost most of their time.
@@ -100,11 +109,10 @@ HWY_INLINE Wide<T> ExtremeOfShort(const T* HWY_RESTRICT x, int64_t count) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto join = [](V a, V b) HWY_ATTR { return F == Fold::kMax ? hn::Max(a, b) : hn::Min(a, b); };
   V all = hn::Set(d, FoldIdentity<T>(F));
   auto nan = hn::IsNaN(all);
   const auto step = [&](V v) HWY_ATTR {
-    all = join(all, v);
+    all = Extreme<F>(all, v);
     nan = hn::Or(nan, hn::IsNaN(v));
   };
   if (count < lanes) {
@@ -114,7 +122,7 @@ HWY_INLINE Wide<T> ExtremeOfShort(const T* HWY_RESTRICT x, int64_t count) {
     step(hn::LoadU(d, x + count - lanes));  // some of it twice
   }
   if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) return std::numeric_limits<Wide<T>>::quiet_NaN();
-  return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
+  return ExtremeOfLanes<F>(d, all);
 }
 
 /// The sum of the lanes, in double.
