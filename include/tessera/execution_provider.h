@@ -77,10 +77,21 @@ class TESSERA_API DataTransfer {
   virtual void Copy(const Tensor& from, Tensor& to, Stream* stream) = 0;
 };
 
+/// Takes what a device did and when, for a session's profile.
+class TESSERA_API DeviceTrace {
+ public:
+  virtual ~DeviceTrace() = default;
+  /// When a command was enqueued, began and ended, in nanoseconds of std::chrono::steady_clock. Thread-safe.
+  virtual void AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) = 0;
+};
+
 /// What the framework lends a provider for the life of one session.
 struct SessionServices {
   ThreadPool* threads = nullptr;
   int graph_optimization_level = 99;
+  /// Forms of constants that kernels make may be shared with other sessions.
+  bool share_prepacked = true;
+  DeviceTrace* trace = nullptr;  // null: the session is not profiled
 };
 
 class TESSERA_API ExecutionProvider {
@@ -118,6 +129,12 @@ class TESSERA_API ExecutionProvider {
   virtual std::unique_ptr<DataTransfer> CreateDataTransfer() { return nullptr; }
   virtual std::unique_ptr<Stream> CreateStream() { return nullptr; }
 
+  /// A constant in memory(), which other sessions on the same device read too; nothing: the session makes a copy of its own.
+  virtual std::optional<Tensor> SharedConstant(const Tensor& /*constant*/) { return std::nullopt; }
+
+  /// What it computes on, for the placement report; empty: the processor.
+  virtual std::string DeviceName() const { return {}; }
+
   /// Options in force, defaults included.
   const ProviderOptions& options() const noexcept { return options_; }
   void set_options(ProviderOptions options) { options_ = std::move(options); }
@@ -142,6 +159,8 @@ struct ProviderFactory {
   bool uses_openmp = false;
   /// What it could run on here, a line each, for reports; null: the processor.
   std::vector<std::string> (*devices)() = nullptr;
+  /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it does not.
+  std::string (*why_not_by_default)() = nullptr;
 };
 
 /// Every compiled-in provider, highest priority first.

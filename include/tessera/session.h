@@ -163,6 +163,7 @@ struct PlacementReport {
     std::string name;
     std::string status;  // "active", or why it was skipped
     size_t nodes = 0;
+    std::string device = {};  // what it computes on, empty for the processor
   };
   std::vector<ProviderEntry> providers;
   std::vector<NodeEntry> nodes;
@@ -311,7 +312,8 @@ class TESSERA_API IoBinding {
   std::unique_ptr<State> state_;
 };
 
-/// Names of the compiled-in providers, in priority order.
+/// Names of the compiled-in providers that are worth their while on this machine, in priority order, CPU last. A provider that is
+/// left out (OpenCL where its only devices are processors) can be named all the same; placement() of later sessions says why it was.
 TESSERA_API std::vector<std::string> available_providers();
 
 /// Entries that SessionOptions::config takes.

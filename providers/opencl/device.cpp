@@ -163,6 +163,21 @@ std::vector<std::string> DescribeDevices() {
   return lines;
 }
 
+std::string WhyNotByDefault() {
+  try {
+    std::vector<std::string> processors;
+    for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
+      if (!WhyUnusable(id).empty()) continue;
+      if (!IsOf(CL_DEVICE_TYPE_CPU, id)) return {};
+      processors.push_back(DeviceString(id, CL_DEVICE_NAME));
+    }
+    if (processors.empty()) return fmt::format("there is no OpenCL device that it could use: {}", WhyNoDevice());
+    return fmt::format("its only device is a processor ({}), on which the CPU provider is faster", fmt::join(processors, ", "));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   // Devices stay open: the programs that they hold are worth more than their contexts. Never destroyed, because drivers may
   // have been unloaded by then.
@@ -174,8 +189,8 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   std::from_chars(number.data(), number.data() + number.size(), index);  // a number, as options are checked
   auto devices = AllDevices(TypeFromName(type), platform);
   std::erase_if(devices, [](const auto& d) { return !WhyUnusable(d.second).empty(); });
-  // GPUs first where any kind will do.
-  std::stable_partition(devices.begin(), devices.end(), [](const auto& d) { return IsOf(CL_DEVICE_TYPE_GPU, d.second); });
+  // GPUs first where any kind will do, processors last.
+  std::ranges::stable_sort(devices, {}, [](const auto& d) { return IsOf(CL_DEVICE_TYPE_GPU, d.second) ? 0 : IsOf(CL_DEVICE_TYPE_CPU, d.second) ? 2 : 1; });
   if (index >= devices.size()) {
     const std::vector<std::string> known = DescribeDevices();
     if (known.empty()) Fail(ErrorCode::kEpFail, "there is no OpenCL device: {}", WhyNoDevice());
@@ -207,9 +222,9 @@ bool Device::Works() const noexcept {
          clFinish(queue.get()) == CL_SUCCESS;
 }
 
-Queue Device::CreateQueue() const {
+Queue Device::CreateQueue(bool timed) const {
   cl_int status = CL_SUCCESS;
-  Queue queue(clCreateCommandQueue(context(), id_, 0, &status));
+  Queue queue(clCreateCommandQueue(context(), id_, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &status));
   Check(status, "clCreateCommandQueue");
   return queue;
 }

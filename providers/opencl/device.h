@@ -79,7 +79,8 @@ class Device {
   const Capabilities& capabilities() const noexcept { return capabilities_; }
   cl_context context() const noexcept { return context_.get(); }
   cl_device_id id() const noexcept { return id_; }
-  Queue CreateQueue() const;
+  /// In order; `timed`: events of its commands tell when they ran.
+  Queue CreateQueue(bool timed = false) const;
 
   /// A new buffer, uninitialized; `pinned`: in host memory that the device fetches from directly.
   Buffer NewBuffer(size_t bytes, bool pinned = false) const;
@@ -113,6 +114,9 @@ class Device {
   std::map<std::string, Program> programs_;
   std::map<std::string, std::string> remembered_;
 };
+
+/// Why a provider that nobody named should not take part: no device, or none but processors. Empty where there is a better one.
+std::string WhyNotByDefault();
 
 /// Every device of every platform, one line each, for reports: what it can do, or why it is not used.
 std::vector<std::string> DescribeDevices();

@@ -317,17 +317,6 @@ class FusedKernel final : public Kernel {
   std::unique_ptr<Kernel> anchor;
 };
 
-Value Upload(const Tensor& constant, const FusionServices& services) {
-  Tensor device(constant.type(), constant.shape(), services.constants);
-  if (constant.byte_size() > 0) {
-    const BufferRange target = DeviceAllocator::Find(device.raw());
-    Check(clEnqueueWriteBuffer(services.queue, target.buffer, CL_TRUE, target.offset, constant.byte_size(), constant.unaligned_raw(), 0,
-                               nullptr, nullptr),
-          "clEnqueueWriteBuffer");
-  }
-  return Value(std::move(device));
-}
-
 }  // namespace
 
 std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::vector<ComputeCapability> claims) {
@@ -413,7 +402,7 @@ std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const Fu
     } else if (const Tensor* constant = subgraph.constant(operand); constant != nullptr) {
       source.constant = static_cast<int>(kernel->constants.size());
       // Of a constant that the kernel has in a form of its own, it reads the shape only.
-      kernel->constants.push_back(info.releases(i) ? Value(*constant) : Upload(*constant, services));
+      kernel->constants.push_back(Value(info.releases(i) ? *constant : services.constants.OnDevice(*constant)));
     } else {
       const auto found = std::ranges::find(subgraph.inputs(), operand);
       Require(found != subgraph.inputs().end(), "an operand of {} is not an input of the subgraph", anchor.op_type);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "constants.h"
 #include "kernel.h"
 #include "tessera/execution_provider.h"
 
@@ -17,8 +18,7 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
 struct FusionServices {
   const ExecutionProvider& provider;
   ThreadPool& threads;
-  Allocator& constants;
-  cl_command_queue queue;
+  DeviceConstants& constants;
 };
 /// The kernel of a subgraph that FuseElementwise made.
 std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const FusionServices& services);

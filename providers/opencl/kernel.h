@@ -17,6 +17,8 @@
 
 namespace tessera::opencl {
 
+class DeviceConstants;
+
 /// What a session's options say of how kernels compute.
 struct Settings {
   bool tiles = false;   // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
@@ -30,8 +32,8 @@ Device& DeviceOf(const KernelInfo& info);
 const Settings& SettingsOf(const KernelInfo& info);
 /// The session's queue, for work when it is made.
 cl_command_queue QueueOf(const KernelInfo& info);
-/// The memory that constants in a form of the kernel's own live in: it counts towards the session's limit.
-Allocator& ConstantsOf(const KernelInfo& info);
+/// The session's constants on the device, for those that kernels keep in a form of their own.
+DeviceConstants& ConstantsOf(const KernelInfo& info);
 
 /// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index),
 /// EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and where it reads the context's inputs from
@@ -127,17 +129,13 @@ class Launchable {
   template <class... Args>
   void operator()(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
     const auto& stream = *static_cast<const DeviceStream*>(context.stream());
+    if (stream.waits()) return Timed(*context.stream(), global, local, args...);
     On(static_cast<cl_command_queue>(stream.native_handle()), global, local, args...);
-    if (stream.waits()) context.stream()->Synchronize();
   }
   /// The same without a run.
   template <class... Args>
   void On(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
-    if (global[0] * global[1] * global[2] == 0) return;
-    const std::lock_guard lock(mutex_);
-    cl_uint index = 0;
-    (Set(index, args), ...);
-    Enqueue(queue, global, local);
+    Launch(queue, nullptr, global, local, args...);
   }
   /// Over items x rows x planes, in groups of one size: drivers that compile for each size do so once. The kernel's first
   /// argument is the number of items, because the last group of a row reaches past it.
@@ -161,6 +159,24 @@ class Launchable {
   size_t largest_group() const noexcept { return largest_group_; }
 
  private:
+  template <class... Args>
+  void Launch(cl_command_queue queue, cl_event* event, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
+    if (global[0] * global[1] * global[2] == 0) return;
+    const std::lock_guard lock(mutex_);
+    cl_uint index = 0;
+    (Set(index, args), ...);
+    Enqueue(queue, event, global, local);
+  }
+  /// Waits for the kernel, and writes down when it ran.
+  template <class... Args>
+  void Timed(Stream& stream, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
+    cl_event handle = nullptr;
+    const auto queued = std::chrono::steady_clock::now();
+    Launch(static_cast<cl_command_queue>(stream.native_handle()), &handle, global, local, args...);
+    const Event event(handle);
+    stream.Synchronize();
+    static_cast<const DeviceStream&>(stream).Trace(name_, handle, queued);
+  }
   void Set(cl_uint& index, const Tensor& tensor) { Set(index, RangeOf(tensor)); }
   void Set(cl_uint& index, const Tensor* tensor);
   void Set(cl_uint& index, const BufferRange& range);
@@ -178,8 +194,9 @@ class Launchable {
   void Set(cl_uint& index, const T& value) {
     Check(clSetKernelArg(kernel_.get(), index++, sizeof value, &value), "clSetKernelArg");
   }
-  void Enqueue(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local);
+  void Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> global, std::array<size_t, 3> local);
 
+  const char* name_;
   ClKernel kernel_;
   size_t largest_group_, group_;
   std::mutex mutex_;

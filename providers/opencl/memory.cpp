@@ -98,6 +98,19 @@ BufferRange DeviceAllocator::Find(const void* address) {
   return {found->second.buffer, static_cast<size_t>(static_cast<const std::byte*>(address) - found->first)};
 }
 
+void DeviceStream::Trace(std::string_view name, cl_event command, std::chrono::steady_clock::time_point queued) const {
+  if (trace_ == nullptr || command == nullptr) return;
+  cl_ulong enqueued = 0, start = 0, end = 0;
+  for (const auto& [what, time] : {std::pair(CL_PROFILING_COMMAND_QUEUED, &enqueued), std::pair(CL_PROFILING_COMMAND_START, &start),
+                                   std::pair(CL_PROFILING_COMMAND_END, &end)}) {
+    if (clGetEventProfilingInfo(command, what, sizeof *time, time, nullptr) != CL_SUCCESS) return;  // a driver that does not tell
+  }
+  // The device's clock started at some time of its own: both clocks tell when the command was enqueued.
+  const int64_t at = std::chrono::duration_cast<std::chrono::nanoseconds>(queued.time_since_epoch()).count();
+  const auto since = [&](cl_ulong time) { return at + static_cast<int64_t>(time - enqueued); };
+  trace_->AddCommand(name, device_.capabilities().name, at, since(start), since(end));
+}
+
 bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept {
   const bool from_device = from.name == kMemoryName, to_device = to.name == kMemoryName;
   return (from_device || from.host_accessible) && (to_device || to.host_accessible) && (from_device || to_device);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 namespace tessera::opencl {
 
 inline constexpr std::string_view kMemoryName = "OpenCL";
+inline const MemoryInfo kDeviceMemory{kMemoryName, DeviceType::kGpu, 0, false};
 
 /// How much device memory a session may still take, arena and constants together.
 class Budget {
@@ -160,10 +162,12 @@ class DeviceTransfer : public DataTransfer {
 /// once, because what is enqueued later also runs later.
 class DeviceStream final : public Stream {
  public:
-  /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device.
-  DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits)
-      : queue_(std::move(queue)), downloads_(std::move(chunks)), waits_(waits) {}
+  /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device. Its own times go to `trace`.
+  DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits, const Device& device, DeviceTrace* trace)
+      : queue_(std::move(queue)), downloads_(std::move(chunks)), waits_(waits), device_(device), trace_(trace) {}
   bool waits() const noexcept { return waits_; }
+  /// When a command ran that is done; `queued`: the host's clock when it was enqueued.
+  void Trace(std::string_view name, cl_event command, std::chrono::steady_clock::time_point queued) const;
   Downloads& downloads() noexcept { return downloads_; }
   void Synchronize() override {
     downloads_.Finish();
@@ -175,6 +179,8 @@ class DeviceStream final : public Stream {
   std::shared_ptr<const Queue> queue_;
   Downloads downloads_;
   bool waits_;
+  const Device& device_;
+  DeviceTrace* trace_;
 };
 
 }  // namespace tessera::opencl

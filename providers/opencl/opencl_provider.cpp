@@ -16,7 +16,7 @@ namespace opencl {
 namespace {
 
 const OptionSchema kOptions[] = {
-    {"device_id", OptionType::kInt, "0", "number of the device among those that platform and device_type leave, GPUs first", {}, 0, 1023},
+    {"device_id", OptionType::kInt, "0", "number of the device among those that platform and device_type leave, GPUs first, processors last", {}, 0, 1023},
     {"device_type", OptionType::kEnum, "any", "kind of device", {"any", "gpu", "cpu", "accelerator"}},
     {"platform", OptionType::kString, "", "part of the platform's name; empty: any platform"},
     {"program_cache_path", OptionType::kString, "", "folder for compiled programs; empty: none are kept on disk"},
@@ -26,7 +26,7 @@ const OptionSchema kOptions[] = {
     {"kernels", OptionType::kEnum, "auto", "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs", {"auto", "tiles", "panels"}},
     {"tuning", OptionType::kBool, "0", "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
     {"winograd", OptionType::kBool, "1", "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
-    {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time it takes on the device"},
+    {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time that its node takes on the device, and when each kernel was enqueued, began and ended there"},
 };
 
 const KernelRegistry& Kernels() {
@@ -70,10 +70,10 @@ class OpenclProvider final : public ExecutionProvider {
  public:
   explicit OpenclProvider(const ProviderOptions& options)
       : device_(Device::Open(options)),
-        queue_(std::make_shared<const Queue>(device_->CreateQueue())),
+        queue_(std::make_shared<const Queue>(device_->CreateQueue(options.at("profiling") == "1"))),
         pinned_(device_->capabilities().shares_host_memory ? nullptr : std::make_shared<PinnedChunks>(device_, queue_)),
         budget_(std::make_shared<Budget>(ParseBytes(options.at("gpu_mem_limit")).value_or(0))),
-        constants_(device_, budget_),
+        constants_(device_, queue_, budget_),
         profiling_(options.at("profiling") == "1") {
     const Capabilities& device = device_->capabilities();
     const std::string& kernels = options.at("kernels");
@@ -89,13 +89,26 @@ class OpenclProvider final : public ExecutionProvider {
 
   std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
-  MemoryInfo memory() const noexcept override { return {kMemoryName, DeviceType::kGpu, 0, false}; }
+  MemoryInfo memory() const noexcept override { return kDeviceMemory; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override {
     if (device_->capabilities().shares_host_memory) return std::make_unique<SharedTransfer>(device_, queue_);
     return std::make_unique<DeviceTransfer>(device_, queue_, true);
   }
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, pinned_, profiling_); }
+  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, pinned_, profiling_, *device_, trace_); }
+
+  void Attach(const SessionServices& services) override {
+    ExecutionProvider::Attach(services);
+    constants_.set_shared(services.share_prepacked);
+    trace_ = services.trace;
+  }
+
+  std::optional<Tensor> SharedConstant(const Tensor& constant) override { return constants_.OnDevice(constant); }
+
+  std::string DeviceName() const override {
+    const Capabilities& device = device_->capabilities();
+    return fmt::format("{}{}", device.name, device.is_cpu ? ", a processor, on which the CPU provider is faster" : "");
+  }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
     auto claims = ClaimNodes(graph, kernels, device_->capabilities(), refusals);
@@ -110,7 +123,7 @@ class OpenclProvider final : public ExecutionProvider {
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
-    const FusionServices services{*this, *services_.threads, constants_, queue_->get()};
+    const FusionServices services{*this, *services_.threads, constants_};
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileElementwise(subgraph.graph, services));
     return kernels;
@@ -119,16 +132,17 @@ class OpenclProvider final : public ExecutionProvider {
   Device& device() const noexcept { return *device_; }
   const Settings& settings() const noexcept { return settings_; }
   cl_command_queue queue() const noexcept { return queue_->get(); }
-  Allocator& constants() const noexcept { return constants_; }
+  DeviceConstants& constants() const noexcept { return constants_; }
 
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Queue> queue_;
   std::shared_ptr<PinnedChunks> pinned_;
   std::shared_ptr<Budget> budget_;
-  mutable DeviceAllocator constants_;
+  mutable DeviceConstants constants_;
   Settings settings_;
   bool profiling_;
+  DeviceTrace* trace_ = nullptr;
 };
 
 const OpenclProvider& ProviderOf(const KernelInfo& info) { return static_cast<const OpenclProvider&>(info.provider()); }
@@ -138,7 +152,7 @@ const OpenclProvider& ProviderOf(const KernelInfo& info) { return static_cast<co
 Device& DeviceOf(const KernelInfo& info) { return ProviderOf(info).device(); }
 const Settings& SettingsOf(const KernelInfo& info) { return ProviderOf(info).settings(); }
 cl_command_queue QueueOf(const KernelInfo& info) { return ProviderOf(info).queue(); }
-Allocator& ConstantsOf(const KernelInfo& info) { return ProviderOf(info).constants(); }
+DeviceConstants& ConstantsOf(const KernelInfo& info) { return ProviderOf(info).constants(); }
 
 }  // namespace opencl
 
@@ -152,6 +166,7 @@ const ProviderFactory& OpenclProviderFactory() {
         return std::make_unique<opencl::OpenclProvider>(options);
       },
       .devices = opencl::DescribeDevices,
+      .why_not_by_default = opencl::WhyNotByDefault,
   };
   return factory;
 }

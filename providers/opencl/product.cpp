@@ -54,30 +54,32 @@ PanelProduct::PanelProduct(const KernelInfo& info, Left left)
       pack_(DeviceOf(info), "product", PanelDefines(info), "pack_matrix"),
       element_bytes_(ElementBytes(info)) {}
 
-std::unique_ptr<PackedConstant> PanelProduct::PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
-                                                        cl_int column, int64_t stacks) {
+std::shared_ptr<const ConstantBlock> PanelProduct::PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
+                                                             cl_int column, int64_t stacks) {
   const int64_t elements = CheckedMul(CheckedMul(CheckedMul(Panels(n), kPanel), k), stacks);
   if (elements == 0) return nullptr;
-  auto packed = std::make_unique<PackedConstant>(ConstantsOf(info), static_cast<size_t>(elements) * element_bytes_);
-  const Buffer from = DeviceOf(info).ViewOf(b.raw(), b.byte_size());
-  const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(Panels(n)), static_cast<size_t>(stacks)};
-  pack_.Compile().On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed->range(), static_cast<cl_int>(k),
-                     static_cast<cl_int>(n), row, column, cl_long{k * n});
-  Finish(QueueOf(info));
-  return packed;
+  const std::string form = fmt::format("{} panels of {} x {} by {} and {}", stacks, k, n, row, column);
+  return ConstantsOf(info).Form(b, form, static_cast<size_t>(elements) * element_bytes_, [&](const BufferRange& packed) {
+    const Buffer from = DeviceOf(info).ViewOf(b.raw(), b.byte_size());
+    const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(Panels(n)), static_cast<size_t>(stacks)};
+    pack_.Compile().On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed, static_cast<cl_int>(k),
+                       static_cast<cl_int>(n), row, column, cl_long{k * n});
+    Finish(QueueOf(info));
+  });
 }
 
-std::unique_ptr<PackedConstant> PanelProduct::PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks) {
+std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks) {
   const int64_t elements = CheckedMul(CheckedMul(PackedRows(m), k), stacks);
   if (elements == 0) return nullptr;
-  auto packed = std::make_unique<PackedConstant>(ConstantsOf(info), static_cast<size_t>(elements) * ElementBytes(info));
-  const Buffer from = DeviceOf(info).ViewOf(a.raw(), a.byte_size());
-  Launchable pack(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define ROWS {}\n", kBlockRows), "pack_rows");
-  const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
-  pack.On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed->range(), static_cast<cl_int>(m), static_cast<cl_int>(k),
-          cl_long{m * k});
-  Finish(QueueOf(info));
-  return packed;
+  const std::string form = fmt::format("{} blocks of rows of {} x {}", stacks, m, k);
+  return ConstantsOf(info).Form(a, form, static_cast<size_t>(elements) * ElementBytes(info), [&](const BufferRange& packed) {
+    const Buffer from = DeviceOf(info).ViewOf(a.raw(), a.byte_size());
+    Launchable pack(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define ROWS {}\n", kBlockRows), "pack_rows");
+    const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
+    pack.On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed, static_cast<cl_int>(m), static_cast<cl_int>(k),
+            cl_long{m * k});
+    Finish(QueueOf(info));
+  });
 }
 
 void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/rounding.h"
+#include "constants.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -44,20 +45,6 @@ struct PanelOperands {
   std::span<const Tensor* const> epilogue = {};
 };
 
-/// Memory for a form of a constant that a kernel makes for itself.
-class PackedConstant {
- public:
-  PackedConstant(Allocator& allocator, size_t bytes) : allocator_(allocator), memory_(allocator.Allocate(bytes)) {}
-  ~PackedConstant() { allocator_.Free(memory_); }
-  PackedConstant(const PackedConstant&) = delete;
-  PackedConstant& operator=(const PackedConstant&) = delete;
-  BufferRange range() const { return DeviceAllocator::Find(memory_); }
-
- private:
-  Allocator& allocator_;
-  void* memory_;
-};
-
 /// Rows of A in a block.
 inline constexpr int64_t kBlockRows = 6;
 
@@ -80,10 +67,12 @@ class PanelProduct {
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
             int64_t stacks);
   /// The same of a constant on the host, done on return. Null where there is nothing to pack.
-  std::unique_ptr<PackedConstant> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row, cl_int column,
-                                            int64_t stacks);
+  std::shared_ptr<const ConstantBlock> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
+                                                 cl_int column, int64_t stacks);
   /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack.
-  static std::unique_ptr<PackedConstant> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
+  static std::shared_ptr<const ConstantBlock> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
+  /// Compiles what packs a B that is not constant.
+  void PreparePack() { pack_.Compile(); }
   static int64_t PackedRows(int64_t m) { return RoundUp(m, kBlockRows); }
   /// Bytes of an element in a panel.
   size_t element_bytes() const noexcept { return element_bytes_; }

@@ -7,8 +7,6 @@
 namespace tessera::opencl {
 namespace {
 
-const MemoryInfo kDeviceMemory{kMemoryName, DeviceType::kGpu, 0, false};
-
 /// Only a buffer that is mapped may be read and written by the host. Results that go out and come back stay unmapped: on processors,
 /// whose buffers are the host's memory as it is, and nowhere else.
 bool HostSeesBuffers(const Device& device) { return device.capabilities().is_cpu; }

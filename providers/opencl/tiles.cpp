@@ -112,14 +112,17 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
     if (taps.rank() < 3) defines_ += "#define FLAT\n";
     for (size_t i = 0; i < 3; ++i) defines_ += fmt::format("#define W{} {}\n", i, i + taps.rank() < 3 ? 1 : taps[i + taps.rank() - 3]);
   }
-  if (!expected) return;
-  const TileProductShape& shape = expected->shape;
-  if (HasFewRows(shape)) {
-    FewRowsFor(shape, expected->stacks);
+  if (expected) Prepare(info, *expected);
+}
+
+void TileProduct::Prepare(const KernelInfo& info, const Expected& expected) {
+  const std::lock_guard lock(mutex_);
+  if (HasFewRows(expected.shape)) {
+    FewRowsFor(expected.shape, expected.stacks);
     return;
   }
-  if (SettingsOf(info).tuning) Tune(*expected);
-  Choose(shape, expected->stack, expected->stacks, {}, {});
+  if (SettingsOf(info).tuning) Tune(expected);
+  Choose(expected.shape, expected.stack, expected.stacks, {}, {});
 }
 
 void TileProduct::Multiply(KernelContext& context, const Operands& operands, const TileProductShape& shape, const Strided& stack,

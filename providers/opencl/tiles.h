@@ -59,6 +59,8 @@ class TileProduct {
   };
 
   TileProduct(const KernelInfo& info, Layout layout, const std::optional<Expected>& expected);
+  /// Compiles, and tunes, for a shape that is to come.
+  void Prepare(const KernelInfo& info, const Expected& expected);
 
   /// Whether the device's matrix units multiply values of the node's first input: halves, whose products are exact in the float that
   /// they sum in, and floats that may be rounded.

@@ -12,10 +12,6 @@ static_assert(kPanel == 16);  // as in ops/winograd.cl
 
 int64_t ColumnsOf(const KernelInfo& info) { return SettingsOf(info).tiles ? 1 : kPanel; }
 
-int64_t Tiles(const Window& window, int64_t batch, int tile) {
-  return batch * CeilDiv(window.output[0], tile) * CeilDiv(window.output[1], tile);
-}
-
 std::string TileDefines(const KernelInfo& info, int tile) {
   return fmt::format("#define TILE {}\n#define TOGETHER {}\n", tile, ColumnsOf(info));
 }
@@ -23,6 +19,10 @@ std::string TileDefines(const KernelInfo& info, int tile) {
 std::string Defines(const KernelInfo& info, int tile) { return PanelDefines(info) + TileDefines(info, tile); }
 
 }  // namespace
+
+int64_t WinogradConv::Tiles(const Window& window, int64_t batch, int tile) {
+  return batch * CeilDiv(window.output[0], tile) * CeilDiv(window.output[1], tile);
+}
 
 bool WinogradConv::Suits(const KernelInfo& info, const Shape& weights, int64_t group) {
   // Double is asked for by those who want all digits, and matrix units are as fast without the transforms.
@@ -62,7 +62,7 @@ int WinogradConv::TileFor(const KernelInfo& info, const Shape& weights, const Wi
   return best;
 }
 
-WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int tile)
+WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int tile, std::optional<int64_t> tiles)
     : tile_(tile),
       columns_(ColumnsOf(info)),
       weights_(weights.shape()),
@@ -72,12 +72,14 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
       finish_(DeviceOf(info), "winograd", Defines(info, tile) + EpilogueOf(info).defines, "finish") {
   const int64_t rows = columns_ == 1 ? 1 : kBlockRows, blocks = CeilDiv(weights_[0], rows);
   const int64_t elements = CheckedMul(CheckedMul(CheckedMul(blocks, rows), weights_[1]), points());
-  filters_ = std::make_unique<PackedConstant>(ConstantsOf(info), static_cast<size_t>(CheckedMul<int64_t>(elements, sizeof(cl_float))));
-  const Buffer from = DeviceOf(info).ViewOf(weights.raw(), weights.byte_size());
-  Launchable transform(DeviceOf(info), "winograd", Defines(info, tile) + fmt::format("#define ROWS {}\n", rows), "transform_filters");
-  transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, BufferRange{from.get(), 0},
-               filters_->range(), static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
-  Finish(QueueOf(info));
+  const auto bytes = static_cast<size_t>(CheckedMul<int64_t>(elements, sizeof(cl_float)));
+  filters_ = ConstantsOf(info).Form(weights, fmt::format("filters of tile {} in {} rows", tile, rows), bytes, [&](const BufferRange& filters) {
+    const Buffer from = DeviceOf(info).ViewOf(weights.raw(), weights.byte_size());
+    Launchable transform(DeviceOf(info), "winograd", Defines(info, tile) + fmt::format("#define ROWS {}\n", rows), "transform_filters");
+    transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, BufferRange{from.get(), 0},
+                 filters, static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
+    Finish(QueueOf(info));
+  });
   transform_image_.Compile();
   if (columns_ > 1) {
     multiply_.Compile();
@@ -85,6 +87,11 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
     // Rounded to halves, transformed values would lose too much.
     tiles_.emplace(info, TileProduct::Layout{.follows = false, .scratch = true}, std::nullopt);
     finish_.Compile();
+    if (!tiles || *tiles <= 0 || *tiles > std::numeric_limits<cl_int>::max()) return;
+    const int64_t together = Together(*tiles), rest = *tiles % together;
+    for (const int64_t here : {together, rest}) {
+      if (here > 0) tiles_->Prepare(info, Products(here));
+    }
   }
 }
 
@@ -114,32 +121,44 @@ void WinogradConv::ByPanels(KernelContext& context, const Tensor& x, const Tenso
   }
 }
 
+int64_t WinogradConv::Together(int64_t tiles) const {
+  constexpr int64_t kScratchBytes = 128 << 20;
+  const int64_t tile_bytes = CheckedMul<int64_t>(points() * static_cast<int64_t>(sizeof(cl_float)), weights_[0] + weights_[1]);
+  return std::clamp<int64_t>(kScratchBytes / tile_bytes, 1, tiles);
+}
+
+TileProduct::Expected WinogradConv::Products(int64_t tiles) const {
+  const int64_t filters = weights_[0], channels = weights_[1];
+  TileProduct::Expected expected{.shape = {.m = static_cast<cl_int>(filters),
+                                           .n = static_cast<cl_int>(tiles),
+                                           .k = static_cast<cl_int>(channels),
+                                           .row_a = static_cast<cl_int>(points() * channels),
+                                           .col_a = 1,
+                                           .row_b = static_cast<cl_int>(tiles),
+                                           .col_b = 1,
+                                           .row_bias = 0,
+                                           .col_bias = 0},
+                                 .stack = {},
+                                 .stacks = points(),
+                                 .elements_b = channels * tiles * points()};
+  expected.stack.rank = 1;
+  expected.stack.dims[0] = points();
+  expected.stack.a[0] = channels;
+  expected.stack.b[0] = channels * tiles;
+  return expected;
+}
+
 void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
                            std::span<const Tensor* const> epilogue) {
-  constexpr int64_t kScratchBytes = 128 << 20;
-  const int64_t tile_bytes = CheckedMul<int64_t>(points() * static_cast<int64_t>(sizeof(cl_float)), int64_t{g.channels} + g.filters);
-  const int64_t together = std::clamp<int64_t>(kScratchBytes / tile_bytes, 1, tiles);
-  Strided stack;
-  stack.rank = 1;
-  stack.dims[0] = points();
-  stack.a[0] = g.channels;
+  const int64_t together = Together(tiles);
   for (int64_t first = 0; first < tiles; first += together) {
     const int64_t here = std::min<int64_t>(together, tiles - first);
     const auto bytes = [&](int64_t rows) { return static_cast<size_t>(points() * rows * here) * sizeof(cl_float); };
     const DeviceScratch image(context, bytes(g.channels)), products(context, bytes(g.filters));
-    const auto now = static_cast<cl_int>(here), first_tile = static_cast<cl_int>(first);
+    const auto first_tile = static_cast<cl_int>(first);
     transform_image_.Compile().Grid(context, here, g.channels, 1, x, image.range(), g, tiles, first_tile);
-    const TileProductShape shape{.m = g.filters,
-                                 .n = now,
-                                 .k = g.channels,
-                                 .row_a = static_cast<cl_int>(points() * g.channels),
-                                 .col_a = 1,
-                                 .row_b = now,
-                                 .col_b = 1,
-                                 .row_bias = 0,
-                                 .col_bias = 0};
-    stack.b[0] = int64_t{g.channels} * here;
-    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, products.range()}, shape, stack, points());
+    const TileProduct::Expected multiplied = Products(here);
+    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, products.range()}, multiplied.shape, multiplied.stack, multiplied.stacks);
     finish_.Compile().Grid(context, here, g.filters, 1, products.range(), bias, y, g, tiles, first_tile, epilogue);
   }
 }

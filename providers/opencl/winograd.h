@@ -20,8 +20,11 @@ class WinogradConv {
   /// The same where the image is not known yet.
   static constexpr int kUsualTile = 4;
 
-  /// The transformed weights stay on the device.
-  WinogradConv(const KernelInfo& info, const Tensor& weights, int tile);
+  /// Tiles of so many images.
+  static int64_t Tiles(const Window& window, int64_t batch, int tile);
+
+  /// The transformed weights stay on the device. `tiles`: where their number is known.
+  WinogradConv(const KernelInfo& info, const Tensor& weights, int tile, std::optional<int64_t> tiles);
 
   /// Whether it pays for this image, too.
   bool Pays(const Window& window, int64_t batch) const { return Gain(weights_, window, batch, tile_, columns_) > 1; }
@@ -31,6 +34,9 @@ class WinogradConv {
  private:
   /// How many times as long the other ways may take.
   static double Gain(const Shape& weights, const Window& window, int64_t batch, int tile, int64_t columns);
+  /// How many tiles are transformed at a time, on GPUs, and the products of so many.
+  int64_t Together(int64_t tiles) const;
+  TileProduct::Expected Products(int64_t tiles) const;
   int64_t points() const { return int64_t{tile_ + 2} * (tile_ + 2); }
   void ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
                 std::span<const Tensor* const> epilogue);
@@ -40,7 +46,7 @@ class WinogradConv {
   const int tile_;
   const int64_t columns_;  // tiles that an item transforms together: 1 on GPUs
   const Shape weights_;
-  std::unique_ptr<PackedConstant> filters_;
+  std::shared_ptr<const ConstantBlock> filters_;
   LazyLaunchable transform_image_, multiply_, finish_;
   std::optional<TileProduct> tiles_;  // on GPUs
 };

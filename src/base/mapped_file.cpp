@@ -13,6 +13,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "base/bytes_owner.h"
 #include "base/check.h"
 
 namespace tessera {
@@ -28,6 +29,7 @@ struct Mappings {
   struct Place {
     size_t size;
     std::filesystem::path file;
+    std::weak_ptr<const void> owner = {};
   };
   using Places = std::map<const std::byte*, Place>;
   Places places;  // where they are; erased before they go
@@ -86,6 +88,7 @@ MappedFile MapFile(const std::filesystem::path& path) {
       munmap(const_cast<void*>(mapped), size);
     });
     held = owner;
+    mappings.places.at(place).owner = owner;
   }
   close(file);
   return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
@@ -103,6 +106,18 @@ std::optional<FilePlace> FindInFiles(const void* data, size_t bytes) {
   const auto place = mappings.Find(data, bytes);
   if (place == mappings.places.end()) return std::nullopt;
   return FilePlace{place->second.file, static_cast<size_t>(static_cast<const std::byte*>(data) - place->first)};
+}
+
+std::shared_ptr<const void> OwnerOfBytes(const Tensor& constant) {
+  if (constant.owner() == nullptr) return nullptr;
+  std::shared_ptr<const void> mapping;
+  {
+    Mappings& mappings = ProcessMappings();
+    const std::lock_guard lock(mappings.mutex);
+    const auto place = mappings.Find(constant.unaligned_raw(), constant.byte_size());
+    if (place != mappings.places.end()) mapping = place->second.owner.lock();
+  }
+  return mapping != nullptr ? mapping : constant.owner();
 }
 
 void ForgetPages(const void* data, size_t bytes) noexcept {

@@ -27,6 +27,17 @@ class FailedKernels {
     const auto found = reasons_.find({&graph, node, provider});
     return found == reasons_.end() ? nullptr : &found->second;
   }
+  /// Keeps a constant that its kernels need no more until nothing has failed: other providers may want it. Thread-safe.
+  void Unneeded(Graph& graph, ValueIndex constant) {
+    const std::lock_guard lock(mutex_);
+    unneeded_.emplace_back(&graph, constant);
+  }
+  /// The plan is made: `drop` says that such constants go now, else they stay for the next plan.
+  void SettleConstants(bool drop) {
+    for (const auto& [graph, constant] : std::exchange(unneeded_, {})) {
+      if (drop) graph->DropConstant(constant);
+    }
+  }
   /// Lines for the log since the last call.
   std::vector<std::string> TakeLines() { return std::exchange(lines_, {}); }
   /// How many there are.
@@ -39,6 +50,7 @@ class FailedKernels {
   mutable std::mutex mutex_;
   std::map<std::tuple<const Graph*, NodeIndex, int16_t>, std::string> reasons_;
   std::vector<std::string> lines_;
+  std::vector<std::pair<Graph*, ValueIndex>> unneeded_;
 };
 
 }  // namespace tessera

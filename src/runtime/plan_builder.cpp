@@ -301,7 +301,12 @@ class PlanBuilder {
       if (const Tensor* tensor = constant.tensor_if()) ForgetPages(tensor->unaligned_raw(), tensor->byte_size());
       constant = {};
       // Copies of it in other memories are told by its place, which must not be another's meanwhile.
-      if (resources_.memories.size() == 1) graph_.DropConstant(slot.value);
+      if (resources_.memories.size() > 1) continue;
+      if (failed_ != nullptr) {
+        failed_->Unneeded(graph_, slot.value);
+      } else {
+        graph_.DropConstant(slot.value);
+      }
     }
   }
 

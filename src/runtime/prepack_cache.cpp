@@ -6,6 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/bytes_owner.h"
+
 namespace tessera {
 namespace {
 
@@ -20,7 +22,7 @@ Key KeyOf(const Tensor& constant, std::string_view key) {
 struct Entry {
   std::mutex mutex;
   std::weak_ptr<const void> value;
-  std::weak_ptr<void> owner;
+  std::weak_ptr<const void> owner;
 };
 
 /// False also while the value is being made: that may take long.
@@ -46,7 +48,8 @@ PrepackCache& PrepackCache::Process() {
 
 std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std::string_view key,
                                                     const std::function<std::shared_ptr<const void>()>& make) {
-  if (constant.owner() == nullptr) return make();
+  const std::shared_ptr<const void> owner = OwnerOfBytes(constant);
+  if (owner == nullptr) return make();
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(entries_->mutex);
@@ -56,12 +59,12 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
     entry = slot;
   }
   const std::lock_guard lock(entry->mutex);
-  const bool same_owner = !entry->owner.owner_before(constant.owner()) && !constant.owner().owner_before(entry->owner);
+  const bool same_owner = !entry->owner.owner_before(owner) && !owner.owner_before(entry->owner);
   std::shared_ptr<const void> value = same_owner ? entry->value.lock() : nullptr;
   if (value == nullptr) {
     value = make();
     entry->value = value;
-    entry->owner = constant.owner();
+    entry->owner = owner;
   }
   return value;
 }

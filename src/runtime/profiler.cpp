@@ -17,6 +17,7 @@ int64_t ThreadNumber() {
   return number;
 }
 
+constexpr int64_t kDeviceRow = 0;  // beside the threads, which are numbered from 1
 constexpr size_t kMostEvents = size_t{1} << 20;  // a forgotten profile does not fill the memory
 
 std::string DescribeInputs(const KernelContext& context) {
@@ -80,6 +81,13 @@ void Profiler::AddNode(const Node& node, const GraphViewer& graph, std::string_v
        Microseconds(start), Microseconds(end) - Microseconds(start), ThreadNumber()});
 }
 
+void Profiler::AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) {
+  const auto at = [&](int64_t nanoseconds) {
+    return Microseconds(Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(nanoseconds))));
+  };
+  Add({std::string(name), "Device", {}, std::string(device), {}, {}, at(start), at(end) - at(start), kDeviceRow, at(start) - at(queued)});
+}
+
 std::filesystem::path Profiler::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
@@ -99,6 +107,7 @@ std::filesystem::path Profiler::Finish() {
     if (event.category == "Node") {
       json["args"] = {{"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}, {"outputs", event.outputs}};
     }
+    if (event.category == "Device") json["args"] = {{"device", event.provider}, {"waited_us", event.waited_us}};
     file_ << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << (i + 1 < events_.size() ? ",\n" : "\n");
   }
   file_ << "]\n";

@@ -11,18 +11,19 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/execution_provider.h"
 #include "tessera/graph.h"
 #include "tessera/kernel.h"
 
 namespace tessera {
 
-class Profiler {
+class Profiler final : public DeviceTrace {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Throws Error when the file cannot be made.
   explicit Profiler(const std::filesystem::path& prefix);
-  ~Profiler();
+  ~Profiler() override;
 
   /// False once the trace is written: nothing is measured any more.
   bool recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
@@ -32,6 +33,8 @@ class Profiler {
   /// A kernel's Compute. `outputs`: described.
   void AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
                std::string outputs, Clock::time_point start, Clock::time_point end);
+
+  void AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) override;
 
   /// "float[2,3]", or "-" for what is omitted.
   static std::string Describe(const Value* value);
@@ -44,6 +47,7 @@ class Profiler {
     std::string name, category, op_type, provider, inputs, outputs;
     double start_us, duration_us;
     int64_t thread;
+    double waited_us = 0;  // of a device's command, from when it was enqueued
   };
   void Add(Event event);
   double Microseconds(Clock::time_point time) const;

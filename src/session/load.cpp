@@ -64,6 +64,16 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
   return fallback;
 }
 
+/// Whether providers before the last one have kernels to be made, or constants to be brought to their memory, nested graphs included:
+/// where that fails, the next one takes over.
+bool HasKernelsBeforeLast(const GraphPartition& partition, const SessionResources& resources) {
+  const auto before_last = [&](const Unit& unit) {
+    return static_cast<size_t>(unit.provider) + 1 < resources.providers.size() && (unit.kernel == nullptr || resources.memories.size() > 1);
+  };
+  return std::ranges::any_of(partition.units, before_last) ||
+         std::ranges::any_of(partition.nested, [&](const auto& nested) { return HasKernelsBeforeLast(nested.second, resources); });
+}
+
 }  // namespace
 
 Session::State::~State() = default;
@@ -225,10 +235,12 @@ void Session::State::MakePlan() {
   FailedKernels failed;
   std::unique_ptr<Plan> plan;
   while ((plan = TryPlan(failed)) == nullptr) {
+    failed.SettleConstants(false);
     for (const std::string& line : failed.TakeLines()) log(LogLevel::kWarning, "{}", line);
     resources.ForgetDeviceConstants();
     placement = before;
   }
+  failed.SettleConstants(true);
   if (trial != nullptr) trial->Watch(*plan);
   executor = std::make_unique<Executor>(std::move(plan), resources, false);
 }
@@ -250,8 +262,8 @@ std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
   ChooseThreads();
   const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
   if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
-  // Where all memory is the host's, kernels have taken constants out of the graph by the time that one fails.
-  const bool may_fail = !options.error_on_failure && resources.memories.size() > 1;
+  // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no other to go to.
+  const bool may_fail = !options.error_on_failure && HasKernelsBeforeLast(partition, resources);
   return BuildPlan(*model.graph, std::move(partition), resources, placement, may_fail ? &failed : nullptr);
 }
 
@@ -280,7 +292,10 @@ void Session::State::MakeThreads() {
 }
 
 void Session::State::Attach(ExecutionProvider& provider) const {
-  provider.Attach({.threads = resources.threads.get(), .graph_optimization_level = static_cast<int>(options.optimization_level)});
+  provider.Attach({.threads = resources.threads.get(),
+                   .graph_optimization_level = static_cast<int>(options.optimization_level),
+                   .share_prepacked = resources.share_prepacked,
+                   .trace = profiler.get()});
 }
 
 void Session::State::StartResources() {

@@ -53,6 +53,15 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
   return merged;
 }
 
+/// So that whoever took all of available_providers() sees what is not among them.
+void ReportLeftOut(PlacementReport& report) {
+  for (const ProviderFactory* factory : AllProviders()) {
+    const bool named = std::ranges::any_of(report.providers, [&](const auto& entry) { return entry.name == factory->name; });
+    std::string why = named ? "" : WhyLeftOut(*factory);
+    if (!why.empty()) report.providers.push_back({std::string(factory->name), std::move(why), 0});
+  }
+}
+
 }  // namespace
 
 void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
@@ -95,12 +104,15 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
     try {
       std::unique_ptr<ExecutionProvider> provider = factory->create(checked);
       provider->set_options(std::move(checked));
+      const std::string device = provider->DeviceName();
+      if (!device.empty()) log(LogLevel::kInfo, "{} computes on {}", factory->name, device);
       active.push_back({factory, std::move(provider)});
-      report.providers.push_back({std::string(factory->name), "active", 0});
+      report.providers.push_back({std::string(factory->name), "active", 0, device});
     } catch (const std::exception& error) {
       SkipProvider(factory->name, error, options, log, report);
     }
   }
+  ReportLeftOut(report);
   return active;
 }
 

@@ -12,6 +12,9 @@ std::vector<const ProviderFactory*> AllProviders();
 /// Makes a provider from elsewhere (a plugin library, a test) known for the rest of the process.
 void AddProvider(const ProviderFactory& factory);
 
+/// Why available_providers() left a provider out when it was last asked; empty where it did not, or never was.
+std::string WhyLeftOut(const ProviderFactory& factory);
+
 /// A provider that started, and how it is known.
 struct ActiveProvider {
   const ProviderFactory* factory;

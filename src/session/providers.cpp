@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <mutex>
 
 #include "session/provider_selection.h"
@@ -22,6 +23,17 @@ struct Added {
 Added& AddedProviders() {
   static Added added;
   return added;
+}
+
+/// What available_providers() left out, and why. Drivers are asked there only: to start them takes longer than to load a small model.
+struct LeftOut {
+  std::mutex mutex;
+  std::map<const ProviderFactory*, std::string> reasons;
+};
+
+LeftOut& LeftOutByDefault() {
+  static LeftOut left_out;
+  return left_out;
 }
 
 }  // namespace
@@ -52,8 +64,21 @@ const ProviderFactory* FindProvider(std::string_view name) noexcept {
 
 std::vector<std::string> available_providers() {
   std::vector<std::string> names;
-  for (const ProviderFactory* factory : AllProviders()) names.emplace_back(factory->name);
+  for (const ProviderFactory* factory : AllProviders()) {
+    const std::string why = factory->why_not_by_default == nullptr ? "" : factory->why_not_by_default();
+    if (why.empty()) names.emplace_back(factory->name);
+    LeftOut& left_out = LeftOutByDefault();
+    const std::lock_guard lock(left_out.mutex);
+    left_out.reasons[factory] = why;
+  }
   return names;
+}
+
+std::string WhyLeftOut(const ProviderFactory& factory) {
+  LeftOut& left_out = LeftOutByDefault();
+  const std::lock_guard lock(left_out.mutex);
+  const auto found = left_out.reasons.find(&factory);
+  return found == left_out.reasons.end() ? "" : found->second;
 }
 
 }  // namespace tessera

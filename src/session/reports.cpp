@@ -12,7 +12,7 @@ std::string PlacementReport::ToText() const {
   std::string text;
   const auto line = [&](std::string added) { text += std::move(added) + "\n"; };
   for (const ProviderEntry& entry : providers) {
-    line(entry.status == "active" ? fmt::format("{}: {} nodes", entry.name, entry.nodes)
+    line(entry.status == "active" ? fmt::format("{}: {} nodes{}{}", entry.name, entry.nodes, entry.device.empty() ? "" : " on ", entry.device)
                                   : fmt::format("{}: skipped: {}", entry.name, entry.status));
   }
   for (const NodeEntry& node : nodes) {
@@ -31,6 +31,7 @@ std::string PlacementReport::ToJson() const {
   json["providers"] = nlohmann::ordered_json::array();
   for (const ProviderEntry& entry : providers) {
     json["providers"].push_back({{"name", entry.name}, {"status", entry.status}, {"nodes", entry.nodes}});
+    if (!entry.device.empty()) json["providers"].back()["device"] = entry.device;
   }
   json["nodes"] = nlohmann::ordered_json::array();
   for (const NodeEntry& node : nodes) {

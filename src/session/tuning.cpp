@@ -206,7 +206,7 @@ class Tuner {
     if (const std::string open = OpenDimensions(best->state()); !open.empty()) {
       session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions", open);
     }
-    for (const auto& [name, status, nodes] : std::vector(best->state().placement.providers)) {
+    for (const auto& [name, status, nodes, device] : std::vector(best->state().placement.providers)) {
       if (nodes > 0 && name != "CPUExecutionProvider") LeaveOutIfFaster(name, best);
     }
     // A graph that is written must not say what this machine likes.

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "faulty_driver.h"
 #include "opencl/device.h"
 #include "opencl/memory.h"
@@ -49,6 +53,39 @@ TEST_F(OpenclOptions, ProfilingWaitsForEachKernel) {
     EXPECT_EQ(waits >= kernels, profiling) << waits << " waits for " << kernels << " kernels";
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+/// Each kernel beside the node that launched it: enqueued, begun and ended while the run was under way.
+TEST_F(OpenclOptions, ProfilesShowWhenKernelsRan) {
+  const TemporaryFolder folder;
+  SessionOptions options = On(kOpencl, {{"profiling", "1"}});
+  options.profile_prefix = folder.path() / "trace";
+  Session session = Cnn().Session(options);
+  Results(session);
+  FaultyDriver::Reset();
+  Results(session);
+  const int kernels = Calls("clEnqueueNDRangeKernel");
+  std::ifstream file(session.EndProfiling());
+  const auto trace = nlohmann::json::parse(file);
+  const std::string device = opencl::Device::Open({})->capabilities().name;
+  std::vector<nlohmann::json> runs, commands;
+  for (const auto& event : trace) {
+    if (event["name"] == "run") runs.push_back(event);
+    if (event["cat"] == "Device") commands.push_back(event);
+  }
+  ASSERT_EQ(runs.size(), 2u);
+  ASSERT_EQ(commands.size(), 2u * static_cast<size_t>(kernels));
+  const auto within = [](const nlohmann::json& inner, const nlohmann::json& outer) {
+    const double start = outer["ts"], begin = inner["ts"];
+    return begin >= start && begin + inner["dur"].get<double>() <= start + outer["dur"].get<double>();
+  };
+  for (size_t i = 0; i < commands.size(); ++i) {
+    EXPECT_EQ(commands[i]["args"]["device"], device);
+    EXPECT_GE(commands[i]["args"]["waited_us"], 0);
+    EXPECT_TRUE(within(commands[i], runs[i < commands.size() / 2 ? 0 : 1])) << commands[i];
+  }
+  const auto is_softmax = [](const nlohmann::json& command) { return command["name"] == "softmax"; };
+  EXPECT_EQ(std::ranges::count_if(commands, is_softmax), 2) << trace;
 }
 
 TEST_F(OpenclOptions, DevicesAreChosenByTypeAndPlatform) {

@@ -34,6 +34,8 @@ void PrintProviders() {
       ProviderOptions defaults;
       for (const OptionSchema& option : provider->options) defaults.emplace(option.name, option.default_value);
       provider->create(defaults);
+      const std::string why = provider->why_not_by_default == nullptr ? "" : provider->why_not_by_default();
+      if (!why.empty()) state += fmt::format(" where it is named: {}", why);
     } catch (const std::exception& error) {
       state = fmt::format("not available: {}", error.what());
     }
@@ -165,7 +167,7 @@ int Main(int argc, char** argv) {
   int optimization = 99;
   std::string precision;
   app.Add("model", model, "The .onnx file");
-  app.Add("-e", providers, "Execution provider; once for each, in priority order (default: every one that can start)");
+  app.Add("-e", providers, "Execution provider; once for each, in priority order (default: all that suit this machine)");
   app.Add("-i", first_options, kProviderOptionsHelp);
   app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", precision, "What products may be computed in (session.precision)")

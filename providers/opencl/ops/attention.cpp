@@ -24,14 +24,22 @@ std::string AttentionDefines(const AttentionTypes& types) {
                             ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
 }
 
-std::optional<int64_t> KnownHeadWidth(const KernelInfo& info, int64_t heads) {
+KnownHeads::KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads) {
+  const auto width_of = [&](size_t input, int64_t heads) -> std::optional<int64_t> {
+    const auto& dims = info.input_info(input).shape;
+    if (!dims || dims->empty() || !dims->back().known()) return std::nullopt;
+    if (dims->size() == 4) return dims->back().value;
+    return dims->size() == 3 && heads > 0 ? std::optional(dims->back().value / heads) : std::nullopt;
+  };
+  width = width_of(0, q_heads);
+  value_width = info.has_input(2) ? width_of(2, kv_heads) : width;
   const auto& dims = info.input_info(0).shape;
-  if (!dims || dims->empty() || !dims->back().known()) return std::nullopt;
-  if (dims->size() == 4) return dims->back().value;
-  return dims->size() == 3 && heads > 0 ? std::optional(dims->back().value / heads) : std::nullopt;
+  if (!dims || dims->size() < 3 || dims->size() > 4) return;
+  const Dimension& rows = (*dims)[dims->size() - 2];
+  if (rows.known()) queries = rows.value;
 }
 
-ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, std::optional<int64_t> width)
+ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known)
     : by_rows_(!SettingsOf(info).tiles),
       attend_(DeviceOf(info), "attention", AttentionDefines(types), "attend"),
       attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row") {
@@ -45,8 +53,13 @@ ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes&
     const std::string sizes = fmt::format("#define WIDTH {}\n#define QUERIES {}\n#define KEYS {}\n#define PARTS {}\n", row, kQueries, kKeys, kParts);
     tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", defines + sizes, "attend_tile"));
   }
-  const bool tiled = width && TileKernel(*width) != nullptr;
-  if (!tiled) (by_rows_ ? attend_row_ : attend_).Compile();
+  if (by_rows_) {
+    attend_row_.Compile();
+    if (known.value_width.value_or(0) > kMostValues) attend_.Compile();
+    return;
+  }
+  const bool tiled = known.width && TileKernel(std::max(*known.width, known.value_width.value_or(0))) != nullptr;
+  if (!tiled || known.queries.value_or(0) <= kFewQueries) attend_.Compile();
 }
 
 Launchable* ScaledDotProduct::TileKernel(int64_t width) {
@@ -60,7 +73,6 @@ void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const B
   if (by_rows_ && p.value_width <= kMostValues) {
     return attend_row_.Compile()(context, {queries, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
   }
-  constexpr int64_t kFewQueries = 3;  // of which a tile would be mostly empty
   Launchable* tile = p.queries > kFewQueries ? TileKernel(std::max(p.width, p.value_width)) : nullptr;
   if (tile != nullptr) {
     constexpr size_t kItems = kQueries * kParts;
@@ -101,7 +113,7 @@ AttentionTypes TypesOf(const KernelInfo& info) {
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : product_(info, TypesOf(info), KnownHeadWidth(info, info.attribute<int64_t>("q_num_heads", 0))),
+      : product_(info, TypesOf(info), KnownHeads(info, info.attribute<int64_t>("q_num_heads", 0), info.attribute<int64_t>("kv_num_heads", 0))),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),

@@ -30,23 +30,28 @@ struct AttentionTypes {
 /// What ops/attention.cl wants defined.
 std::string AttentionDefines(const AttentionTypes& types);
 
-/// The elements of a head of a node's queries, [batch, heads, rows, elements] or [batch, rows, heads * elements], where the graph
-/// states them.
-std::optional<int64_t> KnownHeadWidth(const KernelInfo& info, int64_t heads);
+/// What the graph states of a node's inputs 0 to 2, each [batch, heads, rows, elements] or [batch, rows, heads * elements].
+struct KnownHeads {
+  /// Without input 2, values are as wide as queries.
+  KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads);
+  std::optional<int64_t> width, value_width;  // of a head
+  std::optional<int64_t> queries;
+};
 
 /// Attention of every query, the way that suits the device.
 class ScaledDotProduct {
  public:
   static constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
 
-  /// `width`: of a head, where it is known.
-  ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, std::optional<int64_t> width);
+  /// Kernels that the known sizes ask for are compiled now.
+  ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known);
   void Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
            const BufferRange& lengths, const Tensor& y, const AttentionProblem& problem);
 
  private:
   /// Rows of queries, and of keys, in local memory at a time, and work items of a query row, in tiles.
   static constexpr int64_t kQueries = 16, kKeys = 32, kParts = 8, kWidthStep = 32, kMostWidth = 128;
+  static constexpr int64_t kFewQueries = 3;  // of which a tile would be mostly empty
 
   /// A kernel for tiles of rows so long, longer ones by the next multiple of kWidthStep; null where there is none.
   Launchable* TileKernel(int64_t width);

@@ -34,6 +34,7 @@ class Conv final : public Kernel {
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
       MakeProducts(info, {}, std::nullopt);
+      CompileOtherWays(info.input_info(1));
       return;
     }
     if (ws->SizeOfRange(2, ws->rank()) == 1) {
@@ -50,9 +51,10 @@ class Conv final : public Kernel {
         break;
       case Way::kDepthwise:
         depthwise_.Compile();
+        if (!geometry) CompileForFewPositions(info, *ws);
         break;
       case Way::kPanels:
-        MakePanels(info, *ws);
+        MakePanels(info, *ws, geometry ? std::optional(positions) : std::nullopt);
         break;
       case Way::kTiles:
         MakeProducts(info, Shape(ws->dims().subspan(2)), geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
@@ -97,7 +99,7 @@ class Conv final : public Kernel {
       }
       case Way::kPanels:
         return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, y, operands},
-                        x, ws, window, g, xs[0], positions);
+                        x, ws, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
         return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks,
@@ -121,10 +123,11 @@ class Conv final : public Kernel {
     return g;
   }
 
+  static constexpr int64_t kFewestFilters = 3;  // of a group: blocks in registers have rows for six
+  static constexpr int64_t kFewestOfTile = 8;   // half of the least tile's rows
+
   Way Choose(const Shape& ws, int64_t positions) const {
     const int64_t group_out = ws[0] / group_;
-    constexpr int64_t kFewestFilters = 3;    // of a group: blocks in registers have rows for six
-    constexpr int64_t kFewestOfTile = 8;     // half of the least tile's rows
     if (tiled_) return group_out >= kFewestOfTile ? Way::kTiles : Way::kDirect;
     if (ws[1] == 1 && ws.rank() <= 4 && positions > kPanel / 2) return Way::kDepthwise;
     return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
@@ -144,7 +147,9 @@ class Conv final : public Kernel {
     if (!WinogradConv::Suits(window)) return false;
     const int tile = only_winograd_ ? WinogradConv::TileFor(info, ws, window, 1) : WinogradConv::kUsualTile;
     only_winograd_ = only_winograd_ && tile != 0;
-    if (tile != 0) winograd_.emplace(info, *info.constant_input(1), tile);
+    const Dimension& batch = dims->front();
+    const std::optional<int64_t> images = only_winograd_ && batch.known() ? std::optional(batch.value) : std::nullopt;
+    if (tile != 0) winograd_.emplace(info, *info.constant_input(1), tile, images ? std::optional(WinogradConv::Tiles(window, *images, tile)) : std::nullopt);
     if (only_winograd_) info.ReleaseConstant(1);
     return only_winograd_;
   }
@@ -157,14 +162,37 @@ class Conv final : public Kernel {
       panels_.emplace(info, PanelProduct::Left::kAlongK);
     }
   }
-  void MakePanels(const KernelInfo& info, const Shape& ws) {
+  /// Filters whose size is not known may go these ways, too: nothing is compiled in a run.
+  void CompileOtherWays(const TypeInfo& filters) {
+    std::optional<int64_t> group_out;
+    if (filters.shape && !filters.shape->empty() && filters.shape->front().known() && group_ > 0) group_out = filters.shape->front().value / group_;
+    if (group_out.value_or(1) == 1) each_filter_.Compile();
+    const int64_t least = tiled_ ? kFewestOfTile : kFewestFilters;
+    if (!group_out || (*group_out > 1 && *group_out < least)) direct_.Compile();
+    if (tiled_) return;
+    depthwise_.Compile();
+    pack_image_.Compile();
+  }
+  /// Images whose size is not known may be too small for the depthwise kernel.
+  void CompileForFewPositions(const KernelInfo& info, const Shape& ws) {
+    if (Choose(ws, 0) == Way::kDirect) {
+      Direct(ws[0] / group_).Compile();
+      return;
+    }
+    panels_.emplace(info, PanelProduct::Left::kAlongK);  // the other kernel reads the filters as they are
+    pack_image_.Compile();
+  }
+  /// Whether the image is the matrix of its windows, in panels.
+  bool IsInPanels(int64_t positions) const { return pointwise_ && positions % kPanel == 0 && stored_as_computed_; }
+  /// `positions`: of a result, where they are known.
+  void MakePanels(const KernelInfo& info, const Shape& ws, std::optional<int64_t> positions) {
     const Tensor* weights = info.constant_input(1);
     panels_.emplace(info, weights != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kAlongK);
     if (weights != nullptr) {
       packed_filters_ = PanelProduct::PackLeft(info, *weights, ws[0] / group_, ws.SizeOfRange(1, ws.rank()), group_);
       info.ReleaseConstant(1);
     }
-    if (ws.SizeOfRange(2, ws.rank()) > 1) pack_image_.Compile();  // others may not need it
+    if (!positions || !IsInPanels(*positions)) pack_image_.Compile();
   }
 
   /// The filters of a group times the windows of all images, as one product; times each image itself where it is the matrix.
@@ -198,8 +226,8 @@ class Conv final : public Kernel {
   }
 
   /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
-  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Window& window,
-                const Geometry& g, int64_t batch, int64_t n) {
+  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Geometry& g, int64_t batch,
+                int64_t n) {
     constexpr int64_t kScratchBytes = 8 << 20;
     const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
     const int64_t per_image = PanelProduct::Panels(n);
@@ -224,7 +252,7 @@ class Conv final : public Kernel {
                             .col_bias = 0,
                             .alpha = 1,
                             .beta = 1};
-    if (taps == 1 && IsIdentity(window) && n % kPanel == 0 && stored_as_computed_) {  // the image is the matrix
+    if (IsInPanels(n)) {
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
       shape.b_column = 1;
@@ -256,7 +284,7 @@ class Conv final : public Kernel {
   LazyLaunchable direct_, each_filter_, depthwise_, pack_image_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
-  std::unique_ptr<PackedConstant> packed_filters_;
+  std::shared_ptr<const ConstantBlock> packed_filters_;
   std::optional<WinogradConv> winograd_;
   bool only_winograd_ = false, pointwise_ = false;
 };

@@ -23,7 +23,7 @@ class GroupQueryAttention final : public Kernel {
         place_(device_, "group_query", Computed('X', type_), "place"),
         keep_(device_, "group_query", Computed('X', type_), "keep"),
         heads_in_query_(HeadsInQuery(info)),
-        product_(info, {type_, type_, type_, info.output_type(0)}, KnownHeadWidth(info, heads_in_query_)),
+        product_(info, {type_, type_, type_, info.output_type(0)}, KnownHeads(info, heads_in_query_, info.attribute<int64_t>("kv_num_heads", 0))),
         heads_(info.attribute<int64_t>("num_heads")),
         kv_heads_(info.attribute<int64_t>("kv_num_heads")),
         window_(info.attribute<int64_t>("local_window_size", -1)),

@@ -33,6 +33,7 @@ class Product {
     } else {
       panels_.emplace(info, layout.along_k_a ? PanelProduct::Left::kAlongK : PanelProduct::Left::kStrided);
       PackConstant(info, layout.along_k_b);
+      if (packed_b_ == nullptr) panels_->PreparePack();
     }
   }
 
@@ -93,7 +94,7 @@ class Product {
   const Epilogue epilogue_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
-  std::unique_ptr<PackedConstant> packed_b_;
+  std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
 /// The sizes of numpy.matmul.

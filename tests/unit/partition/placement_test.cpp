@@ -13,6 +13,7 @@ using testing::Counters;
 using testing::Floats;
 using testing::ModelBuilder;
 using testing::ToVector;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -81,6 +82,28 @@ TEST(Placement, NodesWhoseKernelsCannotBeMadeGoToTheNextProvider) {
 
   options.error_on_failure = true;
   EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), AllOf(HasSubstr("neg"), HasSubstr("the toy has no Neg after all")));
+}
+
+/// On the host, too, where other kernels have packed their constants by the time that one fails.
+TEST(Placement, NodesGoToTheNextProviderOfTheSameMemory) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 64}).Output("y", ElementType::kFloat, {1, 64});
+  const std::vector<float> weights(64 * 64, 0.5f);
+  model.Constant("w", {64, 64}, weights);
+  model.Node("MatMul", {"x", "w"}, {"p"}, "product");
+  model.Node("Neg", {"p"}, {"n"}, "neg");
+  model.Node("MatMul", {"n", "w"}, {"y"}, "second");
+  SessionOptions options = Toy({{"fail_kernel", "Neg"}});
+  options.log_level = LogLevel::kFatal;
+  const Session session = model.Session(options);
+  const std::vector<Value> inputs = {Floats({1, 64}, std::vector<float>(64, 0.25f))};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  EXPECT_THAT(ToVector(results[0]), Each(-0.25f * 64 * 0.5f * 64 * 0.5f));
+  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.name;
+
+  options.error_on_failure = true;
+  EXPECT_THAT(ErrorOf([&] { model.Session(options); }), HasSubstr("the toy has no Neg after all"));
 }
 
 TEST(Placement, NodesOfNestedGraphsGoToTheNextProviderToo) {

@@ -1,0 +1,71 @@
+#include "constants.h"
+
+#include "base/bytes_owner.h"
+#include "base/check.h"
+#include "runtime/prepack_cache.h"
+#include "sharing.h"
+
+namespace tessera::opencl {
+namespace {
+
+/// A block that one session reads.
+class Counted {
+ public:
+  Counted(std::shared_ptr<Budget> budget, size_t bytes) : budget_(std::move(budget)), bytes_(bytes) { budget_->Take(bytes_); }
+  ~Counted() { budget_->Return(bytes_); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  std::shared_ptr<const ConstantBlock> block;
+
+ private:
+  std::shared_ptr<Budget> budget_;
+  size_t bytes_;
+};
+
+bool SameOwner(const std::weak_ptr<const void>& held, const std::shared_ptr<const void>& owner) {
+  return owner != nullptr && !held.owner_before(owner) && !owner.owner_before(held);
+}
+
+}  // namespace
+
+std::shared_ptr<const ConstantBlock> DeviceConstants::Make(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) const {
+  const auto make = [&]() -> std::shared_ptr<const void> {
+    auto made = std::make_shared<ConstantBlock>(device_, bytes);
+    fill(made->range());
+    return made;
+  };
+  // Its blocks keep a device, so that none has the address of another that blocks are left of.
+  const auto block = shared_ ? PrepackCache::Process().GetOrMake(constant, fmt::format("OpenCL {} {}", fmt::ptr(device_.get()), form), make) : make();
+  return std::static_pointer_cast<const ConstantBlock>(block);
+}
+
+std::shared_ptr<const ConstantBlock> DeviceConstants::Form(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) {
+  const auto dims = constant.shape().dims();
+  const std::shared_ptr<const void> owner = OwnerOfBytes(constant);
+  const std::lock_guard lock(mutex_);
+  Held& held = held_[{constant.unaligned_raw(), constant.type(), {dims.begin(), dims.end()}, std::string(form)}];
+  if (SameOwner(held.owner, owner)) {
+    if (auto block = held.block.lock()) return block;
+  }
+  const auto counted = std::make_shared<Counted>(budget_, bytes);
+  counted->block = Make(constant, form, bytes, fill);
+  const std::shared_ptr<const ConstantBlock> block(counted, counted->block.get());
+  held = {block, owner};
+  return block;
+}
+
+Tensor DeviceConstants::OnDevice(const Tensor& constant) {
+  if (device_->capabilities().shares_host_memory && constant.owner() != nullptr) {
+    if (auto in_place = SharedTransfer(device_, queue_).OnDevice(constant, false)) return std::move(*in_place);
+  }
+  const size_t bytes = constant.byte_size();
+  const auto block = Form(constant, "as it is", bytes, [&](const BufferRange& target) {
+    if (bytes == 0) return;
+    Check(clEnqueueWriteBuffer(queue_->get(), target.buffer, CL_TRUE, target.offset, bytes, constant.unaligned_raw(), 0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  });
+  return Tensor::Share(constant.type(), constant.shape(), block->memory(), std::const_pointer_cast<ConstantBlock>(block), kDeviceMemory);
+}
+
+}  // namespace tessera::opencl
