@@ -134,6 +134,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" && !kReals.contains(type(0).element)) {
     return "integers are interpolated on the CPU provider";
   }
+  if (op == "DeformConv" && (!type(0).shape || type(0).shape->size() != 4)) return "images only are sampled at offsets";
+  if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024) return "so many samples of a bin are left to the CPU provider";
   if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
     return "quotients in double are left to the CPU provider";
   }

@@ -37,6 +37,7 @@ const KernelRegistry& Kernels() {
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
+    RegisterDeformConv(kernels);
     RegisterFill(kernels);
     RegisterGather(kernels);
     RegisterGatherSlices(kernels);
@@ -53,6 +54,7 @@ const KernelRegistry& Kernels() {
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterResize(kernels);
+    RegisterRoiAlign(kernels);
     RegisterRotary(kernels);
     RegisterScatter(kernels);
     RegisterSelect(kernels);

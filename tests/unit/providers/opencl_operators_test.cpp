@@ -226,5 +226,52 @@ TEST_F(OpenclOperatorsTest, IndicesOnTheirWayToAGatherStayOnTheHost) {
   EXPECT_EQ(session.placement().copies.size(), 1u) << session.placement().ToText();
 }
 
+/// Regions in the image, across its border, far outside, far larger than it, of no size and backwards.
+TEST_F(OpenclOperatorsTest, RegionsMayLieAnywhere) {
+  const std::vector<float> rois = {1, 2, 6, 7, -3, -4, 4, 3, 50, 60, 70, 80, -3e3f, -2e3f, 4e3f, 3e3f, 3, 3, 3, 3, 8, 7, 2, 1};
+  for (const char* mode : {"avg", "max"}) {
+    for (const char* coordinates : {"half_pixel", "output_half_pixel"}) {
+      for (const int64_t samples : {0, 3}) {
+        ModelBuilder model(22);
+        model.Input("x", ElementType::kFloat, {2, 3, 9, 11}).Input("r", ElementType::kFloat, {6, 4}).Input("b", ElementType::kInt64, {6});
+        model.Output("y", ElementType::kFloat, {6, 3, 2, 5});
+        auto& node = model.Node("RoiAlign", {"x", "r", "b"}, {"y"});
+        Text(Text(node, "mode", mode), "coordinate_transformation_mode", coordinates);
+        Int(Int(Int(node, "output_height", 2), "output_width", 5), "sampling_ratio", samples);
+        SCOPED_TRACE(fmt::format("{}, {}, {} samples", mode, coordinates, samples));
+        ExpectAsOnCpu(model, {Floats({2, 3, 9, 11}, Random(594, 1)), Floats({6, 4}, rois), Integers({6}, {0, 1, 0, 1, 1, 0})}, 1e-3f);
+      }
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, SamplesAtOffsetsInGroups) {
+  struct Case {
+    int64_t group, offset_group, filters, stride;
+    bool bias, mask;
+  };
+  for (const Case& one : {Case{1, 1, 9, 1, false, false}, Case{2, 1, 6, 2, true, true}, Case{2, 4, 20, 1, true, false}, Case{4, 2, 4, 2, false, true}}) {
+    ModelBuilder model(22);
+    const int64_t rows = one.stride == 1 ? 5 : 3, columns = one.stride == 1 ? 7 : 4, channels = 4 / one.group;
+    model.Input("x", ElementType::kFloat, {2, 4, 5, 7}).Input("w", ElementType::kFloat, {one.filters, channels, 3, 3});
+    model.Input("o", ElementType::kFloat, {2, 18 * one.offset_group, rows, columns});
+    std::vector<Value> inputs = {Floats({2, 4, 5, 7}, Random(280, 1)), Floats({one.filters, channels, 3, 3}, Random(static_cast<size_t>(one.filters * channels * 9), 2)),
+                                 Floats({2, 18 * one.offset_group, rows, columns}, Random(static_cast<size_t>(36 * one.offset_group * rows * columns), 3, -3, 3))};
+    auto& node = model.Node("DeformConv", {"x", "w", "o", one.bias ? "b" : ""}, {"y"});
+    if (one.bias) model.Input("b", ElementType::kFloat, {one.filters});
+    if (one.bias) inputs.push_back(Floats({one.filters}, Random(static_cast<size_t>(one.filters), 4)));
+    if (one.mask) {
+      node.add_input("m");
+      model.Input("m", ElementType::kFloat, {2, 9 * one.offset_group, rows, columns});
+      inputs.push_back(Floats({2, 9 * one.offset_group, rows, columns}, Random(static_cast<size_t>(18 * one.offset_group * rows * columns), 5)));
+    }
+    testing::Ints(testing::Ints(node, "pads", {1, 1, 1, 1}), "strides", {one.stride, one.stride});
+    Int(Int(node, "group", one.group), "offset_group", one.offset_group);
+    model.Output("y", ElementType::kFloat, {2, one.filters, rows, columns});
+    SCOPED_TRACE(fmt::format("{} groups, {} of offsets", one.group, one.offset_group));
+    ExpectAsOnCpu(model, inputs, 1e-3f);
+  }
+}
+
 }  // namespace
 }  // namespace tessera
