@@ -75,9 +75,8 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
   return graph.AddNode(std::move(node), index);
 }
 
-bool AllowInt8(Node& node, const RewriteContext& context, bool small_codes) {
-  const bool fits = IntAttribute(node, "bits", 4) == (small_codes ? 8 : 4);
-  if (!fits || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel) return false;
+bool AllowInt8(Node& node, const RewriteContext& context) {
+  if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel) return false;
   SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
   // Other runtimes would not know the attribute.
   if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));

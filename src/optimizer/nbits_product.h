@@ -24,9 +24,8 @@ NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix);
 NodeIndex ReplaceByNBits(Graph& graph, NodeIndex product, const NBitsMatrix& matrix, const NBitsConstants& constants);
 
 /// Lets a MatMulNBits quantize what its weights meet to 8 bits (accuracy_level 4), and has the placement report say so. False
-/// where it may already, and where its kernel would not: with groups, or weights other than of 4 bits or, with `small_codes`, of
-/// 8 bits that are all below 128.
-bool AllowInt8(Node& node, const RewriteContext& context, bool small_codes = false);
+/// where it may already, and where its kernel would not: with groups, or weights of 2 bits.
+bool AllowInt8(Node& node, const RewriteContext& context);
 
 /// Makes an Add of a constant for each column, the only reader of a MatMulNBits, its bias. False where there is none.
 bool FoldNBitsBias(Graph& graph, NodeIndex index);

@@ -32,7 +32,7 @@ struct NBitsMatrix {
 /// become: their own type, or float.
 std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads);
 
-/// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits that are below 128, with a scale for each block of at most 64.
+/// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits, with a scale for each block of at most 64.
 /// Nothing where some are not finite.
 std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, ThreadPool& threads);
 

@@ -1,5 +1,5 @@
 // quantize_products: where the session's precision is int8-dynamic, products with constant float matrices become MatMulNBits
-// with weights of 7 bits in bytes, and every MatMulNBits may quantize its other factor. A last pass: nothing after it could
+// with weights of 8 bits, and every MatMulNBits may quantize its other factor. A last pass: nothing after it could
 // fold anything into these weights.
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class ProductQuantization final : public NodeRewrite {
     const auto made = QuantizeToNBits(*weights, transposed, *context.resources.threads);
     if (!made) return false;
     const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));
-    AllowInt8(graph.node(quantized), context, true);
+    AllowInt8(graph.node(quantized), context);
     FoldNBitsBias(graph, quantized);
     const GraphValue& value = graph.value(matrix);
     if (value.consumers.empty() && !value.is_output && value.constant) graph.DropConstant(matrix);

@@ -12,9 +12,9 @@ namespace {
 /// Columns quantized together.
 constexpr int64_t kStrip = 32;
 constexpr int64_t kMostBlock = 64;
-/// Codes are 1 to 127: products of them with signed bytes do not saturate where two are added in 16 bits.
-constexpr int kZero = 64;
-constexpr float kMostCode = 63;
+/// Codes are 1 to 255.
+constexpr int kZero = 128;
+constexpr float kMostCode = 127;
 
 /// [k][column] of a block of a strip; zeros past k.
 void ReadBlock(const Tensor& weights, bool transposed, const NBitsMatrix& matrix, int64_t k0, int64_t n0, int64_t columns,
@@ -80,8 +80,6 @@ std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transpose
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
   result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size});
   result.scales = Tensor(ElementType::kFloat, Shape{result.n, blocks});
-  result.zeros = Tensor(ElementType::kUInt8, Shape{result.n, blocks});
-  std::memset(result.zeros.mutable_raw(), kZero, result.zeros.byte_size());
   std::atomic<bool> finite = true;
   threads.ParallelFor((result.n - 1) / kStrip + 1, static_cast<double>(result.k * kStrip), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end && finite; ++i) {

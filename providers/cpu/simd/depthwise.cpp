@@ -13,6 +13,7 @@
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
 #include "simd/depthwise_across.h"
+#include "simd/load_first-inl.h"
 #include "simd/pad_row-inl.h"
 #include "simd/pin-inl.h"
 #include "simd/prefetch.h"
@@ -76,18 +77,6 @@ HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, c
   for (; band < end; band += row_size) Clear(band, row_size);
 }
 
-/// `count` elements, up to a vector's, and zeros.
-HWY_INLINE V LoadFirst(const float* from, int64_t count) {
-  const D d;
-#if HWY_TARGET <= HWY_AVX2
-  return count == 0 ? hn::Zero(d) : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
-#else  // a masked load would read all, from an aligned address
-  HWY_ALIGN float lanes[kLanes] = {};
-  std::copy_n(from, count, lanes);
-  return hn::Load(d, lanes);
-#endif
-}
-
 /// The same, the even columns apart from the odd ones.
 void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows, float* band) {
   const D d;
@@ -120,7 +109,7 @@ void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const floa
     }
     for (; x < needed; x += 2 * kLanes) {
       const int64_t left = std::max<int64_t>(layout.columns - x, 0);
-      const V low = LoadFirst(from + x, std::min(left, kLanes)), high = LoadFirst(from + x + kLanes, std::max<int64_t>(left - kLanes, 0));
+      const V low = LoadFirst(d, from + x, std::min(left, kLanes)), high = LoadFirst(d, from + x + kLanes, std::max<int64_t>(left - kLanes, 0));
       store(low, high);
     }
   }

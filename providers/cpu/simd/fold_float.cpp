@@ -12,6 +12,7 @@
 
 #include "simd/exp-inl.h"
 #include "simd/fold.h"
+#include "simd/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -50,18 +51,6 @@ HWY_INLINE V Join(D, V a, V b) {
 
 template <Fold F>
 constexpr bool kHasShift = F == Fold::kSumExp || F == Fold::kSumSquareCentered;
-
-/// `count` elements, fewer than a vector's, and zeros.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const hn::TFromD<D>* x, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);
-#else  // a masked load would read all
-  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
-  std::copy_n(x, count, lanes);
-  return hn::Load(d, lanes);
-#endif
-}
 
 /// Of numbers none of which is NaN.
 template <Fold F, class V>

@@ -15,6 +15,8 @@
 #define TESSERA_NBITS_BLOCKS_INL_H
 #endif
 
+#include "simd/load_first-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
@@ -61,31 +63,31 @@ class RowScales {
   int shift_;  // from bytes to blocks
 };
 
-/// Up to a vector of packed zero points, the first of which begins a byte.
+/// A vector of packed zero points, the first of which begins a byte. Past `readable` bytes, where the tensor ends, they are zeros.
 template <int kBits, class D>
-HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, size_t count) {
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, int64_t readable) {
   namespace hn = hwy::HWY_NAMESPACE;
-  constexpr auto kLanes = static_cast<size_t>(HWY_LANES(float));
+  constexpr size_t kLanes = HWY_LANES(float), kBytes = std::max<size_t>(kLanes * kBits / 8, 1);
   const hn::RebindToSigned<D> di;
+  HWY_ALIGN uint8_t last[std::max(kBytes, sizeof(uint64_t))] = {};
+  if (HWY_UNLIKELY(readable < static_cast<int64_t>(kBytes))) {
+    std::memcpy(last, packed, static_cast<size_t>(readable));
+    packed = last;
+  }
   if constexpr (kBits == 8) {
-    uint8_t codes[kLanes] = {};
-    std::memcpy(codes, packed, count == kLanes ? kLanes : count);
-    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, D>(), codes)));
+    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, D>(), packed)));
   } else {
     const hn::RebindToUnsigned<D> du;
-    static_assert(kLanes * kBits <= 64);
+    static_assert(kBytes <= sizeof(uint64_t));
     uint64_t bits = 0;
-    std::memcpy(&bits, packed, count == kLanes ? kLanes * kBits / 8 : (count * kBits + 7) / 8);
-    HWY_ALIGN uint32_t shifts[kLanes], words[kLanes];
-    for (size_t i = 0; i < kLanes; ++i) {
-      shifts[i] = static_cast<uint32_t>(i * kBits % 32);
-      words[i] = static_cast<uint32_t>(i * kBits / 32);
-    }
+    std::memcpy(&bits, packed, kBytes);
+    const auto places = hn::Mul(hn::Iota(du, 0), hn::Set(du, kBits));
     auto codes = hn::Set(du, static_cast<uint32_t>(bits));
-    if constexpr (kLanes * kBits > 32) {
-      codes = hn::TableLookupLanes(hn::BitCast(du, hn::Set(hn::RepartitionToWide<decltype(du)>(), bits)), hn::SetTableIndices(du, words));
+    if constexpr (kBytes > sizeof(uint32_t)) {
+      const auto both = hn::BitCast(du, hn::Set(hn::RepartitionToWide<decltype(du)>(), bits));
+      codes = hn::TableLookupLanes(both, hn::IndicesFromVec(du, hn::ShiftRight<5>(places)));
     }
-    codes = hn::And(hn::Shr(codes, hn::Load(du, shifts)), hn::Set(du, (1u << kBits) - 1));
+    codes = hn::And(hn::Shr(codes, hn::And(places, hn::Set(du, 31))), hn::Set(du, (1u << kBits) - 1));
     return hn::ConvertTo(d, hn::BitCast(di, codes));
   }
 }
@@ -99,23 +101,17 @@ HWY_INLINE void SubtractZeroProducts(const NBitsWeights& w, int64_t row, const f
   const hn::ScalableTag<float> d;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
   const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
-  const auto subtract = [&](int64_t b, size_t count, auto load) HWY_ATTR {
+  const int64_t zeros_end = w.n * w.zero_row_bytes();
+  const auto subtract = [&](int64_t b, auto load) HWY_ATTR {
+    const int64_t byte = row * w.zero_row_bytes() + b * kBits / 8;
     const auto zeros = w.float_zeros != nullptr ? load(w.float_zeros + row * w.blocks + b)
-                                                : UnpackZeros<kBits>(d, w.zeros + row * w.zero_row_bytes() + b * kBits / 8, count);
+                                                : UnpackZeros<kBits>(d, w.zeros + byte, zeros_end - byte);
     const auto offset = hn::Mul(load(scales + b), zeros);
     for (int r = 0; r < kRows; ++r) totals[r] = hn::NegMulAdd(offset, load(sums + r * w.blocks + b), totals[r]);
   };
   int64_t b = 0;
-  for (; b + kLanes <= w.blocks; b += kLanes) {
-    subtract(b, static_cast<size_t>(kLanes), [&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
-  }
-  const auto left = static_cast<size_t>(w.blocks - b);
-  if (left == 0) return;
-  subtract(b, left, [&](const float* from) HWY_ATTR {
-    float last[kLanes] = {};
-    std::copy_n(from, left, last);
-    return hn::LoadU(d, last);
-  });
+  for (; b + kLanes <= w.blocks; b += kLanes) subtract(b, [&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
+  if (const int64_t left = w.blocks - b; left > 0) subtract(b, [&](const float* from) HWY_ATTR { return LoadFirst(d, from, left); });
 }
 
 }  // namespace

@@ -37,19 +37,27 @@ using V8 = hn::Vec<D8>;
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow, and
-/// beside codes below 128 the two of one lane cannot.
+/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow. Beside
+/// weights of 8 the two of one lane could: there codes count from the middle of theirs.
 template <int kBits>
 struct PairSums {
   using Sums = std::conditional_t<kBits == 4, V16, V32>;
+  /// What is taken off each code.
+  static constexpr int kCenter = kBits == 4 ? 0 : 128;
 
   static HWY_INLINE Sums Of(V32 lanes) {
     if constexpr (kBits == 4) return hn::BitCast(D16(), lanes);
     else return lanes;
   }
   static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
-    if constexpr (kBits == 4) return hn::Add(sums, MultiplyPairs(codes, a));
-    else return hn::Add(sums, Widen(MultiplyPairs(codes, a), hn::Set(D16(), 1)));
+    if constexpr (kBits == 4) {
+      return hn::Add(sums, MultiplyPairs(codes, a));
+    } else {
+      const hn::RebindToSigned<D8> d;
+      const auto centered = hn::BitCast(d, hn::Xor(codes, hn::Set(D8(), kCenter))), factor = hn::BitCast(d, a);
+      const auto turned = hn::IfNegativeThenElse(centered, hn::Neg(factor), factor);
+      return hn::Add(sums, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), turned)), hn::Set(D16(), 1)));
+    }
   }
   static HWY_INLINE V32 ToLanes(Sums sums) {
     if constexpr (kBits == 4) return Widen(sums, hn::Set(D16(), 1));
@@ -60,6 +68,7 @@ struct PairSums {
 /// The same by dot products.
 struct DotSums {
   using Sums = V32;
+  static constexpr int kCenter = 0;
 
   static HWY_INLINE Sums Of(V32 lanes) { return lanes; }
   static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) { return DotProduct().Add(sums, codes, a); }

@@ -83,14 +83,15 @@ HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t
   }
 }
 
-/// What sums of each group of A with weights begin with, so that weights count from their common zero point.
+/// What sums of each group of A with weights begin with, so that weights count from their common zero point, if any, else from 0.
 template <class Form>
 void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
   using Sums = typename Form::Sums;
   const D8 d8;
   const D32 d32;
-  const V8 one = hn::Set(d8, 1);  // as zero points are, products of pairs would not fit into 16 bits
-  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(w.has_common_zero() ? -w.common_zero : 0));
+  const V8 one = hn::Set(d8, Form::kCenter + 1);  // as zero points are, products of pairs would not fit into 16 bits
+  const int zero = w.has_common_zero() ? w.common_zero : 0;
+  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(Form::kCenter - zero));
   const auto* codes = reinterpret_cast<const uint8_t*>(to.codes);
   for (int64_t group = 0; group < GroupsOf(w); group += kLanes) {
     V32 start = hn::Zero(d32);
@@ -135,9 +136,9 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
 
 // --- few rows of A: some rows of weights at a time ---------------------------------------------------------------------------
 
-/// Rows of weights that share what is loaded of A.
+/// Rows of weights that share what is loaded of A: as many as there are registers for.
 template <int kRows>
-constexpr int64_t kTogether = kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+constexpr int64_t kTogether = kRows == 1 ? 4 : (HWY_TARGET == HWY_AVX3 ? 8 : 4) / (kRows == 2 ? 2 : 4);
 
 /// Sums of each lane of a vector of codes of kTogether rows of weights with one row of A, `with` beside them.
 template <class Form, int kTogether>

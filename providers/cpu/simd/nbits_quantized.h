@@ -1,8 +1,7 @@
 #pragma once
 
 // Products of integers with weights of 4 or 8 bits: rows of A become fixed-point numbers, each unit of at most 32 of them with a
-// scale of its own. Of one byte, for models that ask for no more (accuracy_level 4): weights of 4 bits, and of 8 bits whose codes
-// are all below 128. Of three bytes, which is as exact as sums of floats, where the processor has dot products of bytes: it reads
+// scale of its own. Of one byte, for models that ask for no more (accuracy_level 4). Of three bytes, which is as exact as sums of floats, where the processor has dot products of bytes: it reads
 // weights faster so than it makes them floats.
 
 #include "simd/nbits.h"

@@ -29,7 +29,7 @@ constexpr int64_t kDepthBlocks = kDepth / 16 + 1;
 struct Panel {
   HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];             // [group][half][column]
   HWY_ALIGN float scales[kDepthBlocks * kWidth];   // [block][column]
-  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point
+  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point, from where codes count
   int64_t group0, groups, block0, blocks;
 };
 
@@ -81,6 +81,7 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
   panel.block0 = group0 / block_groups;
   panel.blocks = (group0 + panel.groups - 1) / block_groups + 1 - panel.block0;
   const bool centered = w.has_common_zero();
+  constexpr float kCenter = Form::kCenter;
   const uint8_t* columns[kWidth];
   for (int64_t j = 0; j < kWidth; ++j) {
     const int64_t n = n0 + std::min(j, width - 1);
@@ -88,9 +89,9 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
     const float* scales = w.scales + n * w.blocks + panel.block0;
     for (int64_t b = 0; b < panel.blocks; ++b) panel.scales[b * kWidth + j] = scales[b];
     if (centered) continue;
-    for (int64_t b = 0; b < panel.blocks; ++b) panel.offsets[b * kWidth + j] = scales[b] * w.ZeroOf(n, panel.block0 + b);
+    for (int64_t b = 0; b < panel.blocks; ++b) panel.offsets[b * kWidth + j] = scales[b] * (w.ZeroOf(n, panel.block0 + b) - kCenter);
   }
-  const auto zero = static_cast<float>(w.common_zero);
+  const float zero = static_cast<float>(w.common_zero) - kCenter;
   for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * zero;
   constexpr int64_t kStep = Form::kHalves * kWidth;
   int64_t group = 0;

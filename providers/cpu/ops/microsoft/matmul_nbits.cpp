@@ -1,9 +1,8 @@
 // MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet the
 // weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where accuracy_level
-// is 4 (A may be quantized to 8 bits) and the weights have 4 bits, or 7 in effect, the products are those of integers.
+// is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the products are those of integers.
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <optional>
 
@@ -33,7 +32,7 @@ class MatMulNBits final : public Kernel {
             "block_size is {}; a power of two from 16 on is expected", block);
     Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
     weights_.bits = static_cast<int>(bits);
-    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8AccuracyLevel) quantizes_a_ = bits == 4 || (bits == 8 && CodesAreSmall(info));
+    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8AccuracyLevel) quantizes_a_ = bits != 2;
     weights_.blocks = (weights_.k - 1) / block + 1;
     const std::optional<int> zero = CommonZero(info, weights_);
     has_common_zero_ = zero.has_value();
@@ -85,22 +84,6 @@ class MatMulNBits final : public Kernel {
       if (!same || ((bytes[row_bytes - 1] ^ all) & last) != 0) return std::nullopt;
     }
     return code;
-  }
-
-  /// Constant codes below 128, of which products with signed bytes do not saturate.
-  static bool CodesAreSmall(const KernelInfo& info) {
-    const Tensor* codes = info.constant_input(1);
-    if (codes == nullptr || !codes->is(ElementType::kUInt8)) return false;
-    const uint8_t* bytes = codes->data<uint8_t>();
-    std::atomic<bool> small = true;
-    constexpr int64_t kBlock = 1 << 16;
-    const int64_t count = codes->num_elements();
-    info.threads().ParallelFor((count - 1) / kBlock + 1, kBlock * 0.1, [&](int64_t begin, int64_t end) {
-      uint8_t all = 0;
-      for (int64_t i = begin * kBlock; i < std::min(count, end * kBlock); ++i) all |= bytes[i];
-      if (all >= 128) small = false;
-    });
-    return small;
   }
 
   NBitsWeights Weights(KernelContext& context) const {

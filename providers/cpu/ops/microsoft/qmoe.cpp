@@ -49,7 +49,7 @@ class IntegerExperts final : public Experts {
     w.codes += expert * blocks * w.block_bytes();
     w.scales += expert * blocks;
     if (w.zeros != nullptr) w.zeros += expert * w.n * w.zero_row_bytes();
-    MultiplyByNBits(context, w, quantizes_ && w.bits == 4, rows, a, bias, c, false);
+    MultiplyByNBits(context, w, quantizes_ && w.bits != 2, rows, a, bias, c, false);
   }
 
  private:

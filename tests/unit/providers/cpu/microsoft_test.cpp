@@ -192,19 +192,19 @@ TEST(Microsoft, MatMulNBitsOfExtremes) {
 }
 
 /// accuracy_level 4 rounds A to 8 bits, one scale for each 16 or 32 numbers, and nothing else.
-TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
+void CheckEightBitActivations(int64_t bits) {
   for (const int64_t block : {16, 32, 64, 256}) {
     for (const int64_t k : {5, 256, 1100}) {
-      for (const int64_t rows : {1, 3, 6, 19}) {
+      for (const int64_t rows : {1, 2, 3, 4, 6, 19}) {
         constexpr int64_t kColumns = 37;
-        const int64_t blocks = (k + block - 1) / block, bytes = block / 2;
+        const int64_t blocks = (k + block - 1) / block, bytes = block * bits / 8;
         const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
         std::vector<float> a, scales;
         std::vector<uint8_t> codes, zeros;
         for (int64_t i = 0; i < rows * k; ++i) a.push_back(pseudo(i) - 0.5f);
         for (int64_t i = 0; i < kColumns * blocks; ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
         for (int64_t i = 0; i < kColumns * blocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
-        for (int64_t i = 0; i < kColumns * ((blocks + 1) / 2); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
+        for (int64_t i = 0; i < kColumns * ((blocks * bits + 7) / 8); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
         const auto run = [&](int64_t level) {
           ModelBuilder model;
           model.Input("a", ElementType::kFloat, {rows, k}).Input("b", ElementType::kUInt8, {kColumns, blocks, bytes});
@@ -214,6 +214,7 @@ TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
           Int(node, "K", k);
           Int(node, "N", kColumns);
           Int(node, "block_size", block);
+          Int(node, "bits", bits);
           Int(node, "accuracy_level", level);
           const std::vector<std::string> names = {"a", "b", "s", "z"};
           const std::vector<Value> inputs = {testing::Floats({rows, k}, a), Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
@@ -224,13 +225,17 @@ TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
         const std::vector<float> exact = run(0), rounded = run(4);
         float difference = 0;
         for (size_t i = 0; i < exact.size(); ++i) difference = std::max(difference, std::abs(exact[i] - rounded[i]));
-        // Half a step of 0.5 / 127 times a weight of at most 15 * 0.02, added up as errors of either sign are.
-        const float most = 0.5f * 0.5f / 127 * 0.3f * 4 * std::sqrt(static_cast<float>(k));
+        // Half a step of 0.5 / 127 times a weight of at most 15 * 0.02, or 255 * 0.02, added up as errors of either sign are.
+        const float most = 0.5f * 0.5f / 127 * 0.02f * static_cast<float>((1 << bits) - 1) * 4 * std::sqrt(static_cast<float>(k));
         EXPECT_LE(difference, most) << block << " " << k << " " << rows;
         EXPECT_GT(difference, 0) << block << " " << k << " " << rows;
       }
     }
   }
+}
+TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
+  CheckEightBitActivations(4);
+  CheckEightBitActivations(8);
 }
 
 /// Constant zero points that are all the same are taken at load; as inputs they are met block by block. Bits beyond the last of a
@@ -244,8 +249,7 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
     for (const int zero : {0, 1, (1 << bits) - 1}) {
       const int64_t bytes = kBlock * bits / 8, row_bytes = (kBlocks * bits + 7) / 8;
       std::vector<uint8_t> codes, zeros;
-      const float codes_end = bits == 8 ? 128 : 256;
-      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(codes_end * pseudo(3 * i)));
+      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
       for (int64_t i = 0; i < kColumns * row_bytes; ++i) {
         const int64_t used = i % row_bytes + 1 < row_bytes ? 8 : (kBlocks * bits - 1) % 8 + 1;
         int byte = 0xa5 << used;

@@ -1,0 +1,36 @@
+// The first lanes of a vector from memory that may end with them. Included once per target after hwy/highway.h.
+
+#if defined(TESSERA_LOAD_FIRST_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_LOAD_FIRST_INL_H
+#undef TESSERA_LOAD_FIRST_INL_H
+#else
+#define TESSERA_LOAD_FIRST_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+/// `count` elements of 4 or 8 bytes, up to a vector's, and zeros. Nothing else is read.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadFirst(D d, const hwy::HWY_NAMESPACE::TFromD<D>* from, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+#else  // a masked load would read all, from an aligned address
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
+  std::copy_n(from, count, lanes);
+  return hn::Load(d, lanes);
+#endif
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target
