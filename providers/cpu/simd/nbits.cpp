@@ -6,13 +6,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/nbits.cpp"
 #include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "simd/nbits_blocks-inl.h"
+#include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -107,8 +107,6 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   const hn::Repartition<uint8_t, D> d8;
   // One row of A alone would wait for its additions.
   constexpr int kSums = kRows == 1 ? 2 : 1;
-  // Bytes ahead: the processor's own prefetching ends with the page.
-  constexpr int64_t kAhead = 4096;
   const int64_t a_row = ArrangedSize(w), row_bytes = w.blocks * w.block_bytes();
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
   const RowScales scales(w, row);
@@ -131,7 +129,7 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   begin();
   int64_t byte = 0;
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes, a += kStep<kBits>) {
-    hwy::Prefetch(codes + byte + kAhead);
+    PrefetchStream(codes + byte);
     AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
     if constexpr (kShared) {
       finish(scales.OfLanes(byte, blocks));

@@ -41,6 +41,7 @@ class RowScales {
         blocks_(w.blocks),
         shift_(std::countr_zero(static_cast<uint64_t>(w.block_bytes()))) {}
 
+  HWY_INLINE void Prefetch(int64_t byte) const { __builtin_prefetch(scales_ + (byte >> shift_), 0, 2); }
   HWY_INLINE float At(int64_t byte) const { return scales_[byte >> shift_]; }
 
   /// Of the lanes of the vector of codes at `byte`, where several blocks may lie; `blocks` is BlocksOfLanes().

@@ -5,7 +5,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/nbits_quantized.cpp"
 #include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "simd/nbits_quantized-inl.h"
 #include "simd/nbits_blocks-inl.h"
+#include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -199,7 +199,8 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, co
   const int64_t groups = GroupsOf(w), row_bytes = w.blocks * w.block_bytes();
   const bool shared = w.block_bytes() < kVectorBytes;
   const auto blocks = BlocksOfLanes(w);
-  constexpr int64_t kAhead = 8192;  // bytes: the processor's own prefetching ends with the page
+  // Asked for on the way: what the same place of the next rows holds, or of rows after those.
+  const int64_t ahead = RoundUp(kStreamAhead, kTogether * row_bytes);
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
   VF total[kTogether][kRows];
   for (auto& of_row : total) {
@@ -212,6 +213,7 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, co
     for (int64_t i = 0; i < kTogether; ++i) {
       bytes[i] = load(codes + i * row_bytes + byte);
       const RowScales row_scales(w, row + i);
+      row_scales.Prefetch(byte + ahead);
       scales[i] = shared ? row_scales.OfLanes(byte, blocks) : hn::Set(d, row_scales.At(byte));
     }
     AddVectors<Form, kTogether, kRows>(bytes, scales, a, groups, byte, total);
@@ -219,7 +221,7 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, co
   int64_t byte = 0;
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes) {
     add(byte, [&](const uint8_t* from) HWY_ATTR {
-      hwy::Prefetch(from + kAhead);
+      PrefetchStream(from, ahead);
       return hn::LoadU(d8, from);
     });
   }
