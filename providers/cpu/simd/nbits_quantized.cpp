@@ -138,7 +138,7 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
 
 /// Rows of weights that share what is loaded of A: as many as there are registers for.
 template <int kRows>
-constexpr int64_t kTogether = kRows == 1 ? 4 : (HWY_TARGET == HWY_AVX3 ? 8 : 4) / (kRows == 2 ? 2 : 4);
+constexpr int64_t kTogether = HWY_TARGET == HWY_AVX3 || kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
 
 /// Sums of each lane of a vector of codes of kTogether rows of weights with one row of A, `with` beside them.
 template <class Form, int kTogether>
