@@ -12,7 +12,7 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kFewRows = 12;
-constexpr int64_t kFewQuantizedRows = 4;
+constexpr int64_t kFewQuantizedRows = 8;
 constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
 
 void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
