@@ -6,6 +6,7 @@
 #include "engine/quantization.h"
 #include "engine/row_access.h"
 #include "ops/ops.h"
+#include "simd/quantize.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -26,7 +27,8 @@ class GatherBlockQuantized final : public Kernel {
         block_(info.attribute<int64_t>("block_size", 128)),
         in_bytes_(info.input_type(0) == ElementType::kUInt8),
         is_signed_(info.input_type(0) == ElementType::kInt4),
-        bits_(in_bytes_ ? static_cast<int>(info.attribute<int64_t>("bits", 4)) : 4) {
+        bits_(in_bytes_ ? static_cast<int>(info.attribute<int64_t>("bits", 4)) : 4),
+        dequantize_(FindDequantizeLoop(is_signed_ ? ElementType::kInt8 : ElementType::kUInt8)) {
     Require(bits_ == 2 || bits_ == 4 || bits_ == 8, "bits is {}; 2, 4 or 8 is expected", bits_);
     Require(block_ >= 16 && (block_ & (block_ - 1)) == 0, "block_size is {}; a power of two from 16 on is expected", block_);
   }
@@ -51,22 +53,26 @@ class GatherBlockQuantized final : public Kernel {
     Tensor* y = context.output(0, shape);
     if (y == nullptr || y->num_elements() == 0) return;
     const int64_t slice = logical.SizeOfRange(axis + 1, rank), dim = logical[axis], picked = indices.num_elements();
-    const RowWriter<float> out(*y);
-    const RowReader<float> scale_values(scales);
-    const float* factors = scale_values.Read(0, scales.num_elements(),
-        scale_values.direct() ? nullptr : context.scratch<float>(static_cast<size_t>(scales.num_elements())).data());
-    context.threads().ParallelFor(logical.SizeOfRange(0, axis) * picked, static_cast<double>(slice) + 10, [&](int64_t begin, int64_t end) {
+    const Job job{data, context.input(3), scales.shape(), layout, RowReader<float>(scales), RowWriter<float>(*y)};
+    context.threads().ParallelFor(logical.SizeOfRange(0, axis) * picked, static_cast<double>(slice) * 0.3 + 10, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t index = indices.is(ElementType::kInt32) ? indices.data<int32_t>()[i % picked] : indices.data<int64_t>()[i % picked];
         if (index < 0) index += dim;
         const bool inside = index >= 0 && index < dim;
-        WriteSlice(context, data, inside ? (i / picked * dim + index) * slice : -1, slice, layout, scales.shape(), factors, out, i * slice);
+        WriteSlice(job, inside ? (i / picked * dim + index) * slice : -1, slice, i * slice);
       }
     });
   }
 
  private:
-  static constexpr int64_t kRun = 512;
+  struct Job {
+    const Tensor& data;
+    const Tensor* zeros;  // may be null
+    const Shape& scale_shape;
+    const QuantizationLayout& layout;
+    RowReader<float> scales;
+    RowWriter<float> out;
+  };
 
   int64_t ZeroRowBytes(const Shape& scales) const { return (scales.back() * bits_ + 7) / 8; }
 
@@ -88,35 +94,33 @@ class GatherBlockQuantized final : public Kernel {
   }
 
   /// Elements [from, from + count) of the data; zeros where `from` is negative.
-  void WriteSlice(KernelContext& context, const Tensor& data, int64_t from, int64_t count, const QuantizationLayout& layout,
-                  const Shape& scale_shape, const float* scales, const RowWriter<float>& out, int64_t to) const {
-    const Tensor* zeros = context.input(3);
+  void WriteSlice(const Job& job, int64_t from, int64_t count, int64_t to) const {
+    constexpr int64_t kRun = 512;
     uint8_t codes[kRun];
-    float buffer[kRun];
-    for (int64_t done = 0; done < count;) {
-      const int64_t most = std::min(kRun, count - done);
-      const ScaleRun run = from < 0 ? ScaleRun{most, 0, 0} : layout.Run(from + done, from + done + most);
-      float* at = out.At(to + done, buffer);
+    float buffer[kRun], scales[kRun], zeros[kRun];
+    for (int64_t done = 0; done < count; done += kRun) {
+      const int64_t some = std::min(kRun, count - done), first = from + done;
+      float* at = job.out.At(to + done, buffer);
       if (from < 0) {
-        std::fill_n(at, run.count, 0.0f);
+        std::fill_n(at, some, 0.0f);
       } else {
-        ReadCodes(bits_, is_signed_, static_cast<const uint8_t*>(data.raw()), from + done, run.count, codes);
-        float zero = 0;
-        for (int64_t i = 0; i < run.count; ++i) {
-          const int64_t scale = run.scale + i * run.step;
-          if (i == 0 || run.step != 0) zero = ZeroOf(zeros, scale_shape, scale);
-          const float code = is_signed_ ? static_cast<float>(static_cast<int8_t>(codes[i])) : static_cast<float>(codes[i]);
-          at[i] = (code - zero) * scales[scale];
+        ReadCodes(bits_, is_signed_, static_cast<const uint8_t*>(job.data.raw()), first, some, codes);
+        for (int64_t i = 0; i < some;) {
+          const ScaleRun run = job.layout.Run(first + i, first + some);
+          const int64_t blocks = run.step == 0 ? 1 : run.count;
+          for (int64_t b = 0; b < blocks; ++b) zeros[b] = ZeroOf(job.zeros, job.scale_shape, run.scale + b);
+          dequantize_(codes + i, job.scales.Read(run.scale, blocks, scales), zeros, run.step, at + i, run.count);
+          i += run.count;
         }
       }
-      out.Flush(to + done, run.count, buffer);
-      done += run.count;
+      job.out.Flush(to + done, some, buffer);
     }
   }
 
   int64_t gather_axis_, quantize_axis_, block_;
   bool in_bytes_, is_signed_;
   int bits_;
+  DequantizeLoop dequantize_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ops/microsoft/quantized_scalar.h"
 #include "ops/ops.h"
+#include "simd/lookup.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -28,8 +29,8 @@ class QLinearUnary : public Kernel {
     }
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    context.threads().ParallelFor(x.num_elements(), 0.5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = table[from[i]];
+    context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+      LookUpBytes(table, from + begin, end - begin, to + begin);
     });
   }
 
