@@ -41,7 +41,12 @@ class RowScales {
         blocks_(w.blocks),
         shift_(std::countr_zero(static_cast<uint64_t>(w.block_bytes()))) {}
 
-  HWY_INLINE void Prefetch(int64_t byte) const { __builtin_prefetch(scales_ + (byte >> shift_), 0, 2); }
+  /// Asks for as many as a row has, from those of the codes at `byte` on.
+  HWY_INLINE void Prefetch(int64_t byte) const {
+    constexpr int64_t kLineScales = 16;
+    const float* from = scales_ + (byte >> shift_);
+    for (int64_t i = 0; i < blocks_; i += kLineScales) __builtin_prefetch(from + i, 0, 2);
+  }
   HWY_INLINE float At(int64_t byte) const { return scales_[byte >> shift_]; }
 
   /// Of the lanes of the vector of codes at `byte`, where several blocks may lie; `blocks` is BlocksOfLanes().

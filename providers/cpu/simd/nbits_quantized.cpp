@@ -192,15 +192,54 @@ HWY_INLINE void AddVectors(const V8 (&bytes)[kTogether], const VF (&scales)[kTog
   }
 }
 
-template <class Form, int kTogether, int kRows>
-void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, const float* bias, float* c, int64_t c_row) {
+/// The sums over the lanes of four vectors.
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> SumsOfFour(VF v0, VF v1, VF v2, VF v3) {
+  const DF d;
+  const hn::RepartitionToWide<DF> wide;
+  const auto first = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1)));
+  const auto second = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
+  const VF sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, first, second)), hn::BitCast(d, hn::InterleaveUpper(wide, first, second)));
+  const auto join = [](auto self, auto tag, auto blocks) HWY_ATTR {
+    if constexpr (hn::MaxLanes(tag) == 4) {
+      return blocks;
+    } else {
+      const hn::Half<decltype(tag)> half;
+      return self(self, half, hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks)));
+    }
+  };
+  return join(join, d, sums);
+}
+
+/// Totals over the lanes, and the bias, of kTogether rows of weights from `row` on.
+template <int kTogether, int kRows>
+HWY_INLINE void StoreTotals(const VF (&total)[kTogether][kRows], int64_t row, const float* bias, float* c, int64_t c_row) {
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    float* to = c + r * c_row + row;
+    if constexpr (kTogether == 4) {
+      const hn::FixedTag<float, 4> d;
+      const auto sums = SumsOfFour(total[0][r], total[1][r], total[2][r], total[3][r]);
+      hn::StoreU(bias == nullptr ? sums : hn::Add(sums, hn::LoadU(d, bias + row)), d, to);
+    } else {
+      for (int i = 0; i < kTogether; ++i) {
+        const float sum = hn::GetLane(hn::SumOfLanes(DF(), total[i][r]));
+        to[i] = bias == nullptr ? sum : sum + bias[row + i];
+      }
+    }
+  }
+}
+
+/// `blocks` is BlocksOfLanes().
+template <class Form, int kTogether, int kRows, class Indices>
+HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, int64_t row, const float* bias, float* c,
+                             int64_t c_row) {
   const DF d;
   const D8 d8;
   const int64_t groups = GroupsOf(w), row_bytes = w.blocks * w.block_bytes();
   const bool shared = w.block_bytes() < kVectorBytes;
-  const auto blocks = BlocksOfLanes(w);
   // Asked for on the way: what the same place of the next rows holds, or of rows after those.
   const int64_t ahead = RoundUp(kStreamAhead, kTogether * row_bytes);
+  for (int64_t i = 0; i < kTogether; ++i) RowScales(w, row + i).Prefetch(ahead);
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
   VF total[kTogether][kRows];
   for (auto& of_row : total) {
@@ -213,7 +252,6 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, co
     for (int64_t i = 0; i < kTogether; ++i) {
       bytes[i] = load(codes + i * row_bytes + byte);
       const RowScales row_scales(w, row + i);
-      row_scales.Prefetch(byte + ahead);
       scales[i] = shared ? row_scales.OfLanes(byte, blocks) : hn::Set(d, row_scales.At(byte));
     }
     AddVectors<Form, kTogether, kRows>(bytes, scales, a, groups, byte, total);
@@ -232,20 +270,18 @@ void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, int64_t row, co
       return hn::Load(d8, last);
     });
   }
-  for (int64_t i = 0; i < kTogether; ++i, ++row) {
-    if (!w.has_common_zero()) SubtractZeroProducts<Form::kBits, kRows>(w, row, a.block_sums, total[i]);
-    for (int r = 0; r < kRows; ++r) {
-      const float value = hn::GetLane(hn::SumOfLanes(d, total[i][r]));
-      c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
-    }
+  if (!w.has_common_zero()) {
+    for (int64_t i = 0; i < kTogether; ++i) SubtractZeroProducts<Form::kBits, kRows>(w, row + i, a.block_sums, total[i]);
   }
+  StoreTotals(total, row, bias, c, c_row);
 }
 
 template <class Form, int kRows>
 void MultiplyAllRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c, int64_t c_row) {
+  const auto blocks = BlocksOfLanes(w);
   int64_t row = begin;
-  for (; row + kTogether<kRows> <= end; row += kTogether<kRows>) MultiplyRows<Form, kTogether<kRows>, kRows>(w, a, row, bias, c, c_row);
-  for (; row < end; ++row) MultiplyRows<Form, 1, kRows>(w, a, row, bias, c, c_row);
+  for (; row + kTogether<kRows> <= end; row += kTogether<kRows>) MultiplyRows<Form, kTogether<kRows>, kRows>(w, a, blocks, row, bias, c, c_row);
+  for (; row < end; ++row) MultiplyRows<Form, 1, kRows>(w, a, blocks, row, bias, c, c_row);
 }
 
 // --- dispatch ----------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr int64_t kFewRows = 12;
 constexpr int64_t kFewQuantizedRows = 8;
 constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
+constexpr size_t kLine = 64;
 
 void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
   const int64_t padded = ArrangedNBitsSize(w);
@@ -32,16 +34,29 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
 /// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
 bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias,
                        float* c) {
+  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedRoom(w, limbs)).data();
+  return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, room);
+}
+
+}  // namespace
+
+size_t QuantizedRoom(const NBitsWeights& w, int limbs) {
+  const auto groups = static_cast<size_t>(NBitsGroups(w)), blocks = static_cast<size_t>(w.blocks);
+  return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kLine) + RoundUp(3 * groups * sizeof(float), kLine) +
+         RoundUp(blocks * sizeof(float), kLine);
+}
+
+bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias, float* c,
+                           std::byte* room) {
   const int64_t groups = NBitsGroups(w);
-  const auto count = static_cast<size_t>(rows);
-  const QuantizedRows quantized{context.scratch<int8_t>(count * static_cast<size_t>(QuantizedNBitsSize(w, limbs))).data(),
-                                context.scratch<float>(count * static_cast<size_t>(groups)).data(),
-                                context.scratch<float>(count * static_cast<size_t>(groups)).data(),
-                                context.scratch<int32_t>(count * static_cast<size_t>(groups)).data(),
-                                context.scratch<float>(count * static_cast<size_t>(w.blocks)).data(), limbs};
+  QuantizedRows quantized{.codes = reinterpret_cast<int8_t*>(room), .limbs = limbs};
+  quantized.scales = reinterpret_cast<float*>(room + rows * RoundUp<int64_t>(QuantizedNBitsSize(w, limbs), kLine));
+  quantized.unit_sums = quantized.scales + rows * groups;
+  quantized.starts = reinterpret_cast<int32_t*>(quantized.unit_sums + rows * groups);
+  quantized.block_sums = reinterpret_cast<float*>(quantized.starts + rows * groups);
   const auto work = static_cast<double>(groups) * (32 / w.bits);
   std::atomic<bool> exact = true;
-  context.threads().ParallelFor(rows, work * 0.1 * limbs, [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(rows, work * 0.1 * limbs, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       if (!QuantizeForNBits(w, a + r * w.k, quantized.From(w, groups, r))) exact = false;
     }
@@ -49,7 +64,7 @@ bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs,
   if (!exact) return false;
   if (rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows)) {
     const double row_cost = 0.01 + 0.005 * limbs;
-    context.threads().ParallelFor(w.n, work * (0.03 + row_cost * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
+    threads.ParallelFor(w.n, work * (0.03 + row_cost * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
       for (int64_t r = 0; r < rows; r += kNBitsRows) {
         MultiplyQuantizedNBits(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
       }
@@ -57,10 +72,10 @@ bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs,
     return true;
   }
   // Rows are split only where there are few panels: each task makes its own.
-  const int64_t width = QuantizedNBitsWidth(), panels = (w.n - 1) / width + 1, threads = context.threads().num_threads();
-  const int64_t parts = panels >= 2 * threads ? 1 : std::min((rows - 1) / kRowsOfTask + 1, threads);
+  const int64_t width = QuantizedNBitsWidth(), panels = (w.n - 1) / width + 1, team = threads.num_threads();
+  const int64_t parts = panels >= 2 * team ? 1 : std::min((rows - 1) / kRowsOfTask + 1, team);
   const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(limbs * rows / parts));
-  context.threads().ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
+  threads.ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n0 = i / parts * width, part = i % parts;
       MultiplyQuantizedNBitsPanels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c,
@@ -69,8 +84,6 @@ bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs,
   });
   return true;
 }
-
-}  // namespace
 
 std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input) {
   const Tensor* halves = info.constant_input(input);

@@ -61,4 +61,12 @@ std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t in
 void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a, const float* bias,
                      float* c, bool shares_panels);
 
+/// Bytes that MultiplyQuantizedRows needs for each row.
+size_t QuantizedRoom(const NBitsWeights& weights, int limbs);
+
+/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `room`, which begins a line of the cache. False where these
+/// cannot stand for a.
+bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& weights, int limbs, int64_t rows, const float* a, const float* bias,
+                           float* c, std::byte* room);
+
 }  // namespace tessera::cpu

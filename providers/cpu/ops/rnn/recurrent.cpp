@@ -44,7 +44,7 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
   }
   Require(hidden_ >= 0 && hidden_ < (int64_t{1} << 31), "hidden_size is {}", hidden_);
   const Tensor* r = info.constant_input(2);
-  if (hidden_ == 0 && r != nullptr && r->shape().rank() == 3) hidden_ = r->shape()[2];
+  if (hidden_ == 0 && r != nullptr && r->is(ElementTypeOf<T>) && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};
   packed_w_ = PackConstant(info, 1, rounds_ ? "recurrent.w.bf16" : "recurrent.w", all);
   packed_r_ = PackConstant(info, 2, rounds_ ? "recurrent.r.bf16" : "recurrent.r", splits_);
@@ -133,8 +133,24 @@ RecurrentSizes Recurrent<T>::Sizes(const KernelContext& context) const {
   const Shape& r = context.required_input(2).shape();
   Require(x.rank() == 3, "X is {}, three axes are expected", x);
   Require(r.rank() == 3, "R is {}, three axes are expected", r);
-  Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r);
-  return {.steps = x[batch_first_ ? 1 : 0], .batch = x[batch_first_ ? 0 : 1], .input = x[2], .hidden = r[2], .directions = directions_};
+  const int64_t hidden = HiddenOf(r);
+  Require(hidden_ == 0 || hidden_ == hidden, "hidden_size is {} and R is {}", hidden_, r);
+  return {.steps = x[batch_first_ ? 1 : 0], .batch = x[batch_first_ ? 0 : 1], .input = x[2], .hidden = hidden, .directions = directions_};
+}
+
+template <class T>
+void Recurrent<T>::CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type, const Shape& expected) {
+  const Tensor* tensor = context.input(input);
+  if (tensor == nullptr) return;
+  Require(tensor->shape() == expected && tensor->is(type), "{} is {} of {}, {} of {} is expected", name, tensor->shape(),
+          ElementTypeName(tensor->type()), expected, ElementTypeName(type));
+}
+
+template <class T>
+void Recurrent<T>::CheckWeights(const KernelContext& context, const RecurrentSizes& s) const {
+  const int64_t gates = gates_ * s.hidden;
+  CheckInput(context, 1, "W", ElementTypeOf<T>, {s.directions, gates, s.input});
+  CheckInput(context, 2, "R", ElementTypeOf<T>, {s.directions, gates, s.hidden});
 }
 
 template <class T>
@@ -142,15 +158,11 @@ void Recurrent<T>::CheckShapes(const KernelContext& context, const RecurrentSize
   Require(s.hidden < (int64_t{1} << 31), "hidden_size is {}", s.hidden);
   context.required_input(1);
   const int64_t gates = gates_ * s.hidden;
+  CheckWeights(context, s);
   const auto check = [&](size_t input, const char* name, const Shape& expected) {
-    const Tensor* tensor = context.input(input);
-    if (tensor == nullptr) return;
-    Require(tensor->shape() == expected && tensor->is(ElementTypeOf<T>), "{} is {} of {}, {} of {} is expected", name,
-            tensor->shape(), ElementTypeName(tensor->type()), expected, ElementTypeName(ElementTypeOf<T>));
+    CheckInput(context, input, name, ElementTypeOf<T>, expected);
   };
   const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
-  check(1, "W", {s.directions, gates, s.input});
-  check(2, "R", {s.directions, gates, s.hidden});
   check(3, "B", {s.directions, 2 * gates});
   check(5, "initial_h", state);
   if (has_cell_) {
@@ -188,7 +200,6 @@ auto Recurrent<T>::InputBias(KernelContext& context, const RecurrentSizes& s, co
   return sums;
 }
 
-/// gates[direction, position of X, gate] = X * W + bias, for all steps.
 template <class T>
 void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
   const F* x = Numbers(context, 0);
@@ -266,8 +277,33 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
   args.accumulate = accumulate;
   args.epilogue.col_bias = bias;
   if (!rounds_) return Gemm<F>(*run.threads, args);
-  if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, run.pairs);
-  RoundedProduct(*run.threads, args, run.pairs);
+  auto* pairs = reinterpret_cast<BFloat16*>(run.room);
+  if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, pairs);
+  RoundedProduct(*run.threads, args, pairs);
+}
+
+template <class T>
+std::span<const void* const> Recurrent<T>::StateWeights(KernelContext& context, const RecurrentSizes& s) const {
+  const size_t parts = splits_.size();
+  const std::span<const void*> packed = context.scratch<const void*>(parts * static_cast<size_t>(s.directions));
+  const F* r = packed_r_.panels == nullptr ? Numbers(context, 2) : nullptr;
+  for (size_t i = 0; i < packed.size(); ++i) {
+    if (r == nullptr) {
+      packed[i] = packed_r_.part(i);
+      continue;
+    }
+    const int64_t rows = splits_[i % parts] * s.hidden;
+    F* panel = context.scratch<F>(PackedGemmBSize<F>(s.hidden, rows)).data();
+    PackGemmB<F>(context.threads(), s.hidden, rows, r, 1, s.hidden, panel);
+    packed[i] = panel;
+    r += rows * s.hidden;
+  }
+  return packed;
+}
+
+template <class T>
+size_t Recurrent<T>::RoomOfState(const RecurrentSizes& s) const {
+  return rounds_ ? static_cast<size_t>(PairedSize(s.hidden)) * sizeof(BFloat16) : 0;
 }
 
 template <class T>
@@ -343,27 +379,14 @@ void Recurrent<T>::Compute(KernelContext& context) {
   F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
   InputProducts(context, s, bias, gates);
 
-  const size_t parts = splits_.size();
-  const std::span<const void*> packed = context.scratch<const void*>(parts * static_cast<size_t>(s.directions));
-  if (packed_r_.panels != nullptr) {
-    for (size_t i = 0; i < packed.size(); ++i) packed[i] = packed_r_.part(i);
-  } else {
-    const F* r = Numbers(context, 2);
-    for (size_t i = 0; i < packed.size(); ++i) {
-      const int64_t rows = splits_[i % parts] * s.hidden;
-      F* panel = context.scratch<F>(PackedGemmBSize<F>(s.hidden, rows)).data();
-      PackGemmB<F>(context.threads(), s.hidden, rows, r, 1, s.hidden, panel);
-      packed[i] = panel;
-      r += rows * s.hidden;
-    }
-  }
+  const std::span<const void* const> packed = StateWeights(context, s);
 
   // Entries of the batch do not depend on each other: parts of it run side by side without meeting at every step, and so do
   // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
-  const int64_t pairs_row = PairedSize(s.hidden);
-  BFloat16* pairs = rounds_ ? context.scratch<BFloat16>(static_cast<size_t>(CheckedMul(s.directions * s.batch, pairs_row))).data() : nullptr;
+  const auto entry_room = static_cast<int64_t>(RoomOfState(s));
+  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(CheckedMul(s.directions * s.batch, entry_room))).data();
   const Tensor* lengths = context.input(4);
   const auto run_part = [&](int64_t d, int64_t first, int64_t count) {
     RecurrentRun<F> run{};
@@ -376,8 +399,8 @@ void Recurrent<T>::Compute(KernelContext& context) {
     run.lengths = lengths == nullptr ? nullptr : lengths->data<int32_t>() + first;
     run.bias = bias == nullptr ? nullptr : bias + d * 2 * width;
     run.peepholes = peepholes == nullptr ? nullptr : peepholes + d * 3 * s.hidden;
-    run.packed_r = packed.data() + static_cast<size_t>(d) * parts;
-    if (rounds_) run.pairs = pairs + (d * s.batch + first) * pairs_row;
+    run.packed_r = packed.data() + static_cast<size_t>(d) * splits_.size();
+    run.room = room + (d * s.batch + first) * entry_room;
     run.h = states.data() + d * 4 * block + 4 * first * s.hidden;
     run.c = run.h + count * s.hidden;
     run.temp = run.h + 2 * count * s.hidden;

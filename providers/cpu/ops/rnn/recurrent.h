@@ -40,7 +40,7 @@ struct RecurrentRun {
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
-  BFloat16* pairs;  // [batch, hidden]: room for a rounded state; null: nothing is rounded
+  std::byte* room;  // RoomOfState() for each entry: where products round the state
   F* h;     // [batch, hidden]
   F* c;     // the same; null: the operator has none
   F* temp;  // [2, batch, hidden]
@@ -71,8 +71,20 @@ class Recurrent : public Kernel {
   virtual bool folds_bias(int64_t) const { return true; }
 
   /// out (+)= state * R's part transposed (+ bias).
-  void AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
-                  const F* bias) const;
+  virtual void AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
+                          const F* bias) const;
+  /// gates[direction, position of X, gate] = X * W + bias, for all steps.
+  virtual void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
+  /// What AddProduct finds in RecurrentRun::packed_r, [direction, part].
+  virtual std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes& sizes) const;
+  /// Bytes, in whole lines of a cache where there are any.
+  virtual size_t RoomOfState(const RecurrentSizes& sizes) const;
+  virtual int64_t HiddenOf(const Shape& r) const { return r[2]; }
+  virtual void CheckWeights(const KernelContext& context, const RecurrentSizes& sizes) const;
+  static void CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type, const Shape& expected);
+
+  /// Of one direction, whose biases are at `bias`: what goes with W's. Empty: none.
+  std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;
 
   const RecurrentActivation& activation(int64_t direction, size_t i) const {
     return activations_[static_cast<size_t>(direction) * activations_.size() / static_cast<size_t>(directions_) + i];
@@ -103,9 +115,6 @@ class Recurrent : public Kernel {
             Tensor& packed) const;
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
-  /// Of one direction, whose biases are at `bias`: what goes with W's. Empty: none.
-  std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;
-  void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
   void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
   /// Row of entry `b` in a tensor of states.
