@@ -38,8 +38,8 @@ void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<cons
   }
   const ConvSegment& last = segments.back();
   if (last.to + last.length < width) std::fill_n(out, kc * width, T{0});
-  // A copy may run into the panel's next row, which is written after it; the last row has none.
-  const int64_t fast = exact ? 0 : kc - 1;
+  // A copy may run into the panel's next rows, which are written after it; the last ones have too few behind them.
+  const int64_t fast = exact ? 0 : kc - CeilDiv(lanes - 1, width);
   int64_t p = 0;
   for (; p < fast; ++p, out += width) {
     const T* from = base + offsets[p];
