@@ -159,7 +159,7 @@ void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
 void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
                          const Desc* scratchpad) {
   // Some of oneDNN 2.6's primitives divide by a batch of 0: what gives nothing is not run.
-  const auto gives_nothing = [&](const auto& argument) { return argument.first == DNNL_ARG_DST && desc(argument.second).get_size() == 0; };
+  const auto gives_nothing = [&](const auto& argument) { return argument.first == DNNL_ARG_DST && IsEmpty(desc(argument.second)); };
   if (std::any_of(arguments.begin(), arguments.end(), gives_nothing)) return;
   if (scratchpad != nullptr && scratchpad->get_size() > 0) {
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));

@@ -59,6 +59,15 @@ inline DataType TypeOf(const Desc& desc) {
 #endif
 }
 
+/// Whether a dimension is 0. oneDNN says 0 bytes of what lies behind an offset, too.
+inline bool IsEmpty(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return Elements(desc.get_dims()) == 0;
+#else
+  return Elements(desc.dims()) == 0;
+#endif
+}
+
 /// Float32 for what is rounded.
 inline DataType Unrounded(DataType type) { return type == DataType::bf16 || type == DataType::f16 ? DataType::f32 : type; }
 

@@ -150,6 +150,19 @@ TEST(OnednnLowerings, ConcatInPlace) {
   }
 }
 
+TEST(OnednnLowerings, ConcatOfOneMadeInPlaceAndCopies) {
+  // Parts that follow each other in memory, so that copies go behind an offset.
+  for (const int64_t rows : {1, 3}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {rows, 4}).Output("y", ElementType::kFloat, {-1, -1});
+    Weights(model, "w", {4, 4});
+    Weights(model, "c", {2, 4});
+    model.Node("MatMul", {"x", "w"}, {"a"});
+    Int(model.Node("Concat", {"a", "c", "x", "a"}, {"y"}), "axis", 0);
+    ExpectSameAsCpu(model, {RandomTensor({rows, 4}, 3)});
+  }
+}
+
 TEST(OnednnLowerings, ChannelShuffle) {
   ModelBuilder model;
   const std::vector<int64_t> split = {0, 2, 12, 7, 5}, joined = {0, -1, 7, 5};
