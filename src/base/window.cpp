@@ -104,6 +104,10 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
   }
   if (auto_pad_ == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
   const int64_t room = size + window.begin[i] + window.end[i] - extent;
+  if (ceil_ && size > 0 && room < 0 && room + stride > 0) {
+    output = 1;  // rounded up, a part of a window is one
+    return;
+  }
   if (room < 0) {
     // An empty axis gives an empty output; a window larger than its input is an error.
     Require(size == 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i, room + extent);

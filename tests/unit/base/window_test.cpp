@@ -46,6 +46,9 @@ TEST(Window, AutoPad) {
 TEST(Window, CeilModeDropsWindowsThatStartInThePadding) {
   EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {4}, {3}).output, Shape({2}));
   EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}, {"pads", Ints{0, 1}}}, {2}, {1}).output, Shape({1}));
+  EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {2}).output, Shape({1}));
+  EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{3}}}, {1}, {3}).output, Shape({1}));
+  EXPECT_THROW(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {3}), Error);
 }
 
 TEST(Window, EmptyAxes) {
