@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 #include "optimizer/rewrites.h"
@@ -241,32 +242,42 @@ class Builder {
     return keys;
   }
 
-  /// One additive mask of all of them; kNone without any.
+  /// One additive mask of all of them, from the innermost outwards; kNone without any.
   ValueIndex Mask() {
     ValueIndex sum = kNone;
-    for (const auto& [value, fill, inverted] : pattern_.masks) {
-      ValueIndex term = value;
-      if (fill != kNone) {
-        term = NewValue(Shape(value));
-        const Tensor number = graph_.constant(fill)->Reshaped({});  // a copy: constants move as others are added
-        Tensor zero = number.Clone();
-        std::memset(zero.mutable_raw(), 0, zero.byte_size());
-        const ValueIndex kept = graph_.AddConstant("", std::move(zero)), masked = graph_.AddConstant("", number);
-        Add("Where", {value, inverted ? masked : kept, inverted ? kept : masked}, term);
-      }
-      if (sum == kNone) {
-        sum = term;
+    for (auto mask = pattern_.masks.rbegin(); mask != pattern_.masks.rend(); ++mask) {
+      if (mask->fill == kNone) {
+        sum = sum == kNone ? mask->value : Sum(sum, mask->value);
         continue;
       }
-      const ValueIndex both = NewValue(Broadcast(Shape(sum), Shape(term)));
-      Add("Add", {sum, term}, both);
-      sum = both;
+      Tensor number = Fill(*mask);
+      Tensor zero = number.Clone();
+      std::memset(zero.mutable_raw(), 0, zero.byte_size());
+      const ValueIndex masked = graph_.AddConstant("", std::move(number));
+      const ValueIndex kept = sum == kNone ? graph_.AddConstant("", std::move(zero)) : sum;
+      sum = NewValue(sum == kNone ? Shape(mask->value) : Broadcast(Shape(sum), Shape(mask->value)));
+      Add("Where", {mask->value, mask->inverted ? masked : kept, mask->inverted ? kept : masked}, sum);
     }
     if (sum == kNone || pattern_.floor == kNone) return sum;
     const ValueIndex floored = NewValue(Shape(sum));
     const Tensor floor = graph_.constant(pattern_.floor)->Reshaped({});
     Add("Max", {sum, graph_.AddConstant("", floor)}, floored);
     return floored;
+  }
+
+  ValueIndex Sum(ValueIndex a, ValueIndex b) {
+    const ValueIndex both = NewValue(Broadcast(Shape(a), Shape(b)));
+    Add("Add", {a, b}, both);
+    return both;
+  }
+
+  /// What is added to the scores that `mask` replaces by a number. Where it replaces all of a row's, that row weighs all values
+  /// the same, so that nothing may be left of the scores. Float16 has no number so low: there, they still tell in such rows.
+  Tensor Fill(const MaskTerm& mask) const {
+    const Tensor number = graph_.constant(mask.fill)->Reshaped({});
+    const bool all_replace = std::ranges::all_of(pattern_.masks, [](const MaskTerm& other) { return other.fill != kNone; });
+    const bool low = *ScalarOf(&number) <= kAbsorbing, holds = number.is(ElementType::kFloat) || number.is(ElementType::kDouble);
+    return all_replace && holds && !low ? FromDoubles(number.type(), {}, {kAbsorbing}) : number.Clone();
   }
 
   static SymbolicShape Broadcast(SymbolicShape a, SymbolicShape b) {

@@ -1,4 +1,6 @@
+#include <array>
 #include <limits>
+#include <span>
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
@@ -70,8 +72,44 @@ INSTANTIATE_TEST_SUITE_P(Spellings, RecognizeAttention,
                                            Spelling{.name = "Where", .mask = "Where", .after = "Where Attention"},
                                            Spelling{.name = "Inverted", .mask = "inverted", .after = "Where Attention"},
                                            Spelling{.name = "Floor", .mask = "floor", .after = "Mul Max Attention"},
-                                           Spelling{.name = "Both", .mask = "both", .after = "Where Add Attention"}),
+                                           Spelling{.name = "Both", .mask = "both", .after = "Where Attention"}),
                          [](const auto& info) { return info.param.name; });
+
+TEST(RecognizeAttentionMasks, WholeRowsReplacedWeighAllValuesTheSame) {
+  for (const bool twice : {false, true}) {
+    ModelBuilder model(23);
+    model.Input("q", ElementType::kFloat, {2, 3, 5, 8}).Input("k", ElementType::kFloat, {2, 3, 8, 7});
+    model.Input("v", ElementType::kFloat, {2, 3, 7, 6}).Output("y", ElementType::kFloat, {2, 3, 5, 6});
+    std::array<uint8_t, 35> allowed;
+    for (size_t i = 0; i < allowed.size(); ++i) allowed[i] = i / 7 != 1 && i % 3 != 0;  // nothing in row 1
+    const std::array<uint8_t, 7> real = {1, 1, 1, 1, 1, 0, 0};
+    model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL).Constant("real", {1, 7}, real, onnx::TensorProto::BOOL);
+    model.Floats("low", {}, {-1e4f});
+    model.Node("MatMul", {"q", "k"}, {"s"});
+    model.Node("Where", {"allowed", "s", "low"}, {"chosen"});
+    if (twice) model.Node("Where", {"real", "chosen", "low"}, {"again"});
+    Int(model.Node("Softmax", {twice ? "again" : "chosen"}, {"p"}), "axis", -1);
+    model.Node("MatMul", {"p", "v"}, {"y"});
+    const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+    EXPECT_NE(rewriting.after().find("Attention"), std::string::npos) << rewriting.after();
+    EXPECT_EQ(rewriting.Difference(1, 4, true), "") << twice;
+  }
+}
+
+TEST(RecognizeAttentionMasks, NumbersOfEveryType) {
+  for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
+    ModelBuilder model(23);
+    model.Input("q", type, {2, 3, 5, 8}).Input("k", type, {2, 3, 8, 7}).Input("allowed", ElementType::kBool, {5, 7});
+    model.Input("v", type, {2, 3, 7, 6}).Output("y", type, {2, 3, 5, 6}).Floats("number", {}, {-1e4f});
+    Int(model.Node("Cast", {"number"}, {"low"}), "to", static_cast<int64_t>(type));
+    model.Node("MatMul", {"q", "k"}, {"s"});
+    model.Node("Where", {"allowed", "s", "low"}, {"chosen"});
+    Int(model.Node("Softmax", {"chosen"}, {"p"}), "axis", -1);
+    model.Node("MatMul", {"p", "v"}, {"y"});
+    const Rewriting rewriting(model, {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
+    EXPECT_EQ(rewriting.after(), "Transpose Where Attention") << ElementTypeName(type);
+  }
+}
 
 /// Queries, keys and values of [batch, rows, heads * width], as exporters reshape and transpose them.
 ModelBuilder SideBySide(int opset, int64_t batch) {
