@@ -135,6 +135,11 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     return "integers are interpolated on the CPU provider";
   }
   if (op == "DeformConv" && (!type(0).shape || type(0).shape->size() != 4)) return "images only are sampled at offsets";
+  if (op == "Col2Im") {
+    const auto& sizes = type(1).shape;
+    const bool known = sizes && sizes->size() == 1 && (*sizes)[0].known() && (*sizes)[0].value >= 1 && (*sizes)[0].value <= 3;
+    if (!known) return "images of one to three dimensions are put together on the device";
+  }
   if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024) return "so many samples of a bin are left to the CPU provider";
   if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
     return "quotients in double are left to the CPU provider";

@@ -174,6 +174,19 @@ Shape HostIntegers(const Tensor& tensor) {
   return integers;
 }
 
+double HostNumber(const Tensor& tensor, int64_t i) {
+  switch (tensor.type()) {
+    case ElementType::kDouble:
+      return tensor.data<double>()[i];
+    case ElementType::kFloat16:
+      return static_cast<float>(tensor.data<Float16>()[i]);
+    case ElementType::kBFloat16:
+      return static_cast<float>(tensor.data<BFloat16>()[i]);
+    default:
+      return tensor.data<float>()[i];
+  }
+}
+
 BufferRange RangeOf(const Tensor& tensor) { return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()); }
 
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried)

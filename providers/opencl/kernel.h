@@ -115,6 +115,8 @@ size_t Axis(int64_t axis, size_t rank);
 
 /// The elements of an integer tensor in host memory: sizes, axes.
 Shape HostIntegers(const Tensor& tensor);
+/// Element `i` of a floating point tensor in host memory.
+double HostNumber(const Tensor& tensor, int64_t i);
 
 /// A cl_kernel that several threads may launch: arguments are set and the launch is enqueued under one lock, because OpenCL
 /// keeps arguments in the kernel object.
@@ -225,8 +227,10 @@ class LazyLaunchable {
 inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape ? ToShape(*type.shape) : std::nullopt; }
 
 /// The lists of ops/: each file registers its operators.
+void RegisterAffineGrid(KernelRegistry& registry);
 void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
+void RegisterCol2Im(KernelRegistry& registry);
 void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
@@ -238,7 +242,11 @@ void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
 void RegisterIntegerProduct(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);
+void RegisterLosses(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
+void RegisterMaxRoiPool(KernelRegistry& registry);
+void RegisterMaxUnpool(KernelRegistry& registry);
+void RegisterMeanVariance(KernelRegistry& registry);
 void RegisterNBits(KernelRegistry& registry);
 void RegisterNormalization(KernelRegistry& registry);
 void RegisterPad(KernelRegistry& registry);

@@ -32,8 +32,10 @@ const OptionSchema kOptions[] = {
 const KernelRegistry& Kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
+    RegisterAffineGrid(kernels);
     RegisterAttention(kernels);
     RegisterBinary(kernels);
+    RegisterCol2Im(kernels);
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
@@ -45,7 +47,11 @@ const KernelRegistry& Kernels() {
     RegisterGroupQuery(kernels);
     RegisterIntegerProduct(kernels);
     RegisterLines(kernels);
+    RegisterLosses(kernels);
     RegisterMatMul(kernels);
+    RegisterMaxRoiPool(kernels);
+    RegisterMaxUnpool(kernels);
+    RegisterMeanVariance(kernels);
     RegisterNBits(kernels);
     RegisterNormalization(kernels);
     RegisterPad(kernels);

@@ -14,19 +14,6 @@ struct Regions {
   cl_int maximum, padding = 0;
 };
 
-double NumberAt(const Tensor& tensor, int64_t i) {
-  switch (tensor.type()) {
-    case ElementType::kDouble:
-      return tensor.data<double>()[i];
-    case ElementType::kFloat16:
-      return static_cast<float>(tensor.data<Float16>()[i]);
-    case ElementType::kBFloat16:
-      return static_cast<float>(tensor.data<BFloat16>()[i]);
-    default:
-      return tensor.data<float>()[i];
-  }
-}
-
 class RoiAlign final : public Kernel {
  public:
   explicit RoiAlign(const KernelInfo& info)
@@ -65,8 +52,8 @@ class RoiAlign final : public Kernel {
       const int64_t batch = batches.data<int64_t>()[i];
       Require(batch >= 0 && batch < xs[0], "batch index {} is outside {} images", batch, xs[0]);
       counts.push_back(batch);
-      AddAxis(NumberAt(rois, 4 * i + 1), NumberAt(rois, 4 * i + 3), out_height_, places, counts);
-      AddAxis(NumberAt(rois, 4 * i), NumberAt(rois, 4 * i + 2), out_width_, places, counts);
+      AddAxis(HostNumber(rois, 4 * i + 1), HostNumber(rois, 4 * i + 3), out_height_, places, counts);
+      AddAxis(HostNumber(rois, 4 * i), HostNumber(rois, 4 * i + 2), out_width_, places, counts);
     }
     const Tensor& y = *context.output(0, Shape{count, xs[1], out_height_, out_width_});
     if (y.num_elements() == 0) return;

@@ -56,7 +56,7 @@ constexpr Unary kUnaries[] = {
     {"ThresholdedRelu", 10, "a > alpha ? a : (TA)0", kReals, 1.0f},
     {"Elu", 1, "a < 0 ? alpha * expm1(a) : a", kReals, 1.0f},
     {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)", kReals, 1.67326319217681884765625f, 1.05070102214813232421875f, "alpha", "gamma"},
-    {"Celu", 12, "(a > 0 ? a : (TA)0) + (a < 0 ? alpha * expm1(a / alpha) : (TA)0)", TypeSet{ElementType::kFloat}, 1.0f},
+    {"Celu", 12, "(a > 0 ? a : (TA)0) + (a < 0 ? alpha * expm1(a / alpha) : (TA)0)", kReals, 1.0f},
     {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta", kReals, 0.2f, 0.5f},
     {"Swish", 24, "a * sigmoid(alpha * a)", kReals, 1.0f},
     {"Shrink", 9, "a < -(TA)alpha ? a + beta : a > (TA)alpha ? a - beta : (TA)0", kReals, 0.5f, 0.0f, "lambd", "bias"},

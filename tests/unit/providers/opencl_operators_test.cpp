@@ -273,5 +273,146 @@ TEST_F(OpenclOperatorsTest, SamplesAtOffsetsInGroups) {
   }
 }
 
+TEST_F(OpenclOperatorsTest, PointsOfAffineGrids) {
+  for (const std::vector<int64_t>& size : {std::vector<int64_t>{2, 3, 4, 5}, {2, 1, 1, 7}, {0, 1, 2, 2}, {2, 1, 3, 1, 4}}) {
+    for (const int64_t corners : {0, 1}) {
+      const auto axes = static_cast<int64_t>(size.size()) - 2;
+      ModelBuilder model(20);
+      model.Input("theta", ElementType::kFloat, {size[0], axes, axes + 1}).Constant("size", {axes + 2}, size);
+      model.Output("y", ElementType::kFloat, std::vector<int64_t>(size.size(), -1));
+      Int(model.Node("AffineGrid", {"theta", "size"}, {"y"}), "align_corners", corners);
+      SCOPED_TRACE(fmt::format("{} corners {}", Shape(size).ToString(), corners));
+      ExpectAsOnCpu(model, {Floats({size[0], axes, axes + 1}, Random(static_cast<size_t>(size[0] * axes * (axes + 1)), 1))});
+    }
+  }
+}
+
+/// Blocks that overlap, that leave gaps, that are larger than their columns are many, and of every number of dimensions.
+TEST_F(OpenclOperatorsTest, ColumnsBecomeImages) {
+  struct Case {
+    std::vector<int64_t> image, block, strides, dilations, pads;
+    int64_t columns;
+  };
+  const Case cases[] = {{{11}, {3}, {1}, {2}, {1, 2}, 10},
+                        {{9}, {7}, {2}, {1}, {0, 0}, 2},
+                        {{9}, {3}, {1}, {4}, {0, 0}, 1},
+                        {{6, 5}, {3, 2}, {2, 1}, {1, 2}, {1, 0, 1, 2}, 15},
+                        {{3, 4, 5}, {2, 2, 3}, {1, 2, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}, 12}};
+  for (const Case& one : cases) {
+    const auto rank = static_cast<int64_t>(one.image.size());
+    const int64_t rows = 2 * Shape(one.block).num_elements();
+    const auto count = static_cast<size_t>(2 * rows * one.columns);
+    for (const bool real : {true, false}) {
+      ModelBuilder model(18);
+      const ElementType type = real ? ElementType::kFloat : ElementType::kInt64;
+      model.Input("x", type, {2, rows, one.columns}).Constant("image", {rank}, one.image).Constant("block", {rank}, one.block);
+      model.Output("y", type, std::vector<int64_t>(static_cast<size_t>(rank) + 2, -1));
+      auto& node = model.Node("Col2Im", {"x", "image", "block"}, {"y"});
+      testing::Ints(testing::Ints(testing::Ints(node, "strides", one.strides), "dilations", one.dilations), "pads", one.pads);
+      std::vector<int64_t> integers(count);
+      std::iota(integers.begin(), integers.end(), -5);
+      SCOPED_TRACE(fmt::format("{} by {}", Shape(one.image).ToString(), Shape(one.block).ToString()));
+      ExpectAsOnCpu(model, {real ? Floats({2, rows, one.columns}, Random(count, 1)) : Integers({2, rows, one.columns}, integers)});
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, ImagesOfFourDimensionsArePutTogetherElsewhere) {
+  ModelBuilder model(18);
+  const std::vector<int64_t> image = {2, 3, 2, 3}, block = {1, 1, 1, 1};
+  model.Input("x", ElementType::kFloat, {1, 2, 36}).Constant("image", {4}, image).Constant("block", {4}, block);
+  model.Output("y", ElementType::kFloat, {1, 2, 2, 3, 2, 3}).Node("Col2Im", {"x", "image", "block"}, {"y"});
+  const Session session = model.Session(PlainOn(kOpencl));
+  EXPECT_THAT(Elsewhere(session), ::testing::ElementsAre("Col2Im"));
+  const std::vector<float> x = Random(72, 1);
+  const std::vector<Value> inputs = {Floats({1, 2, 36}, x)};
+  std::vector<Value> results(1);
+  session.Run(inputs, results);
+  EXPECT_EQ(ToVector(results[0]), x);
+}
+
+TEST_F(OpenclOperatorsTest, UnpooledValuesGoWhereTheyWereFound) {
+  for (const std::vector<int64_t>& wanted : {std::vector<int64_t>{}, {1, 2, 7, 8}, {1, 2, 3, 4}}) {
+    ModelBuilder model(22);
+    model.Input("x", ElementType::kFloat, {1, 2, 2, 3}).Input("i", ElementType::kInt64, {1, 2, 2, 3});
+    model.Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+    auto& node = model.Node("MaxUnpool", {"x", "i"}, {"y"});
+    testing::Ints(testing::Ints(node, "kernel_shape", {2, 2}), "strides", {2, 2});
+    if (!wanted.empty()) {
+      model.Constant("wanted", {4}, wanted);
+      node.add_input("wanted");
+    }
+    SCOPED_TRACE(fmt::format("to {}", Shape(wanted).ToString()));
+    const Value x = Floats({1, 2, 2, 3}, Random(12, 1));
+    ExpectAsOnCpu(model, {x, Integers({1, 2, 2, 3}, {0, 7, 7, 23, 18, 0, 47, 24, 30, 30, 30, 41})});
+    const Session session = model.Session(PlainOn(kOpencl));
+    for (const int64_t outside : {int64_t{-1}, int64_t{48}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+      const std::vector<Value> inputs = {x, Integers({1, 2, 2, 3}, std::vector<int64_t>(12, outside))};
+      std::vector<Value> results(1);
+      EXPECT_THROW(session.Run(inputs, results), Error);
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, MeansAndVariancesOverAnyDimensions) {
+  for (const std::vector<int64_t>& axes : {std::vector<int64_t>{0, 2, 3}, {1}, {-1}, {0, 1, 2, 3}, {0, -2}}) {
+    ModelBuilder model(13);
+    model.Input("x", ElementType::kFloat, {2, 3, 7, 13}).Output("y", ElementType::kFloat, {2, 3, 7, 13});
+    testing::Ints(model.Node("MeanVarianceNormalization", {"x"}, {"y"}), "axes", axes);
+    SCOPED_TRACE(fmt::format("over {}", Shape(axes).ToString()));
+    ExpectAsOnCpu(model, {Floats({2, 3, 7, 13}, Random(546, 1, 2, 5))}, 1e-3f);
+  }
+}
+
+/// Regions in the image, across its border, outside, backwards; with fewer pixels than cells.
+TEST_F(OpenclOperatorsTest, MaximaOfRegions) {
+  const std::vector<float> rois = {0, 1, 2, 6, 7, 1, -3, -4, 4, 3, 0, 50, 60, 70, 80, 1, 8, 7, 2, 1, 1, 3, 3, 3, 3, 0, 0, 0, 3e8f, 3e8f};
+  ModelBuilder model(22);
+  model.Input("x", ElementType::kFloat, {2, 3, 9, 11}).Input("r", ElementType::kFloat, {6, 5}).Output("y", ElementType::kFloat, {6, 3, 2, 5});
+  testing::Float(testing::Ints(model.Node("MaxRoiPool", {"x", "r"}, {"y"}), "pooled_shape", {2, 5}), "spatial_scale", 0.75f);
+  const Value x = Floats({2, 3, 9, 11}, Random(594, 1));
+  ExpectAsOnCpu(model, {x, Floats({6, 5}, rois)});
+  const Session session = model.Session(PlainOn(kOpencl));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [at, value] : {std::pair<size_t, float>{0, 2.0f}, {5, -1.0f}, {0, nan}, {1, nan}, {3, 1e30f}}) {
+    std::vector<float> bad = rois;
+    bad[at] = value;
+    const std::vector<Value> inputs = {x, Floats({6, 5}, bad)};
+    std::vector<Value> results(1);
+    EXPECT_THROW(session.Run(inputs, results), Error) << at << ' ' << value;
+  }
+}
+
+TEST_F(OpenclOperatorsTest, LossesOfClasses) {
+  for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+    for (const char* reduction : {"none", "sum", "mean"}) {
+      for (const bool weighted : {false, true}) {
+        const bool softmax = op[0] == 'S';
+        ModelBuilder model(13);
+        model.Input("x", ElementType::kFloat, {3, 5, 30}).Input("l", ElementType::kInt64, {3, 30});
+        model.Output("y", ElementType::kFloat, reduction[0] == 'n' ? std::vector<int64_t>{3, 30} : std::vector<int64_t>{});
+        if (softmax) model.Output("p", ElementType::kFloat, {3, 5, 30});
+        auto& node = model.Node(op, {"x", "l"}, {"y"});
+        if (softmax) node.add_output("p");
+        if (weighted) {
+          model.Constant("w", {5}, std::vector<float>{1, 0.5f, 2, 0, 0.25f});
+          node.add_input("w");
+        }
+        Int(Text(node, "reduction", reduction), "ignore_index", -7);
+        std::vector<int64_t> labels(90);
+        for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % 6 == 5 ? -7 : static_cast<int64_t>(i % 6);
+        const Value x = Floats({3, 5, 30}, Random(450, 1, -3, 3));
+        SCOPED_TRACE(fmt::format("{}, {}, weighted {}", op, reduction, weighted));
+        ExpectAsOnCpu(model, {x, Integers({3, 30}, labels)}, 1e-3f);
+        labels[4] = 5;
+        const Session session = model.Session(PlainOn(kOpencl));
+        const std::vector<Value> inputs = {x, Integers({3, 30}, labels)};
+        std::vector<Value> results(session.outputs().size());
+        EXPECT_THROW(session.Run(inputs, results), Error);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,84 @@
+// NegativeLogLikelihoodLoss (12-22), SoftmaxCrossEntropyLoss (12, 13). Labels are read on the host, which checks them.
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/slices.h"
+#include "product.h"
+
+namespace tessera::opencl {
+namespace {
+
+class Loss final : public Kernel {
+ public:
+  explicit Loss(const KernelInfo& info)
+      : loss_(DeviceOf(info), "losses", Defines(info), "loss"),
+        combine_(DeviceOf(info), "losses", Defines(info), "combine"),
+        places_(info, 1),
+        element_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
+        reduction_(info.attribute<std::string>("reduction", "mean")) {
+    Require(reduction_ == "none" || reduction_ == "sum" || reduction_ == "mean", "reduction is '{}', expected none, mean or sum", reduction_);
+    if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor& labels = context.required_input(1);
+    const Tensor* weights = context.input(2);
+    const Shape& shape = x.shape();
+    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape);
+    const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
+    Shape rest{shape[0]};
+    for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
+    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape(), rest, shape);
+    Require(weights == nullptr || (weights->shape() == Shape{classes} && weights->is(x.type())), "weights are {}; [{}] is expected",
+            OptionalShape{weights}, classes);
+    const int64_t count = rest.num_elements();
+    const Tensor* logarithms = context.num_outputs() > 1 ? context.output(1, shape) : nullptr;
+    const bool reduces = reduction_ != "none";
+    const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
+    // One place more, so that no labels are not an empty buffer.
+    const Buffer sent = places_.Send(context, shape, count + 1, [&](std::span<int64_t> places) { Check(labels, classes, places); });
+    const BufferRange places{sent.get(), 0};
+    if (!reduces) return loss_.Linear(context, count, x, places, weights, y, logarithms, cl_long{classes}, cl_long{inner}, cl_int{0});
+    const DeviceScratch losses(context, static_cast<size_t>(count + 1) * element_bytes_);
+    loss_.Linear(context, count, x, places, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner}, cl_int{1});
+    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count}, static_cast<cl_int>(reduction_ == "mean"));
+  }
+
+ private:
+  static constexpr size_t kLanes = 64;
+
+  static std::string Defines(const KernelInfo& info) {
+    return Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes) +
+           (info.node().op_type == "SoftmaxCrossEntropyLoss" ? "#define SOFTMAX\n" : "");
+  }
+
+  /// The class of each position; -1 where it does not count.
+  void Check(const Tensor& labels, int64_t classes, std::span<int64_t> places) const {
+    const HostIndices given(labels);
+    std::ranges::fill(places, -1);
+    for (int64_t i = 0; i < labels.num_elements(); ++i) {
+      const int64_t label = given[i];
+      if (ignored_ && label == *ignored_) continue;
+      Require(label >= 0 && label < classes, "label {} is outside [0, {})", label, classes);
+      places[static_cast<size_t>(i)] = label;
+    }
+  }
+
+  Launchable loss_, combine_;
+  SentIntegers places_;
+  size_t element_bytes_;
+  std::string reduction_;
+  std::optional<int64_t> ignored_;
+};
+
+}  // namespace
+
+void RegisterLosses(KernelRegistry& registry) {
+  for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+    registry.Add(Op(op).Versions(12).Types(0, kReals).Types(1, {ElementType::kInt32, ElementType::kInt64}).HostInput(1).Make<Loss>());
+  }
+}
+
+}  // namespace tessera::opencl
