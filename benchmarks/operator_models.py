@@ -45,6 +45,18 @@ def conv(channels, outputs, size, kernel, stride=1, group=1):
                  pads=[kernel // 2] * 4, strides=[stride] * 2, group=group)
 
 
+def quantized_swish(kind, zero):
+    """x * Sigmoid(x) on codes, as quantizers write it for operators on codes."""
+    scale, none = numpy_helper.from_array(np.float32(0.05), "scale"), numpy_helper.from_array(np.asarray(zero, kind), "zero")
+    how = ["scale", "zero"]
+    nodes = [helper.make_node("QLinearSigmoid", ["x0", *how, *how], ["gate"], domain="com.microsoft"),
+             helper.make_node("QLinearMul", ["x0", *how, "gate", *how, *how], ["y0"], domain="com.microsoft")]
+    shape, element = BYTES[0], helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    graph = helper.make_graph(nodes, "swish", [helper.make_tensor_value_info("x0", element, shape)],
+                              [helper.make_tensor_value_info("y0", element, shape)], [scale, none])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
+
+
 def boxes(count):
     corner = rng.uniform(0, 1, (1, count, 2))
     return np.concatenate([corner, corner + rng.uniform(0.01, 0.2, (1, count, 2))], -1).astype(np.float32)
@@ -109,6 +121,8 @@ MODELS = {
     "DequantizeLinear blocks": model("DequantizeLinear", [((4096, 256), I8)], [np.abs(weights(4096, 8))], opset=21, axis=1,
                                      block_size=32),
     "DynamicQuantizeLinear": model("DynamicQuantizeLinear", [TOKENS], outputs=3),
+    "QLinearSigmoid Mul": quantized_swish(np.uint8, 128),
+    "QLinearSigmoid Mul i8": quantized_swish(np.int8, 0),
     # reductions and normalizations
     "ReduceMean last": model("ReduceMean", [TOKENS], [ints(-1)]),
     "ReduceMean spatial": model("ReduceMean", [IMAGE], [ints(2, 3)]),

@@ -1,10 +1,12 @@
 // tabulate_quantized: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one 8-bit code,
 // however many they are: a table of its 256 results takes their place. DequantizeLinear and QuantizeLinear of the same scale
-// and zero point vanish.
+// and zero point vanish. So do com.microsoft's operators on codes become tables, and tables of tables one: QLinearMul of a tensor
+// and its QLinearSigmoid is a function of one code as well.
 
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "optimizer/edit.h"
 #include "optimizer/evaluate.h"
@@ -17,6 +19,15 @@ namespace {
 constexpr int64_t kCodes = 256;
 constexpr size_t kMostNodes = 64;
 constexpr std::string_view kLookup = "QuantizedLookup";
+
+/// Of the inputs of one of com.microsoft's elementwise operators, those that are codes; none for other operators.
+std::span<const size_t> CodeInputs(const Node& node) {
+  static constexpr size_t first[] = {0}, both[] = {0, 3};
+  if (node.domain != "com.microsoft") return {};
+  if (node.op_type == "QLinearSigmoid" || node.op_type == "QLinearLeakyRelu") return first;
+  if (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") return both;
+  return {};
+}
 
 bool IsTabulable(const Node& node) {
   static const std::set<std::string_view> unary = {
@@ -46,7 +57,24 @@ class Tabulation {
   /// Of the constants that meet the tensor.
   size_t most_rank() const { return most_rank_; }
 
-  std::optional<Tensor> Quantized(const Node& quantize, const Tensor& numbers) { return Run(quantize, {numbers}); }
+  /// The codes that a QuantizeLinear, or an operator on codes, computes for each code of base().
+  std::optional<Tensor> Results(const Node& node) {
+    std::vector<Tensor> inputs(node.inputs.size());
+    if (const auto to = QuantizationOf(graph_, node)) {
+      auto numbers = Numbers(to->numbers);
+      if (!numbers || numbers->num_elements() != kCodes) return std::nullopt;
+      inputs[0] = std::move(*numbers);
+      return Run(node, inputs);
+    }
+    const auto of_codes = CodeInputs(node);
+    if (of_codes.empty()) return std::nullopt;
+    for (const size_t i : of_codes) {
+      auto codes = HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? Codes(node.inputs[i]) : std::nullopt;
+      if (!codes) return std::nullopt;
+      inputs[i] = std::move(*codes);
+    }
+    return Run(node, inputs);
+  }
 
  private:
   std::optional<Tensor> Find(ValueIndex value) {
@@ -108,7 +136,7 @@ class Tabulation {
     Node probe = node;
     for (size_t i = 0; i < probe.inputs.size(); ++i) {
       if (probe.inputs[i] == kNone) continue;
-      const Tensor* constant = i < inputs.size() ? &inputs[i] : ConstantInput(graph_, node, i);
+      const Tensor* constant = i < inputs.size() && inputs[i].defined() ? &inputs[i] : ConstantInput(graph_, node, i);
       if (constant == nullptr) return std::nullopt;
       probe.inputs[i] = alone.AddConstant("", *constant);
     }
@@ -125,7 +153,6 @@ class Tabulation {
   std::map<ValueIndex, Tensor> known_;
   ValueIndex base_ = kNone;
   size_t visits_ = 0;
-
   size_t most_rank_ = 0;
 };
 
@@ -133,36 +160,35 @@ class QuantizedTabulation final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    const auto to = QuantizationOf(graph, node);
-    if (!to) return false;
+    if (!HasOneOutput(node)) return false;
     Tabulation tabulation(graph, context);
-    const auto numbers = tabulation.Numbers(to->numbers);
-    if (!numbers || tabulation.base() == kNone || numbers->num_elements() != kCodes) return false;
+    const auto codes = tabulation.Results(node);
+    if (!codes || tabulation.base() == kNone || codes->num_elements() != kCodes) return false;
+    const ElementType type = ElementOf(graph, node.outputs[0]);
+    if (!IsByte(type) || !codes->is(type)) return false;
     const ValueIndex base = tabulation.base();
     const SymbolicShape* shape = ShapeOf(graph, base);
     if (tabulation.most_rank() > (shape == nullptr ? 0 : shape->size())) return false;
-    const auto codes = tabulation.Quantized(node, *numbers);
-    if (!codes || codes->num_elements() != kCodes || !codes->is(to->type)) return false;
     const auto* bytes = static_cast<const uint8_t*>(codes->raw());
-    bool same = ElementOf(graph, base) == to->type;
+    bool same = ElementOf(graph, base) == type;
     for (int64_t i = 0; same && i < kCodes; ++i) same = bytes[i] == i;
     if (same) return BypassNode(graph, index, base);
     return Replace(graph, node, base, bytes, context);
   }
 
  private:
-  static bool Replace(Graph& graph, const Node& quantize, ValueIndex base, const uint8_t* bytes, RewriteContext& context) {
+  static bool Replace(Graph& graph, const Node& node, ValueIndex base, const uint8_t* bytes, RewriteContext& context) {
     Node lookup;
     lookup.op_type = kLookup;
     lookup.domain = kInternalDomain;
-    lookup.name = quantize.name;
+    lookup.name = node.name;
     lookup.since_version = 1;
     Tensor table(ElementType::kUInt8, Shape{kCodes});
     std::copy_n(bytes, kCodes, table.mutable_data<uint8_t>());
     lookup.inputs = {base, graph.AddConstant("", std::move(table))};
-    lookup.outputs = {quantize.outputs[0]};
-    if (!MayQuantize(graph, quantize, lookup, context)) return false;
-    const NodeIndex index = quantize.index;
+    lookup.outputs = {node.outputs[0]};
+    if (!MayQuantize(graph, node, lookup, context)) return false;
+    const NodeIndex index = node.index;
     graph.RemoveNode(index);
     graph.AddNode(std::move(lookup), index);
     return true;
