@@ -57,6 +57,24 @@ def quantized_swish(kind, zero):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
 
 
+def int4_cache_step(heads, kv_heads, width, past, scales):
+    """GroupQueryAttention of one new token over a cache of codes of 4 bits; `scales`: PER_TENSOR or PER_CHANNEL."""
+    cache = [1, kv_heads, past, width // 2]
+    inputs = {"q": (F32, [1, 1, heads * width]), "k": (F32, [1, 1, kv_heads * width]), "v": (F32, [1, 1, kv_heads * width]),
+              "past_k": (U8, cache), "past_v": (U8, cache)}
+    scale = np.full(1 if scales == "PER_TENSOR" else kv_heads * width, 0.1, np.float32)
+    constants = {"last": np.array([past], np.int32), "total": np.array(past + 1, np.int32), "scale": scale}
+    node = helper.make_node("GroupQueryAttention", [*inputs, "last", "total", *[""] * 5, "scale", "scale"], ["y", "key", "value"],
+                            domain="com.microsoft", num_heads=heads, kv_num_heads=kv_heads, kv_cache_bit_width=4,
+                            k_quant_type=scales, v_quant_type=scales)
+    grown = [1, kv_heads, past + 1, width // 2]
+    outputs = {"y": (F32, [1, 1, heads * width]), "key": (U8, grown), "value": (U8, grown)}
+    declare = lambda values: [helper.make_tensor_value_info(name, *value) for name, value in values.items()]
+    graph = helper.make_graph([node], "step", declare(inputs), declare(outputs),
+                              [numpy_helper.from_array(array, name) for name, array in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
+
+
 def boxes(count):
     corner = rng.uniform(0, 1, (1, count, 2))
     return np.concatenate([corner, corner + rng.uniform(0.01, 0.2, (1, count, 2))], -1).astype(np.float32)
@@ -123,6 +141,7 @@ MODELS = {
     "DynamicQuantizeLinear": model("DynamicQuantizeLinear", [TOKENS], outputs=3),
     "QLinearSigmoid Mul": quantized_swish(np.uint8, 128),
     "QLinearSigmoid Mul i8": quantized_swish(np.int8, 0),
+    **{f"GroupQueryAttention int4 {scales.lower()}": int4_cache_step(32, 8, 128, 2048, scales) for scales in ("PER_TENSOR", "PER_CHANNEL")},
     # reductions and normalizations
     "ReduceMean last": model("ReduceMean", [TOKENS], [ints(-1)]),
     "ReduceMean spatial": model("ReduceMean", [IMAGE], [ints(2, 3)]),

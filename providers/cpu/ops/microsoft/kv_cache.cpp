@@ -7,13 +7,14 @@
 #include "base/checked.h"
 #include "engine/row_access.h"
 #include "ops/attention/real_tensor.h"
+#include "simd/nibbles.h"
 #include "simd/quantize.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr float kHalfRange = 8;     // what codes of 4 bits have added
-constexpr int64_t kTogether = 256;  // codes of 4 bits between their loops and memory
+constexpr int64_t kTogether = 256;  // codes of 4 bits before they are packed
 
 /// Writes and reads rows of codes.
 class CodeRows {
@@ -28,31 +29,20 @@ class CodeRows {
     for (int64_t i = 0; i < width; i += kTogether) {
       const int64_t count = std::min(kTogether, width - i);
       Quantize(row + i, channel + i * codes_.step, 0, 15, wide, count);
-      if (count % 2 != 0) wide[count] = static_cast<uint8_t>(kHalfRange);
-      for (int64_t k = 0; k < count; k += 2) out[(i + k) / 2] = static_cast<uint8_t>(wide[k] | wide[k + 1] << 4);
+      PackNibbles(wide, count, out + i / 2);
     }
   }
 
   void Read(const uint8_t* row, int64_t head, int64_t width, float* out) const {
     const int64_t channel = head * width * codes_.step;
-    if (codes_.bits == 8) return Dequantize(row, channel, out, width);
-    uint8_t wide[kTogether];
-    for (int64_t i = 0; i < width; i += kTogether) {
-      const int64_t count = std::min(kTogether, width - i);
-      for (int64_t k = 0; k < count; k += 2) {
-        wide[k] = row[(i + k) / 2] & 15;
-        wide[k + 1] = row[(i + k) / 2] >> 4;
-      }
-      Dequantize(wide, channel + i * codes_.step, out + i, count);
-    }
+    const float* scales = codes_.scales + channel;
+    if (codes_.bits == 8) return dequantize_(row, scales, codes_.zeros + channel, codes_.step, out, width);
+    DequantizeNibbles(row, scales, codes_.step, out, width);
   }
 
  private:
   void Quantize(const float* x, int64_t channel, float low, float high, void* out, int64_t count) const {
     quantize_(x, codes_.scales + channel, codes_.zeros + channel, codes_.step, low, high, out, count);
-  }
-  void Dequantize(const void* x, int64_t channel, float* out, int64_t count) const {
-    dequantize_(x, codes_.scales + channel, codes_.zeros + channel, codes_.step, out, count);
   }
 
   const CacheCodes& codes_;
