@@ -24,6 +24,8 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas);
 void AddAttentionSchemas(MicrosoftSchemas& schemas);
 void AddQuantizationSchemas(MicrosoftSchemas& schemas);
 void AddTensorSchemas(MicrosoftSchemas& schemas);
+void AddGenerationSchemas(MicrosoftSchemas& schemas);
+void AddStreamSchemas(MicrosoftSchemas& schemas);
 
 using Types = std::vector<std::string>;
 inline const Types kAnyFloat = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"};

@@ -25,6 +25,8 @@ MicrosoftSchemas MakeSchemas() {
   AddAttentionSchemas(schemas);
   AddQuantizationSchemas(schemas);
   AddTensorSchemas(schemas);
+  AddGenerationSchemas(schemas);
+  AddStreamSchemas(schemas);
   return schemas;
 }
 

@@ -114,6 +114,34 @@ void InferTokenizer(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
+/// The slices' elements come last.
+void InferUnfold(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const auto* x = ShapeOfInput(context, 0);
+  if (x == nullptr) return;
+  const int64_t size = onnx::getAttribute(context, "size", 0), step = onnx::getAttribute(context, "step", 1);
+  int64_t dim = onnx::getAttribute(context, "dim", -1);
+  if (dim < 0) dim += x->dim_size();
+  if (dim < 0 || dim >= x->dim_size() || size <= 0 || step <= 0) return;
+  onnx::TensorShapeProto result = *x;
+  auto* slices = result.mutable_dim(static_cast<int>(dim));
+  if (const int64_t length = slices->dim_value(); slices->has_dim_value() && length >= size) slices->set_dim_value((length - size) / step + 1);
+  else slices->Clear();
+  result.add_dim()->set_dim_value(size);
+  onnx::updateOutputShape(context, 0, result);
+}
+
+void InferWordEmbedding(onnx::InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
+  const auto* words = ShapeOfInput(context, 0);
+  const auto* filters = ShapeOfInput(context, 1);
+  if (words == nullptr || filters == nullptr || words->dim_size() != 2 || filters->dim_size() != 4) return;
+  onnx::TensorShapeProto result;
+  *result.add_dim() = words->dim(0);
+  *result.add_dim() = filters->dim(0);
+  onnx::updateOutputShape(context, 0, result);
+}
+
 void InferCropAndResize(onnx::InferenceContext& context) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   const auto* x = ShapeOfInput(context, 0);
@@ -166,6 +194,14 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "Tokenizer")
       .RequiredInt("mark").RequiredInt("mincharnum").RequiredString("pad_value").Strings("separators").String("tokenexp")
       .In("X").Out("Y").Type("T", {"tensor(string)"}).Infer(InferTokenizer);
+  Define(schemas, "UnfoldTensor")
+      .Int("dim", -1).RequiredInt("size").Int("step", 1).In("input").Out("output").Type("T", kEverything).Infer(InferUnfold);
+  Define(schemas, "WordConvEmbedding")
+      .Int("embedding_size").Int("conv_window_size").Int("char_embedding_size")
+      .In("Sequence").In("W", "T1").In("B", "T1").In("C", "T1").Out("Y", "T1").Type("T", {"tensor(int32)"}).Type("T1", {"tensor(float)"})
+      .Infer(InferWordEmbedding);
+  const Types echoed = {"tensor(uint32)", "tensor(uint64)", "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)"};
+  Define(schemas, "SampleOp").In("X").Out("Y").Type("T", echoed).Body("Y = Identity (X)");
 }
 
 }  // namespace tessera
