@@ -59,6 +59,9 @@ class Define {
   Define& Floats(const char* name) { return Attribute(name, onnx::AttributeProto::FLOATS); }
   Define& Strings(const char* name) { return Attribute(name, onnx::AttributeProto::STRINGS); }
 
+  Define& Graph(const char* name) { return Attribute(name, onnx::AttributeProto::GRAPH); }
+  Define& RequiredGraph(const char* name);
+
   Define& Infer(onnx::InferenceFunction function);
   /// The first output has the first input's type and shape.
   Define& LikeFirstInput();

@@ -1,6 +1,9 @@
 // Text generation: what loops around decoders need.
 
+#include <optional>
+
 #include "graph/microsoft/define.h"
+#include "onnx/defs/tensor_proto_util.h"
 
 namespace tessera {
 namespace {
@@ -26,6 +29,61 @@ void InferWarping(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, path);
 }
 
+/// The one number of an int32 input, where it is constant.
+std::optional<int64_t> ConstantOf(onnx::InferenceContext& context, size_t input) {
+  const auto* value = context.getNumInputs() > input && context.hasInput(input) ? context.getInputData(input) : nullptr;
+  if (value == nullptr || value->data_type() != onnx::TensorProto::INT32) return std::nullopt;
+  const auto numbers = onnx::ParseData<int32_t>(value);
+  return numbers.size() == 1 && numbers[0] >= 0 ? std::optional<int64_t>(numbers[0]) : std::nullopt;
+}
+
+void AddDim(onnx::TensorShapeProto& shape, std::optional<int64_t> size) {
+  auto* dim = shape.add_dim();
+  if (size) dim->set_dim_value(*size);
+}
+
+/// [batch, max_length]
+void InferGreedySearch(onnx::InferenceContext& context) {
+  onnx::updateOutputElemType(context, 0, onnx::TensorProto::INT32);
+  const auto* ids = ShapeOfInput(context, 0);
+  if (ids == nullptr || ids->dim_size() != 2) return;
+  onnx::TensorShapeProto sequences;
+  *sequences.add_dim() = ids->dim(0);
+  AddDim(sequences, ConstantOf(context, 1));
+  onnx::updateOutputShape(context, 0, sequences);
+}
+
+/// [batch, num_return_sequences, max_length], [batch, num_return_sequences] and [steps, batch, num_beams, vocabulary]
+void InferBeamSearch(onnx::InferenceContext& context) {
+  onnx::updateOutputElemType(context, 0, onnx::TensorProto::INT32);
+  for (size_t i = 1; i < context.getNumOutputs(); ++i) {
+    if (context.hasOutput(i)) onnx::updateOutputElemType(context, i, onnx::TensorProto::FLOAT);
+  }
+  const auto* ids = ShapeOfInput(context, 0);
+  if (ids == nullptr || ids->dim_size() != 2) return;
+  onnx::TensorShapeProto sums, scores;
+  *sums.add_dim() = ids->dim(0);
+  AddDim(sums, ConstantOf(context, 4));
+  onnx::TensorShapeProto sequences = sums;
+  AddDim(sequences, ConstantOf(context, 1));
+  onnx::updateOutputShape(context, 0, sequences);
+  if (context.getNumOutputs() > 1 && context.hasOutput(1)) onnx::updateOutputShape(context, 1, sums);
+  if (context.getNumOutputs() < 3 || !context.hasOutput(2)) return;
+  scores.add_dim();
+  *scores.add_dim() = ids->dim(0);
+  AddDim(scores, ConstantOf(context, 3));
+  scores.add_dim();
+  onnx::updateOutputShape(context, 2, scores);
+}
+
+const Types kInt32Only = {"tensor(int32)"};
+
+/// Attributes that all searches have, but for the end's token.
+Define& AddSearch(Define& schema) {
+  return schema.RequiredInt("pad_token_id").Int("decoder_start_token_id", -1).Int("model_type", 0)
+      .Int("no_repeat_ngram_size", 0).Int("vocab_size", -1).RequiredGraph("decoder").Graph("init_decoder").Graph("encoder");
+}
+
 }  // namespace
 
 void AddGenerationSchemas(MicrosoftSchemas& schemas) {
@@ -40,6 +98,26 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .Out("tokens").Out("suffix_match_idx").Type("T", kInt64Only).Infer(InferBifurcation);
   Define(schemas, "DynamicTimeWarping")
       .In("input", "F").Out("output", "I").Type("F", {"tensor(float)"}).Type("I", {"tensor(int32)"}).Infer(InferWarping);
+  AddSearch(Define(schemas, "GreedySearch").RequiredInt("eos_token_id"))
+      .In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "I")
+      .OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").Out("sequences", "I").Type("T", {"tensor(float)"})
+      .Type("I", kInt32Only).Infer(InferGreedySearch);
+  AddSearch(Define(schemas, "Sampling").RequiredInt("eos_token_id"))
+      .Float("temperature", 1).Float("top_p", 0).Float("filter_value", -1e20f).Int("min_tokens_to_keep", 0).Float("presence_penalty", 0)
+      .Int("custom", 0).In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty")
+      .OptionalIn("vocab_mask", "I").OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").OptionalIn("presence_mask", "I")
+      .OptionalIn("seed", "I").Out("sequences", "I").OptionalOut("filtered_logits").Type("T", {"tensor(float)"}).Type("I", kInt32Only)
+      .Infer([](onnx::InferenceContext& context) {
+        InferGreedySearch(context);
+        if (context.getNumOutputs() > 1 && context.hasOutput(1)) onnx::updateOutputElemType(context, 1, onnx::TensorProto::FLOAT);
+      });
+  AddSearch(Define(schemas, "BeamSearch").RequiredInt("eos_token_id"))
+      .Int("early_stopping", 0).In("input_ids", "F").In("max_length", "I").OptionalIn("min_length", "I").In("num_beams", "I")
+      .In("num_return_sequences", "I").OptionalIn("length_penalty").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "M")
+      .OptionalIn("prefix_vocab_mask", "M").OptionalIn("attention_mask", "I").OptionalIn("decoder_input_ids", "I")
+      .OptionalIn("logits_processor", "I").Out("sequences", "I").OptionalOut("sequences_scores").OptionalOut("scores")
+      .Type("T", {"tensor(float)", "tensor(float16)"}).Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"}).Type("I", kInt32Only)
+      .Type("M", kInt32Only).Infer(InferBeamSearch);
 }
 
 }  // namespace tessera

@@ -100,6 +100,11 @@ Define& Define::RequiredString(const char* name) {
   return *this;
 }
 
+Define& Define::RequiredGraph(const char* name) {
+  schema_.Attr(name, "", onnx::AttributeProto::GRAPH, /*required=*/true);
+  return *this;
+}
+
 Define& Define::Infer(onnx::InferenceFunction function) {
   schema_.TypeAndShapeInferenceFunction(std::move(function));
   return *this;
