@@ -8,6 +8,7 @@ from recipes_microsoft import contrib, maybe
 
 HEADS, WIDTH = 2, 4  # of one head
 HIDDEN = HEADS * WIDTH
+FEATURES = 3
 
 
 class Graph:
@@ -194,7 +195,7 @@ def decode(g, weights, vocabulary, layers, ids, mask, pasts, cross):
 
     position = g("Shape", pasts[0], start=2, end=3) if pasts else g.constant(np.array([0]))
     x = g("Add", g("Gather", weight("e", vocabulary, HIDDEN), ids), g("Gather", weight("p", 40, HIDDEN), position))
-    bias = mask_bias(g, mask)
+    bias = mask_bias(g, mask) if mask else np.float32(0)
     for i in range(layers):
         q, k, v = (heads(g, p) for p in g("Split", g("MatMul", x, weight(f"s{i}", HIDDEN, 3 * HIDDEN)), outputs=3, axis=-1, num_outputs=3))
         if pasts:
@@ -242,6 +243,32 @@ def t5_graphs(rng, vocabulary, outer):
     return {"encoder": encoder, "decoder": decoder}
 
 
+def whisper_graphs(rng, vocabulary):
+    """The encoder takes features, and runs the decoder on what is given of the text. The peer cannot run graphs with constants outside."""
+    layers, states, weights = int(rng.integers(1, 3)), rng.random() < 0.5, {}
+    cache = lambda kind, part, length: [(f"{kind}_{what}_{part}_{i}", TensorProto.FLOAT, ["b", HEADS, length, WIDTH]) for i in range(layers) for what in ("key", "value")]
+    hidden = ("encoder_hidden_states", TensorProto.FLOAT, ["b", "n", HIDDEN])
+
+    g = Graph(rng, "e", None)
+    x = g("MatMul", g("Transpose", "encoder_input_ids", perm=[0, 2, 1]), g.weights(FEATURES, HIDDEN))
+    cross = [heads(g, g("MatMul", x, g.weights(HIDDEN, HIDDEN))) for _ in range(2 * layers)]
+    cross = [g("Identity", c, to=name) for c, (name, _, _) in zip(cross, cache("present", "cross", "n"))]
+    g("Identity", x, to="encoder_hidden_states")
+    decode(g, weights, vocabulary, layers, "decoder_input_ids", None, [], cross)
+    encoder = g.finish([("encoder_input_ids", TensorProto.FLOAT, ["b", FEATURES, "n"]), ("decoder_input_ids", TensorProto.INT32, ["b", "s"])],
+                       [("logits", TensorProto.FLOAT, ["b", "s", vocabulary]), hidden, *cache("present", "self", "s"), *cache("present", "cross", "n")])
+
+    g = Graph(rng, "d", None)
+    pasts, others = cache("past", "self", "p"), cache("past", "cross", "n")
+    names = [name for name, _, _ in others]
+    if states:  # taken, and of no weight
+        names[0] = g("Add", names[0], g("Squeeze", g("ReduceSum", g("Mul", "encoder_hidden_states", np.float32(0)), np.array([0, 1, 2]))))
+    decode(g, weights, vocabulary, layers, "input_ids", None, [name for name, _, _ in pasts], names)
+    decoder = g.finish([("input_ids", TensorProto.INT32, ["b", 1])] + [hidden] * states + pasts + others,
+                       [("logits", TensorProto.FLOAT, ["b", 1, vocabulary]), *cache("present", "self", "t")])
+    return {"encoder": encoder, "decoder": decoder}
+
+
 def beam_case(rng, kind):
     vocabulary, outer = int(rng.integers(8, 20)), {}
     eos, pad = (int(t) for t in rng.choice(vocabulary, size=2, replace=False))
@@ -271,3 +298,28 @@ def beam_search(rng):
 @recipe("Microsoft.BeamSearch.T5")
 def beam_search_t5(rng):
     return beam_case(rng, 1)
+
+
+@recipe("Microsoft.WhisperBeamSearch")
+def whisper_beam_search(rng):
+    vocabulary = int(rng.integers(14, 24))
+    eos, pad = (int(t) for t in rng.choice(8, size=2, replace=False))
+    features = values(rng, (int(rng.integers(1, 4)), FEATURES, int(rng.integers(1, 6))), np.float32)
+    text = rng.integers(0, vocabulary, size=(features.shape[0], int(rng.integers(1, 4)))).astype(np.int32)
+    given = rng.random() < 0.7
+    longest = (text.shape[1] if given else 1) + int(rng.integers(2, 12))
+    beams = int(rng.integers(1, 5))
+    timed = rng.random() < 0.5
+    outputs = choice(rng, [1, 2, 2, 3])
+    least = longest - 1 if outputs == 3 else int(rng.integers(0, longest)) if rng.random() < 0.5 else 0
+    mask = lambda *dims: (rng.random(dims) < 0.9).astype(np.int32)
+    inputs = [features, scalar(rng, longest), scalar(rng, least), scalar(rng, beams), scalar(rng, rng.integers(1, beams + 1)),
+              scalar(rng, rng.uniform(0.2, 2), np.float32), *scalars(rng, (0.5, 2)), maybe(rng, lambda: mask(vocabulary), 0.3),
+              maybe(rng, lambda: mask(features.shape[0], vocabulary), 0.3), None, text if given else None,
+              scalar(rng, int(timed)) if timed or rng.random() < 0.5 else None, None, None, maybe(rng, lambda: scalar(rng, rng.uniform(1, 3), np.float32))]
+    token = lambda: int(rng.integers(8, 12))
+    return contrib("WhisperBeamSearch", inputs, outputs, types={0: TensorProto.INT32, 1: TensorProto.FLOAT, 2: TensorProto.FLOAT}, eos_token_id=eos,
+                   pad_token_id=pad, decoder_start_token_id=int(rng.integers(8)), early_stopping=choice(rng, [None, 0, 1]),
+                   no_repeat_ngram_size=choice(rng, [None, 0, 2, 3]), translate_token_id=token(), transcribe_token_id=token(), start_of_lm_token_id=token(),
+                   no_timestamps_token_id=token(), beginning_timestamp_token_id=12, no_speech_token_id=token(), opset=18, atol=1e-4,
+                   **whisper_graphs(rng, vocabulary))

@@ -60,7 +60,7 @@ void InferBeamSearch(onnx::InferenceContext& context) {
     if (context.hasOutput(i)) onnx::updateOutputElemType(context, i, onnx::TensorProto::FLOAT);
   }
   const auto* ids = ShapeOfInput(context, 0);
-  if (ids == nullptr || ids->dim_size() != 2) return;
+  if (ids == nullptr || ids->dim_size() < 2) return;
   onnx::TensorShapeProto sums, scores;
   *sums.add_dim() = ids->dim(0);
   AddDim(sums, ConstantOf(context, 4));
@@ -79,8 +79,8 @@ void InferBeamSearch(onnx::InferenceContext& context) {
 const Types kInt32Only = {"tensor(int32)"};
 
 /// Attributes that all searches have, but for the end's token.
-Define& AddSearch(Define& schema) {
-  return schema.RequiredInt("pad_token_id").Int("decoder_start_token_id", -1).Int("model_type", 0)
+Define& AddSearch(Define& schema, int64_t model_type = 0) {
+  return schema.RequiredInt("pad_token_id").Int("decoder_start_token_id", -1).Int("model_type", model_type)
       .Int("no_repeat_ngram_size", 0).Int("vocab_size", -1).RequiredGraph("decoder").Graph("init_decoder").Graph("encoder");
 }
 
@@ -102,6 +102,16 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "I")
       .OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").Out("sequences", "I").Type("T", {"tensor(float)"})
       .Type("I", kInt32Only).Infer(InferGreedySearch);
+  AddSearch(Define(schemas, "WhisperBeamSearch").RequiredInt("eos_token_id"), 2)
+      .Int("early_stopping", 0).Int("decoder_output_cross_qk").Int("translate_token_id").Int("transcribe_token_id")
+      .Int("start_of_lm_token_id").Int("no_speech_token_id").Int("no_timestamps_token_id").Int("beginning_timestamp_token_id")
+      .In("input_ids", "F").In("max_length", "I").OptionalIn("min_length", "I").In("num_beams", "I").In("num_return_sequences", "I")
+      .OptionalIn("length_penalty").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "M").OptionalIn("prefix_vocab_mask", "M")
+      .OptionalIn("attention_mask", "I").OptionalIn("decoder_input_ids", "I").OptionalIn("logits_processor", "I")
+      .OptionalIn("cross_qk_layer_head", "I").OptionalIn("extra_decoding_ids", "I").OptionalIn("temperature").Out("sequences", "I")
+      .OptionalOut("sequences_scores").OptionalOut("scores").OptionalOut("cross_qk", "V").OptionalOut("non_speech_probs")
+      .Type("T", {"tensor(float)", "tensor(float16)"}).Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"}).Type("I", kInt32Only)
+      .Type("M", kInt32Only).Type("V", {"tensor(float)"}).Infer(InferBeamSearch);
   AddSearch(Define(schemas, "Sampling").RequiredInt("eos_token_id"))
       .Float("temperature", 1).Float("top_p", 0).Float("filter_value", -1e20f).Int("min_tokens_to_keep", 0).Float("presence_penalty", 0)
       .Int("custom", 0).In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty")

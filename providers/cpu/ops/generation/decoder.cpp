@@ -78,10 +78,11 @@ int64_t VocabularyOf(const KernelInfo& info, const Decoder& decoder) {
   return size > 0 ? size : decoder.vocabulary();
 }
 
-std::unique_ptr<Decoder> MakeDecoder(const KernelInfo& info) {
-  const auto type = info.attribute<int64_t>("model_type", 0);
-  Require(type == 0 || type == 1, "model_type is {}; 0 (a decoder as GPT-2) or 1 (encoder and decoder as T5) is expected", type);
-  return type == 0 ? MakeGptDecoder(info) : MakeT5Decoder(info);
+const Tensor& PromptOf(const SearchInputs& inputs) {
+  const Tensor& ids = inputs.first();
+  Require(ids.is(ElementType::kInt32) && ids.shape().rank() == 2 && ids.shape()[1] > 0, "input_ids is {} {}; int32 [batch,length] is expected",
+          ElementTypeName(ids.type()), ids.shape());
+  return ids;
 }
 
 Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows) {

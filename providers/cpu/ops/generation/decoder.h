@@ -1,12 +1,14 @@
 #pragma once
 
-// The decoders that searches run as nested graphs, as ONNX Runtime defines them: of GPT-2's form, and of T5's with an encoder before.
+// The decoders that searches run as nested graphs, as ONNX Runtime defines them: of GPT-2's form, and of T5's and
+// Whisper's with an encoder before.
 
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "ops/generation/search_inputs.h"
 #include "ops/generation/sequences.h"
 #include "tessera/kernel.h"
 
@@ -54,10 +56,10 @@ class Decoder {
   /// As the logits declare.
   virtual int64_t vocabulary() const = 0;
   virtual int64_t pad() const = 0;
-  /// What sequences begin with, [batch, length], of the operator's input_ids.
-  virtual std::vector<int32_t> Begin(const Tensor& ids) const = 0;
-  /// `mask` of attention, shaped like `ids`, or null. `beams`: rows of each image in the batch.
-  virtual std::unique_ptr<Decoding> Start(const Tensor& ids, const Tensor* mask, int64_t beams) const = 0;
+  /// What sequences begin with, [batch, length]. Throws Error where input 0 is not what the decoder takes.
+  virtual Tensor Begin(const SearchInputs& inputs) const = 0;
+  /// `mask`: the input of attention's mask, shaped as input 0. `beams`: rows of each image in the batch.
+  virtual std::unique_ptr<Decoding> Start(const SearchInputs& inputs, size_t mask, int64_t beams) const = 0;
 };
 
 /// An attribute that is a token, or none (-1).
@@ -65,10 +67,12 @@ int64_t TokenAttribute(const KernelInfo& info, std::string_view name);
 /// How many tokens have scores: vocab_size, or as many as the logits declare.
 int64_t VocabularyOf(const KernelInfo& info, const Decoder& decoder);
 
-/// By the node's model_type.
-std::unique_ptr<Decoder> MakeDecoder(const KernelInfo& info);
 std::unique_ptr<Decoder> MakeGptDecoder(const KernelInfo& info);
 std::unique_ptr<Decoder> MakeT5Decoder(const KernelInfo& info);
+std::unique_ptr<Decoder> MakeWhisperDecoder(const KernelInfo& info);
+
+/// Input 0 where it has to be tokens, [batch, length].
+const Tensor& PromptOf(const SearchInputs& inputs);
 
 /// Rows `rows` of the tensor along an axis, in new memory.
 Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows);

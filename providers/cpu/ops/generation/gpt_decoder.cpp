@@ -16,7 +16,7 @@ constexpr size_t kFirstPresent = 1;
 class GptGraph {
  public:
   GptGraph(const KernelInfo& info, std::string_view attribute) : graph_(info, attribute) {
-    Require(!graph_.takes("past_sequence_length"), "the {} keeps past and present in one buffer, which only kernels of GPUs do", attribute);
+    Require(!graph_.takes("past_sequence_length"), "the {} keeps past and present in one buffer, which is not supported", attribute);
     graph_.RequireInput(0, "input_ids", ElementType::kInt32);
     graph_.RequireInput(1, "position_ids", ElementType::kInt32);
     graph_.RequireInput(2, "attention_mask", ElementType::kInt32);
@@ -119,13 +119,10 @@ class GptDecoder final : public Decoder {
   int64_t vocabulary() const override { return next_.vocabulary(); }
   int64_t pad() const override { return pad_; }
 
-  std::vector<int32_t> Begin(const Tensor& ids) const override {
-    const auto tokens = ids.values<int32_t>();
-    return {tokens.begin(), tokens.end()};
-  }
+  Tensor Begin(const SearchInputs& inputs) const override { return PromptOf(inputs); }
 
-  std::unique_ptr<Decoding> Start(const Tensor& ids, const Tensor* mask, int64_t beams) const override {
-    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, ids, mask, beams, pad_);
+  std::unique_ptr<Decoding> Start(const SearchInputs& inputs, size_t mask, int64_t beams) const override {
+    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, PromptOf(inputs), inputs[mask], beams, pad_);
   }
 
  private:

@@ -31,7 +31,7 @@ class Sampling final : public TokenSearch {
     TokenRules rules = Rules(context);
     rules.temperature = temperature_;
     const SearchInputs inputs = Inputs(context);
-    const int64_t batch = inputs.ids().shape()[0];
+    const int64_t batch = inputs.batch();
     rules.presence_mask = inputs.Mask(7, "presence_mask", {batch, vocabulary()});
     rules.presence_penalty = presence_penalty_;
     const int32_t seed = inputs.Scalar<int32_t>(8, "seed").value_or(0);

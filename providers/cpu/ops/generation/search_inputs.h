@@ -20,12 +20,8 @@ class SearchInputs {
   /// Input `i`, or null when it is left out.
   const Tensor* operator[](size_t i) const { return i < count_ ? context_.input(i) : nullptr; }
 
-  /// Input 0, [batch, length].
-  const Tensor& ids() const {
-    const Tensor& ids = context_.required_input(0);
-    Require(ids.shape().rank() == 2 && ids.shape()[1] > 0, "input_ids is {}; [batch,length] is expected", ids.shape());
-    return ids;
-  }
+  const Tensor& first() const { return context_.required_input(0); }
+  int64_t batch() const { return first().shape()[0]; }
 
   /// The one element of input `i`; nothing when it is left out.
   template <class T>
@@ -63,8 +59,8 @@ class SearchInputs {
     rules.repetition_penalty = Scalar<float>(penalty, "repetition_penalty").value_or(1.0f);
     Require(rules.repetition_penalty > 0, "repetition_penalty is {}; a positive number is expected", rules.repetition_penalty);
     rules.vocabulary_mask = Mask(penalty + 1, "vocab_mask", {vocabulary});
-    rules.prefix_mask = Mask(penalty + 2, "prefix_vocab_mask", {ids().shape()[0], vocabulary});
-    Mask(penalty + 3, "attention_mask", ids().shape());
+    rules.prefix_mask = Mask(penalty + 2, "prefix_vocab_mask", {batch(), vocabulary});
+    Mask(penalty + 3, "attention_mask", first().shape());
     rules.end = end;
     return rules;
   }

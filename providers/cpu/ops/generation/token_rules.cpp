@@ -55,6 +55,7 @@ void TokenRules::Apply(std::span<float> scores, std::span<const int32_t> sequenc
     const auto present = presence_mask.subspan(static_cast<size_t>(image) * scores.size(), scores.size());
     for (size_t i = 0; i < scores.size(); ++i) scores[i] -= static_cast<float>(present[i]) * presence_penalty;
   }
+  if (timestamps != nullptr) timestamps->Apply(scores, sequence);
 }
 
 }  // namespace tessera::cpu

@@ -17,13 +17,14 @@ TokenSearch::TokenSearch(const KernelInfo& info)
 }
 
 TokenRules TokenSearch::Rules(const KernelContext& context) const {
+  PromptOf(Inputs(context));
   TokenRules rules = Inputs(context).Rules(3, vocabulary_, end_);
   rules.no_repeat_ngram_size = no_repeat_ngram_size_;
   return rules;
 }
 
 void TokenSearch::Search(KernelContext& context, const TokenRules& rules, Choice choose) const {
-  const Shape& shape = context.required_input(0).shape();
+  const Shape& shape = PromptOf(Inputs(context)).shape();
   const int64_t batch = shape[0], longest = Inputs(context).MaxLength(shape[1]);
   const Sequences sequences = batch > 0 ? Generate(context, rules, longest, choose) : Sequences(0, {});
   Tensor* output = context.output(0, {batch, longest});
@@ -36,7 +37,7 @@ Sequences TokenSearch::Generate(KernelContext& context, const TokenRules& rules,
   const Tensor& ids = context.required_input(0);
   const int64_t rows = ids.shape()[0];
   Sequences sequences(rows, ids.values<int32_t>());
-  const auto decoding = decoder_->Start(ids, Inputs(context)[6], 1);
+  const auto decoding = decoder_->Start(Inputs(context), 6, 1);
   const auto scores = context.scratch<float>(static_cast<size_t>(CheckedMul(rows, vocabulary_)));
   std::vector<int32_t> tokens(static_cast<size_t>(rows));
   std::vector<bool> ended(static_cast<size_t>(rows));

@@ -1,8 +1,9 @@
-// Greedy search, sampling and beam search around decoders that look at the last token only: what they choose can be told from a table, and
+// Greedy search, sampling and beam searches around decoders that look at the last token only: what they choose can be told from a table, and
 // what they say of graphs and inputs that do not fit. tests/differential compares real decoders' tokens.
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -79,10 +80,10 @@ NestedBuilder Gpt(ElementType type = ElementType::kFloat) {
   return graph.Out("logits", type, {-1, -1, kVocabulary}).Out("present_0", type, {2, -1, 1, -1, 1});
 }
 
-NestedBuilder T5Decoder() {
+NestedBuilder T5Decoder(bool masked = true) {
   NestedBuilder graph;
   graph.Table().Node("Gather", {"table", "input_ids"}, "logits").In("input_ids", ElementType::kInt32, {-1, 1});
-  graph.In("encoder_attention_mask", ElementType::kInt32, {-1, -1});
+  if (masked) graph.In("encoder_attention_mask", ElementType::kInt32, {-1, -1});
   for (const char* part : {"key_self_0", "value_self_0", "key_cross_0", "value_cross_0"}) {
     graph.In(std::string("past_") + part, ElementType::kFloat, {-1, 1, -1, 1});
   }
@@ -107,7 +108,23 @@ NestedBuilder T5Encoder() {
   return graph;
 }
 
+/// Its first step gives the logits of the last token, its keys and values are nothing that counts.
+NestedBuilder WhisperEncoder() {
+  NestedBuilder graph;
+  graph.In("encoder_input_ids", ElementType::kFloat, {-1, 2, -1}).In("decoder_input_ids", ElementType::kInt32, {-1, -1});
+  graph.Table().Node("Gather", {"table", "decoder_input_ids"}, "logits").Out("logits", ElementType::kFloat, {-1, -1, kVocabulary});
+  graph.Node("Identity", {"encoder_input_ids"}, "encoder_hidden_states").Out("encoder_hidden_states", ElementType::kFloat, {-1, 2, -1});
+  graph.Node("Constant", {}, "sizes");
+  testing::Ints(graph.last(), "value_ints", {0, 1, -1, 1});
+  for (const char* name : {"present_key_self_0", "present_value_self_0", "present_key_cross_0", "present_value_cross_0"}) {
+    graph.Node("Reshape", {"encoder_input_ids", "sizes"}, name).Out(name, ElementType::kFloat, {-1, 1, -1, 1});
+  }
+  return graph;
+}
+
 Value Int32s(const Shape& shape, std::vector<int32_t> values) { return Tensor::Of<int32_t>(shape, std::span<const int32_t>(values)); }
+
+Value Floats(const Shape& shape, std::vector<float> values) { return Tensor::Of<float>(shape, std::span<const float>(values)); }
 
 /// One search, its inputs by their numbers.
 class Search {
@@ -115,8 +132,7 @@ class Search {
   explicit Search(const char* op) : op_(op) {
     Given(0, Int32s({1, 1}, {1}));
     Given(1, Int32s({}, {6}));
-    if (op_ != "BeamSearch") return;
-    Beams(2, 1);
+    if (op_.ends_with("BeamSearch")) Beams(2, 1);
   }
   Search& Beams(int32_t beams, int32_t returned) { return Given(3, Int32s({}, {beams})).Given(4, Int32s({}, {returned})); }
   Search& Given(size_t input, Value value) {
@@ -139,10 +155,12 @@ class Search {
     return *this;
   }
   Search& Encoder(NestedBuilder graph) {
-    return With("model_type", int64_t{1}).With([graph](onnx::NodeProto& node) { graph.AddTo(node, "encoder"); });
+    if (op_ == "BeamSearch") With("model_type", int64_t{1});
+    return With([graph](onnx::NodeProto& node) { graph.AddTo(node, "encoder"); });
   }
-  Search& Outputs(int count) {
+  Search& Outputs(int count, int left_out = -1) {
     outputs_ = count;
+    left_out_ = left_out;
     return *this;
   }
 
@@ -159,8 +177,8 @@ class Search {
       values.push_back(inputs_[i]);
     }
     for (int i = 0; i < outputs_; ++i) {
-      outputs.push_back("y" + std::to_string(i));
-      model.proto().mutable_graph()->add_output()->set_name(outputs.back());
+      outputs.push_back(i == left_out_ ? "" : "y" + std::to_string(i));
+      if (i != left_out_) model.proto().mutable_graph()->add_output()->set_name(outputs.back());
     }
     auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), op_, names, outputs);
     node.set_domain("com.microsoft");
@@ -182,7 +200,7 @@ class Search {
  private:
   std::string op_;
   NestedBuilder decoder_ = Gpt();
-  int outputs_ = 1;
+  int outputs_ = 1, left_out_ = -1;
   std::vector<Value> inputs_;
   std::vector<std::function<void(onnx::NodeProto&)>> attributes_;
 };
@@ -192,13 +210,19 @@ Search Sampled() { return std::move(Search("Sampling").With("top_p", 0.5f).With(
 Search Beam() { return Search("BeamSearch"); }
 Search T5() { return std::move(Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).With("decoder_start_token_id", int64_t{1})); }
 
-Value Floats(const Shape& shape, std::vector<float> values) { return Tensor::Of<float>(shape, std::span<const float>(values)); }
+Search Whisper() {
+  Search search("WhisperBeamSearch");
+  search.Given(0, Floats({1, 2, 3}, {1, 2, 3, 4, 5, 6})).Encoder(WhisperEncoder()).Decoder(T5Decoder(false));
+  return std::move(search.With("decoder_start_token_id", int64_t{1}).With("no_speech_token_id", int64_t{3}));
+}
 
 TEST(Search, WhatFollowsTheEndIsPadding) {
   EXPECT_THAT(Greedy().Tokens(), ElementsAre(1, 2, 3, kPad, kPad, kPad));
   EXPECT_THAT(Greedy().Given(0, Int32s({2, 1}, {3, 1})).Tokens(), ElementsAre(3, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 0));
   EXPECT_THAT(Beam().Tokens(), ElementsAre(1, 2, 3, kPad, kPad, kPad));
   EXPECT_THAT(T5().Tokens(), ElementsAre(1, 2, 3, kPad, kPad, kPad));
+  EXPECT_THAT(Whisper().Tokens(), ElementsAre(1, 2, 3, kPad, kPad, kPad));
+  EXPECT_THAT(Whisper().Given(10, Int32s({1, 2}, {3, 2})).Tokens(), ElementsAre(3, 2, 3, kPad, kPad, kPad));
 }
 
 TEST(Search, DecodersOfFloat16AreRunToo) {
@@ -258,8 +282,8 @@ TEST(Search, FilteredLogitsAreThoseOfTheLastStep) {
 TEST(Search, InputsThatDoNotFitAreErrors) {
   for (const Search& search : {Greedy(), Sampled(), Beam()}) {
     const auto error = [&](size_t input, Value value) { return Search(search).Given(input, std::move(value)).Error(); };
-    EXPECT_THAT(error(0, Int32s({1}, {1})), HasSubstr("input_ids is [1]"));
-    EXPECT_THAT(error(0, Int32s({1, 0}, {})), HasSubstr("input_ids is [1,0]"));
+    EXPECT_THAT(error(0, Int32s({1}, {1})), HasSubstr("input_ids is int32 [1]; int32 [batch,length]"));
+    EXPECT_THAT(error(0, Int32s({1, 0}, {})), HasSubstr("input_ids is int32 [1,0]"));
     EXPECT_THAT(error(1, Int32s({}, {1})), HasSubstr("max_length is 1; more than the 1 tokens that are given"));
     EXPECT_THAT(error(1, Int32s({}, {4097})), HasSubstr("max_length is 4097"));
     EXPECT_THAT(error(1, Int32s({2}, {6, 6})), HasSubstr("max_length is [2]; a scalar is expected"));
@@ -276,7 +300,28 @@ TEST(Search, InputsThatDoNotFitAreErrors) {
   EXPECT_THAT(Beam().Beams(2, 3).Error(), HasSubstr("num_return_sequences is 3; 1 to num_beams, 2"));
   EXPECT_THAT(Beam().Given(6, Floats({}, {-1})).Error(), HasSubstr("repetition_penalty is -1"));
   EXPECT_THAT(Beam().Given(9, Int32s({2, 1}, {1, 1})).Error(), HasSubstr("attention_mask is [2,1]"));
-  EXPECT_THAT(Beam().Given(10, Int32s({1, 1}, {1})).Error(), HasSubstr("Whisper, which is not supported"));
+  EXPECT_THAT(Beam().Given(10, Int32s({1, 1}, {1})).Error(), HasSubstr("input 10 is for WhisperBeamSearch only"));
+}
+
+TEST(Search, SilenceHasTheProbabilityOfItsTokenAtFirst) {
+  const auto results = Whisper().Outputs(5, /*left_out=*/3).Run();
+  const double sum = 3 * std::exp(0) + std::exp(9) + std::exp(8);
+  EXPECT_NEAR(testing::ToVector(results.back())[0], std::exp(8) / sum, 1e-5);
+}
+
+TEST(Search, SoundsThatDoNotFitAreErrors) {
+  EXPECT_THAT(Whisper().Given(0, Floats({1, 2}, {1, 2})).Error(), HasSubstr("the features are [1,2]; 3 dimensions"));
+  EXPECT_THAT(Whisper().Given(10, Int32s({2, 1}, {1, 1})).Error(), HasSubstr("decoder_input_ids is [2,1]; [1,length] is expected"));
+  EXPECT_THAT(Whisper().Given(10, Int32s({1, 0}, {})).Error(), HasSubstr("decoder_input_ids is [1,0]"));
+  EXPECT_THAT(Whisper().Given(11, Int32s({}, {2})).Error(), HasSubstr("logits_processor is 2"));
+  EXPECT_THAT(Whisper().Given(11, Int32s({}, {1})).Error(), HasSubstr("beginning_timestamp_token_id is -1"));
+  EXPECT_EQ(Whisper().Given(11, Int32s({}, {1})).With("beginning_timestamp_token_id", int64_t{0}).Error(), "no error");
+  EXPECT_EQ(Whisper().Given(11, Int32s({}, {1})).With("beginning_timestamp_token_id", int64_t{4}).Error(), "no error");
+  EXPECT_THAT(Whisper().With("decoder_output_cross_qk", int64_t{1}).Error(), HasSubstr("cross_qk is asked for"));
+  EXPECT_THAT(Whisper().With("model_type", int64_t{1}).Error(), HasSubstr("model_type is 1; 2 is expected"));
+  EXPECT_THAT(Search("WhisperBeamSearch").Given(0, Floats({1, 2, 1}, {1, 2})).Encoder(WhisperEncoder()).Decoder(T5Decoder(false)).Error(),
+              HasSubstr("neither decoder_input_ids nor decoder_start_token_id"));
+  EXPECT_THAT(Whisper().Given(0, Floats({0, 2, 3}, {})).Error(), "no error");
 }
 
 TEST(Search, AttributesThatDoNotFitAreErrors) {

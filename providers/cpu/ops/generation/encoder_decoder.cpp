@@ -2,6 +2,8 @@
 // present_value_cross_0, ...); as older exports have it, it takes decoder_input_ids too and runs the decoder's first step: (logits,
 // encoder_hidden_states, present_key_self_0, present_value_self_0, ..., present_key_cross_0, ...). The decoder is (input_ids,
 // encoder_attention_mask, [encoder_hidden_states], past_key_self_0, ..., past_key_cross_0, ...) -> (logits, present_key_self_0, ...).
+// Whisper's form has no masks: its encoder takes (encoder_input_ids, decoder_input_ids), the first of which are features of sounds, and runs
+// the first step.
 
 #include <algorithm>
 
@@ -14,13 +16,14 @@ namespace {
 constexpr size_t kFirstPresent = 1;
 
 /// Both graphs, checked.
-struct T5Graphs {
-  explicit T5Graphs(const KernelInfo& info);
+struct EncoderDecoderGraphs {
+  EncoderDecoderGraphs(const KernelInfo& info, bool of_sounds);
 
   void CheckEncoder() const;
   void CheckDecoder();
 
   NestedGraph encoder, decoder;
+  bool sounds;            // Whisper's form
   bool encoder_begins;    // the encoder runs the decoder's first step
   bool takes_states;      // the decoder takes encoder_hidden_states
   bool whole_sequences;   // the decoder takes all tokens, not the last ones
@@ -29,26 +32,28 @@ struct T5Graphs {
   int64_t heads = 0, width = 0, vocabulary = 0;
 };
 
-T5Graphs::T5Graphs(const KernelInfo& info)
+EncoderDecoderGraphs::EncoderDecoderGraphs(const KernelInfo& info, bool of_sounds)
     : encoder(info, "encoder"),
       decoder(info, "decoder"),
-      encoder_begins(encoder.num_inputs() > 2),
+      sounds(of_sounds),
+      encoder_begins(sounds || encoder.num_inputs() > 2),
       takes_states(decoder.takes("encoder_hidden_states")),
       self(decoder.num_outputs() - std::min(decoder.num_outputs(), kFirstPresent)),
-      first_past(takes_states ? 3 : 2) {
-  Require(!decoder.takes("past_sequence_length"), "the decoder keeps past and present in one buffer, which only kernels of GPUs do");
+      first_past((sounds ? 1u : 2u) + (takes_states ? 1 : 0)) {
+  Require(!decoder.takes("past_sequence_length"), "the decoder keeps past and present in one buffer, which is not supported");
   Require(self > 0 && self % 2 == 0 && decoder.num_inputs() == first_past + 2 * self,
-          "the decoder has {} inputs and {} outputs; with n layers, {} and 1 + 2 n are expected", decoder.num_inputs(), decoder.num_outputs(),
-          takes_states ? "3 + 4 n" : "2 + 4 n");
+          "the decoder has {} inputs and {} outputs; with n layers, {} + 4 n and 1 + 2 n are expected", decoder.num_inputs(), decoder.num_outputs(),
+          first_past);
   CheckEncoder();
   CheckDecoder();
 }
 
-void T5Graphs::CheckEncoder() const {
-  encoder.RequireInput(0, "encoder_input_ids", ElementType::kInt32);
-  encoder.RequireInput(1, "encoder_attention_mask", ElementType::kInt32);
+void EncoderDecoderGraphs::CheckEncoder() const {
+  const size_t inputs = sounds ? 2 : encoder_begins ? 3 : 2, outputs = encoder_begins ? 2 + 2 * self : self;
+  encoder.RequireInput(0, "encoder_input_ids", sounds ? ElementType::kUndefined : ElementType::kInt32);
+  if (!sounds) encoder.RequireInput(1, "encoder_attention_mask", ElementType::kInt32);
   if (encoder_begins) {
-    encoder.RequireInput(2, "decoder_input_ids", ElementType::kInt32);
+    encoder.RequireInput(inputs - 1, "decoder_input_ids", ElementType::kInt32);
     encoder.RequireOutput(0, "logits");
     encoder.RequireOutput(1, "encoder_hidden_states");
     encoder.RequireOutput(2, "present_key_self_0");
@@ -56,22 +61,21 @@ void T5Graphs::CheckEncoder() const {
     encoder.RequireOutput(0, "present_key_cross_0");
     Require(!takes_states, "the decoder takes encoder_hidden_states, which the encoder does not give");
   }
-  const size_t inputs = encoder_begins ? 3 : 2, outputs = encoder_begins ? 2 + 2 * self : self;
   Require(encoder.num_inputs() == inputs && encoder.num_outputs() == outputs, "the encoder has {} inputs and {} outputs; {} and {} are expected",
           encoder.num_inputs(), encoder.num_outputs(), inputs, outputs);
 }
 
-void T5Graphs::CheckDecoder() {
+void EncoderDecoderGraphs::CheckDecoder() {
   decoder.RequireInput(0, "input_ids", ElementType::kInt32);
-  decoder.RequireInput(1, "encoder_attention_mask", ElementType::kInt32);
-  if (takes_states) decoder.RequireInput(2, "encoder_hidden_states");
+  if (!sounds) decoder.RequireInput(1, "encoder_attention_mask", ElementType::kInt32);
+  if (takes_states) decoder.RequireInput(first_past - 1, "encoder_hidden_states");
   decoder.RequireOutput(0, "logits");
   const ElementType type = decoder.output_type(0).element;
   Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected", ElementTypeName(type));
   const auto check = [&](const TypeInfo& stated, const char* what, size_t i) {
     Require(stated.element == type, "{} {} is {}, logits are {}", what, i, ElementTypeName(stated.element), ElementTypeName(type));
   };
-  for (size_t i = 2; i < decoder.num_inputs(); ++i) check(decoder.input_type(i), "the decoder's input", i);
+  for (size_t i = sounds ? 1 : 2; i < decoder.num_inputs(); ++i) check(decoder.input_type(i), "the decoder's input", i);
   for (size_t i = 1; i < decoder.num_outputs(); ++i) check(decoder.output_type(i), "the decoder's output", i);
   for (size_t i = 0; i < encoder.num_outputs(); ++i) check(encoder.output_type(i), "the encoder's output", i);
   const TypeInfo& key = decoder.output_type(kFirstPresent);
@@ -84,10 +88,10 @@ void T5Graphs::CheckDecoder() {
   whole_sequences = (*ids)[1].value != 1;
 }
 
-class T5Decoding final : public Decoding {
+class EncoderDecoding final : public Decoding {
  public:
-  /// `encoder_inputs`: ids, mask and the first tokens.
-  T5Decoding(const T5Graphs& graphs, std::vector<Value> encoder_inputs, int64_t beams)
+  /// `encoder_inputs`: ids, mask and the first tokens; of sounds, features and the first tokens.
+  EncoderDecoding(const EncoderDecoderGraphs& graphs, std::vector<Value> encoder_inputs, int64_t beams)
       : graphs_(graphs), encoder_inputs_(std::move(encoder_inputs)), beams_(beams) {}
 
   const Tensor& Next(KernelContext& context) override {
@@ -95,7 +99,7 @@ class T5Decoding final : public Decoding {
       const auto count = graphs_.encoder.num_inputs();
       outputs_ = graphs_.encoder.Run(context, std::span<const Value>(encoder_inputs_).first(count));
       if (graphs_.encoder_begins) return outputs_[0].tensor();
-      const Tensor first = RepeatRows(encoder_inputs_[2].tensor(), beams_);
+      const Tensor first = RepeatRows(encoder_inputs_.back().tensor(), beams_);
       const Tensor none(outputs_[0].tensor().type(), {first.shape()[0], graphs_.heads, 0, graphs_.width});
       BeginInputs(first, std::vector<Value>(graphs_.self, none), 0);
     }
@@ -123,7 +127,8 @@ class T5Decoding final : public Decoding {
   /// From what the encoder gave: its outputs from `first` on, after these pasts.
   void BeginInputs(Tensor ids, std::vector<Value> pasts, size_t first) {
     const int64_t batch = ids.shape()[0] / beams_;
-    inputs_ = {std::move(ids), RepeatRows(encoder_inputs_[1].tensor(), beams_)};
+    inputs_ = {std::move(ids)};
+    if (!graphs_.sounds) inputs_.emplace_back(RepeatRows(encoder_inputs_[1].tensor(), beams_));
     const auto add = [&](size_t output) {
       RequireRows(outputs_[output].tensor(), batch);
       inputs_.emplace_back(RepeatRows(outputs_[output].tensor(), beams_));
@@ -144,46 +149,69 @@ class T5Decoding final : public Decoding {
     return ids;
   }
 
-  const T5Graphs& graphs_;
+  const EncoderDecoderGraphs& graphs_;
   std::vector<Value> encoder_inputs_;
   int64_t beams_;
   std::vector<Value> inputs_, outputs_;  // of the decoder; outputs first of the encoder
 };
 
-class T5Decoder final : public Decoder {
+class EncoderDecoder final : public Decoder {
  public:
-  explicit T5Decoder(const KernelInfo& info)
-      : graphs_(info), pad_(TokenAttribute(info, "pad_token_id")), start_(TokenAttribute(info, "decoder_start_token_id")) {
-    Require(start_ >= 0, "decoder_start_token_id is {}; a token is expected", start_);
+  EncoderDecoder(const KernelInfo& info, bool sounds)
+      : graphs_(info, sounds), pad_(TokenAttribute(info, "pad_token_id")), start_(TokenAttribute(info, "decoder_start_token_id")) {
+    Require(sounds || start_ >= 0, "decoder_start_token_id is {}; a token is expected", start_);
   }
 
   int64_t vocabulary() const override { return graphs_.vocabulary; }
   int64_t pad() const override { return pad_; }
 
-  std::vector<int32_t> Begin(const Tensor& ids) const override {
-    return std::vector<int32_t>(static_cast<size_t>(ids.shape()[0]), static_cast<int32_t>(start_));
+  Tensor Begin(const SearchInputs& inputs) const override {
+    if (graphs_.sounds) {
+      const Tensor& features = inputs.first();
+      Require(features.shape().rank() == 3, "the features are {}; 3 dimensions are expected", features.shape());
+    } else {
+      PromptOf(inputs);
+    }
+    const int64_t batch = inputs.batch();
+    if (const Tensor* given = graphs_.sounds ? inputs[kDecoderIds] : nullptr; given != nullptr) {
+      Require(given->shape().rank() == 2 && given->shape()[0] == batch && given->shape()[1] > 0,
+              "decoder_input_ids is {}; [{},length] is expected", given->shape(), batch);
+      return *given;
+    }
+    Require(start_ >= 0, "there is neither decoder_input_ids nor decoder_start_token_id");
+    const std::vector<int32_t> start(static_cast<size_t>(batch), static_cast<int32_t>(start_));
+    return Tensor::Of<int32_t>({batch, 1}, std::span<const int32_t>(start));
   }
 
-  std::unique_ptr<Decoding> Start(const Tensor& ids, const Tensor* mask, int64_t beams) const override {
-    Tensor seen(ElementType::kInt32, ids.shape());
-    const int64_t length = ids.shape()[1];
-    bool padding = true;
-    for (int64_t i = 0; i < ids.num_elements(); ++i) {
-      // Only in front: tokenizers may end texts with what pads.
-      padding = (padding || i % length == 0) && ids.data<int32_t>()[i] == pad_;
-      seen.mutable_data<int32_t>()[i] = mask != nullptr ? mask->data<int32_t>()[i] : padding ? 0 : 1;
-    }
-    std::vector<Value> inputs = {ids, seen, Tensor::Of<int32_t>({ids.shape()[0], 1}, std::span<const int32_t>(Begin(ids)))};
-    return std::make_unique<T5Decoding>(graphs_, std::move(inputs), beams);
+  std::unique_ptr<Decoding> Start(const SearchInputs& inputs, size_t mask, int64_t beams) const override {
+    std::vector<Value> given = {inputs.first()};
+    if (!graphs_.sounds) given.emplace_back(Seen(inputs.first(), inputs[mask]));
+    given.emplace_back(Begin(inputs));
+    return std::make_unique<EncoderDecoding>(graphs_, std::move(given), beams);
   }
 
  private:
-  T5Graphs graphs_;
+  static constexpr size_t kDecoderIds = 10;
+
+  Tensor Seen(const Tensor& ids, const Tensor* mask) const {
+    if (mask != nullptr) return *mask;
+    Tensor seen(ElementType::kInt32, ids.shape());
+    bool padding = true;
+    for (int64_t i = 0; i < ids.num_elements(); ++i) {
+      // Only in front: tokenizers may end texts with what pads.
+      padding = (padding || i % ids.shape()[1] == 0) && ids.data<int32_t>()[i] == pad_;
+      seen.mutable_data<int32_t>()[i] = padding ? 0 : 1;
+    }
+    return seen;
+  }
+
+  EncoderDecoderGraphs graphs_;
   int64_t pad_, start_;
 };
 
 }  // namespace
 
-std::unique_ptr<Decoder> MakeT5Decoder(const KernelInfo& info) { return std::make_unique<T5Decoder>(info); }
+std::unique_ptr<Decoder> MakeT5Decoder(const KernelInfo& info) { return std::make_unique<EncoderDecoder>(info, false); }
+std::unique_ptr<Decoder> MakeWhisperDecoder(const KernelInfo& info) { return std::make_unique<EncoderDecoder>(info, true); }
 
 }  // namespace tessera::cpu
