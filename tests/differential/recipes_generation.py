@@ -1,6 +1,7 @@
 """com.microsoft operators around text generation, and what new decoders' exports bring along, against ONNX Runtime."""
 
 import numpy as np
+from onnx import TensorProto, helper
 
 from recipe import choice, recipe, shape, values
 from recipes_microsoft import contrib, maybe, some_constants
@@ -116,3 +117,43 @@ def engram_gate(rng):
     normed = rng.random() < 0.5
     return contrib("EngramGate", [keys(), keys(), values(rng, (batch, steps, h), dtype), rows(), rows(), rows() if normed else None], 1 + normed, dtype=dtype,
                    epsilon=maybe(rng, lambda: 1e-3), atol=loose(dtype, dtype))
+
+
+def hash_inputs(rng, reach):
+    """A type, numbers that overflow it, the order of n-grams and their heads."""
+    dtype = choice(rng, [np.int32, np.int64])
+    heads = int(rng.integers(1, 4))
+    wide = lambda *dims: rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, size=dims, dtype=dtype)
+    return dtype, heads, wide, rng.integers(1, 100, size=(reach * heads,)).astype(dtype)
+
+
+@recipe("Microsoft.NGramHashMapping")
+def ngram_hash_mapping(rng):
+    batch, length, reach = int(rng.integers(1, 4)), int(rng.integers(0, 12)), int(rng.integers(1, 5))
+    dtype, heads, wide, vocabularies = hash_inputs(rng, reach)
+    ids = lambda *dims: rng.integers(0, 9, size=dims).astype(dtype)
+    end = maybe(rng, lambda: ids())
+    return contrib("NGramHashMapping", [ids(batch, length), wide(reach + 1 + int(rng.integers(2))), vocabularies, maybe(rng, lambda: ids(batch, reach)),
+                                        maybe(rng, lambda: rng.integers(0, 1 << 20, size=reach * heads).astype(dtype)), end,
+                                        maybe(rng, lambda: np.sort(rng.integers(0, 3, size=(batch, length)), 1).astype(np.int32))],
+                   [True, rng.random() < 0.7], dtype=dtype, max_ngram_size=reach + 1, n_head_per_ngram=heads, pad_id=int(rng.integers(9)),
+                   reset_on_eos=choice(rng, [None, 0, 1, 1]), types={1: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))})
+
+
+@recipe("Microsoft.VarlenNGramHashMapping")
+def varlen_ngram_hash_mapping(rng):
+    lengths, reach = rng.integers(1, 9, size=int(rng.integers(1, 5))), int(rng.integers(1, 5))
+    batch, total = len(lengths), int(lengths.sum())
+    dtype, heads, wide, vocabularies = hash_inputs(rng, reach)
+    ids = lambda *dims: rng.integers(0, 9, size=dims).astype(dtype)
+    segments = maybe(rng, lambda: np.sort(rng.integers(0, 3, size=total)).astype(np.int32))
+    past_segments = maybe(rng, lambda: np.sort(rng.integers(0, 3, size=(batch, reach)), 1).astype(np.int32)) if segments is not None else None
+    capacity = int(rng.integers(1, 9)) if rng.random() < 0.5 else 0
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return contrib("VarlenNGramHashMapping",
+                   [ids(total), wide(reach + 1 + int(rng.integers(2))), vocabularies, np.append(0, np.cumsum(lengths)).astype(np.int32),
+                    maybe(rng, lambda: ids(batch, reach)), maybe(rng, lambda: wide(reach * heads)), maybe(rng, lambda: ids()), segments, past_segments,
+                    rng.integers(-1, 10, size=batch).astype(np.int32) if capacity else None],
+                   [True, rng.random() < 0.7, segments is not None and rng.random() < 0.7, capacity > 0], dtype=dtype,
+                   max_ngram_size=reach + 1, n_head_per_ngram=heads, pad_id=int(rng.integers(9)), reset_on_eos=choice(rng, [None, 0, 1, 1]),
+                   state_update_capacity=capacity or None, types={1: kind, 2: TensorProto.INT32, 3: kind})

@@ -76,6 +76,40 @@ void InferBeamSearch(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 2, scores);
 }
 
+void AddDims(onnx::InferenceContext& context, size_t output, const std::vector<onnx::TensorShapeProto::Dimension>& dims) {
+  if (context.getNumOutputs() <= output || !context.hasOutput(output)) return;
+  onnx::TensorShapeProto shape;
+  for (const auto& dim : dims) *shape.add_dim() = dim;
+  onnx::updateOutputShape(context, output, shape);
+}
+
+/// Hashes for each token, then the last tokens of each sequence, perhaps with their segments, and states behind single tokens. `lengths`: the
+/// input that has one element for each sequence and one more; without it the ids' rows are the sequences.
+void InferHashes(onnx::InferenceContext& context, std::optional<size_t> lengths) {
+  for (const size_t output : {size_t{0}, size_t{1}, size_t{3}}) {
+    if (context.getNumOutputs() > output && context.hasOutput(output)) onnx::propagateElemTypeFromInputToOutput(context, 0, output);
+  }
+  if (context.getNumOutputs() > 2 && context.hasOutput(2)) onnx::updateOutputElemType(context, 2, onnx::TensorProto::INT32);
+  const auto* ids = ShapeOfInput(context, 0);
+  const auto* borders = lengths ? ShapeOfInput(context, *lengths) : nullptr;
+  const int64_t size = onnx::getAttribute(context, "max_ngram_size", 0), heads = onnx::getAttribute(context, "n_head_per_ngram", 0);
+  const int64_t capacity = onnx::getAttribute(context, "state_update_capacity", 0);
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (ids == nullptr || ids->dim_size() != (lengths ? 1 : 2) || size < 2 || heads < 1 || size > kMost || heads > kMost || capacity < 0) return;
+  onnx::TensorShapeProto::Dimension batch, reach, all, captured;
+  if (!lengths) batch = ids->dim(0);
+  else if (borders != nullptr && borders->dim_size() == 1 && borders->dim(0).dim_value() > 1) batch.set_dim_value(borders->dim(0).dim_value() - 1);
+  reach.set_dim_value(size - 1);
+  all.set_dim_value((size - 1) * heads);
+  captured.set_dim_value(capacity);
+  std::vector<onnx::TensorShapeProto::Dimension> hashes(ids->dim().begin(), ids->dim().end());
+  hashes.push_back(all);
+  AddDims(context, 0, hashes);
+  AddDims(context, 1, {batch, reach});
+  AddDims(context, 2, {batch, reach});
+  AddDims(context, 3, {batch, captured, reach});
+}
+
 const Types kInt32Only = {"tensor(int32)"};
 
 /// Attributes that all searches have, but for the end's token.
@@ -98,6 +132,19 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .Out("tokens").Out("suffix_match_idx").Type("T", kInt64Only).Infer(InferBifurcation);
   Define(schemas, "DynamicTimeWarping")
       .In("input", "F").Out("output", "I").Type("F", {"tensor(float)"}).Type("I", {"tensor(int32)"}).Infer(InferWarping);
+  const Types ids = {"tensor(int32)", "tensor(int64)"};
+  Define(schemas, "NGramHashMapping")
+      .RequiredInt("max_ngram_size").RequiredInt("n_head_per_ngram").RequiredInt("pad_id").Int("reset_on_eos", 0).In("input_ids", "M")
+      .In("multipliers", "M").In("vocab_sizes", "M").OptionalIn("past_ids", "M").OptionalIn("head_offsets", "M").OptionalIn("eos_token_id", "M")
+      .OptionalIn("segment_ids", "tensor(int32)").Out("hash_ids", "M").OptionalOut("present_ids", "M").Type("M", ids)
+      .Infer([](onnx::InferenceContext& context) { InferHashes(context, std::nullopt); });
+  Define(schemas, "VarlenNGramHashMapping")
+      .RequiredInt("max_ngram_size").RequiredInt("n_head_per_ngram").RequiredInt("pad_id").Int("reset_on_eos", 0)
+      .Int("state_update_capacity", 0).In("input_ids", "M").In("multipliers", "M").In("vocab_sizes", "M")
+      .In("cumulative_sequence_length", "S").OptionalIn("past_ids", "M").OptionalIn("head_offsets", "M").OptionalIn("eos_token_id", "M")
+      .OptionalIn("segment_ids", "tensor(int32)").OptionalIn("past_segment_ids", "S").OptionalIn("capture_count", "S").Out("hash_ids", "M")
+      .OptionalOut("present_ids", "M").OptionalOut("present_segment_ids", "S").OptionalOut("state_update", "M").Type("M", ids)
+      .Type("S", kInt32Only).Infer([](onnx::InferenceContext& context) { InferHashes(context, 3); });
   AddSearch(Define(schemas, "GreedySearch").RequiredInt("eos_token_id"))
       .In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "I")
       .OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").Out("sequences", "I").Type("T", {"tensor(float)"})

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "one_node.h"
@@ -104,6 +106,52 @@ TEST(Generation, SlicesThatDoNotFitAreRefused) {
   EXPECT_THAT(error(2, 1, 1), HasSubstr("axis 2 is outside"));
   EXPECT_THAT(error(0, 0, 1), HasSubstr("size and step are 0 and 1"));
   EXPECT_THAT(error(0, 1, -1), HasSubstr("size and step are 1 and -1"));
+}
+
+/// Two sequences of two tokens, n-grams of two and three tokens and one head for each.
+OneNode Hashes(bool packed, std::vector<int32_t> borders = {0, 2, 4}) {
+  OneNode node(packed ? "VarlenNGramHashMapping" : "NGramHashMapping");
+  node.In(Filled<int64_t>(packed ? Shape{4} : Shape{2, 2}, 7)).In(Filled<int64_t>({3}, 5)).In(Filled<int64_t>({2}, 11));
+  const auto count = static_cast<int64_t>(borders.size());
+  if (packed) node.In(Tensor::Of<int32_t>(Shape{count}, std::span<const int32_t>(borders)));
+  return std::move(node.With("max_ngram_size", 3).With("n_head_per_ngram", 1).With("pad_id", int64_t{0}));
+}
+
+TEST(Generation, HashesSayWhatDoesNotFit) {
+  for (const bool packed : {false, true}) {
+    EXPECT_EQ(Hashes(packed).Error(), "no error");
+    EXPECT_THAT(Hashes(packed).In(Filled<int64_t>({2, 3}, 0)).Error(), HasSubstr("past_ids is [2,3]; [2,2] is expected"));
+    EXPECT_THAT(Hashes(packed).None().In(Filled<int64_t>({3}, 0)).Error(), HasSubstr("head_offsets is [3]; [2] is expected"));
+    EXPECT_THAT(Hashes(packed).None(2).In(Filled<int64_t>({2}, 0)).Error(), HasSubstr("eos_token_id is [2]"));
+    EXPECT_THAT(Hashes(packed).None(3).In(Filled<int32_t>({3}, 0)).Error(), HasSubstr("segment_ids is [3]"));
+  }
+  const auto error = [](int64_t size, int64_t heads, int64_t pad, int64_t multipliers, int64_t vocabulary) {
+    OneNode node("NGramHashMapping");
+    node.In(Filled<int32_t>({2, 2}, 7)).In(Filled<int32_t>({multipliers}, 5)).In(Filled<int32_t>({2}, static_cast<int32_t>(vocabulary)));
+    return node.With("max_ngram_size", size).With("n_head_per_ngram", heads).With("pad_id", pad).Error();
+  };
+  EXPECT_EQ(error(3, 1, 0, 4, 11), "no error");
+  EXPECT_THAT(error(1, 1, 0, 3, 11), HasSubstr("max_ngram_size and n_head_per_ngram are 1 and 1"));
+  EXPECT_THAT(error(3, 0, 0, 3, 11), HasSubstr("are 3 and 0"));
+  EXPECT_THAT(error(std::numeric_limits<int64_t>::max(), 3, 0, 3, 11), HasSubstr("size overflows"));
+  EXPECT_THAT(error(3, 1, int64_t{1} << 31, 3, 11), HasSubstr("pad_id is 2147483648"));
+  EXPECT_THAT(error(3, 1, 0, 2, 11), HasSubstr("multipliers is [2]; [3] is expected at least"));
+  EXPECT_THAT(error(3, 2, 0, 3, 11), HasSubstr("vocab_sizes is [2]; [4] is expected"));
+  EXPECT_THAT(error(3, 1, 0, 3, 0), HasSubstr("a vocabulary has 0 entries"));
+}
+
+TEST(Generation, PackedSequencesSayWhatDoesNotFit) {
+  EXPECT_THAT(Hashes(true, {0, 2, 3}).Error(), HasSubstr("sequences go from 0 to 3; 0 to 4 is expected"));
+  EXPECT_THAT(Hashes(true, {1, 2, 4}).Error(), HasSubstr("sequences go from 1 to 4"));
+  EXPECT_THAT(Hashes(true, {0, 5, 4}).Error(), HasSubstr("sequence 1 goes from 5 to 4"));
+  EXPECT_THAT(Hashes(true, {0, -1, 4}).Error(), HasSubstr("sequence 0 goes from 0 to -1"));
+  EXPECT_THAT(Hashes(true, {0}).Error(), HasSubstr("[4] and [1]"));
+  EXPECT_THAT(Hashes(true).With("state_update_capacity", 2).Error(), HasSubstr("state_update_capacity is 2, capture_count is left out"));
+  EXPECT_THAT(Hashes(true).With("state_update_capacity", 9).Error(), HasSubstr("state_update_capacity is 9; 0 to 8"));
+  EXPECT_THAT(Hashes(true).None(5).In(Filled<int32_t>({2}, 1)).Error(), HasSubstr("state_update_capacity is 0, capture_count is given"));
+  EXPECT_THAT(Hashes(true).None(4).In(Filled<int32_t>({2, 2}, 1)).Error(), HasSubstr("without segment_ids"));
+  EXPECT_THAT(Hashes(true).Outputs(3).Error(), HasSubstr("without segment_ids"));
+  EXPECT_EQ(Hashes(true).None(3).In(Filled<int32_t>({4}, 1)).Outputs(3).Error(), "no error");
 }
 
 }  // namespace
