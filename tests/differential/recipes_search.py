@@ -4,11 +4,12 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from recipe import choice, ort_session, recipe, to_model, values
-from recipes_microsoft import contrib, maybe
+from recipes_microsoft import contrib, maybe, some_constants
 
 HEADS, WIDTH = 2, 4  # of one head
 HIDDEN = HEADS * WIDTH
 FEATURES = 3
+RESULTS = {0: TensorProto.INT32, 1: TensorProto.FLOAT, 2: TensorProto.FLOAT}  # of beam searches
 
 
 class Graph:
@@ -79,8 +80,15 @@ def causal_bias(g, ids, past):
 def gpt(rng, vocabulary, layers, outer, prefix="d"):
     g = Graph(rng, prefix, outer)
     x = g("Add", g("Gather", g.weights(vocabulary, HIDDEN), "input_ids"), g("Gather", g.weights(40, HIDDEN), "position_ids"))
-    bias = g("Add", mask_bias(g, "attention_mask"), causal_bias(g, "input_ids", "past_0"))
+    fused = rng.random() < 0.5  # as exports have it
+    bias = None if fused else g("Add", mask_bias(g, "attention_mask"), causal_bias(g, "input_ids", "past_0"))
     for i in range(layers):
+        if fused:
+            inputs = [x, g.weights(HIDDEN, 3 * HIDDEN), g.weights(3 * HIDDEN), "attention_mask", f"past_{i}"]
+            together = g.name()
+            g.nodes.append(helper.make_node("Attention", inputs, [together, f"present_{i}"], domain="com.microsoft", num_heads=HEADS, unidirectional=1))
+            x = g("Add", x, g("MatMul", together, g.weights(HIDDEN, HIDDEN)))
+            continue
         q, k, v = (heads(g, p) for p in g("Split", g("MatMul", x, g.weights(HIDDEN, 3 * HIDDEN)), outputs=3, axis=-1, num_outputs=3))
         k, v = (g("Concat", g("Gather", f"past_{i}", np.int64(j)), part, axis=2) for j, part in enumerate([k, v]))
         g("Concat", g("Unsqueeze", k, np.array([0])), g("Unsqueeze", v, np.array([0])), axis=0, to=f"present_{i}")
@@ -154,8 +162,8 @@ def greedy_search(rng):
     longest = ids.shape[1] + int(rng.integers(1, 12))
     least, allowed, first = rules(rng, ids.shape[0], vocabulary, pad, longest)
     inputs = [ids, scalar(rng, longest), least, *scalars(rng, (0.5, 2)), allowed, first, attention(rng, ids)]
-    case = contrib("GreedySearch", inputs, dtype=np.int32, eos_token_id=eos, pad_token_id=pad, model_type=choice(rng, [None, 0]),
-                   no_repeat_ngram_size=choice(rng, [None, 0, 2]), vocab_size=choice(rng, [None, vocabulary]), opset=18,
+    case = contrib("GreedySearch", inputs, dtype=np.int32, constants=some_constants(rng, [1]), eos_token_id=eos, pad_token_id=pad,
+                   model_type=choice(rng, [None, 0]), no_repeat_ngram_size=choice(rng, [None, 0, 2]), vocab_size=choice(rng, [None, vocabulary]), opset=18,
                    **decoder_graphs(rng, vocabulary, outer))
     case.constants.update(outer)
     case.peer = padded_after_the_end(case, allowed, pad, ids.shape[1])
@@ -171,8 +179,9 @@ def sampling(rng):
     least, allowed, first = rules(rng, ids.shape[0], vocabulary, pad, longest)
     inputs = [ids, scalar(rng, longest), least, *scalars(rng, (0.5, 2)), allowed, first, attention(rng, ids), None,
               maybe(rng, lambda: scalar(rng, rng.integers(0, 1000)))]
-    case = contrib("Sampling", inputs, dtype=np.int32, eos_token_id=eos, pad_token_id=pad, no_repeat_ngram_size=choice(rng, [None, 0, 2]),
-                   top_p=float(rng.uniform(0.3, 0.95)), temperature=maybe(rng, lambda: float(rng.uniform(1, 3))), custom=choice(rng, [None, 0, 1]),
+    case = contrib("Sampling", inputs, dtype=np.int32, constants=some_constants(rng, [1]), eos_token_id=eos, pad_token_id=pad,
+                   no_repeat_ngram_size=choice(rng, [None, 0, 2]), top_p=float(rng.uniform(0.3, 0.95)), temperature=maybe(rng, lambda: float(rng.uniform(1, 3))),
+                   custom=choice(rng, [None, 0, 1]),
                    min_tokens_to_keep=int(rng.integers(1, 3)), filter_value=maybe(rng, lambda: -1e4), opset=18, **decoder_graphs(rng, vocabulary, outer))
     case.constants.update(outer)
     case.peer = padded_after_the_end(case, allowed, pad, ids.shape[1])
@@ -208,12 +217,17 @@ def decode(g, weights, vocabulary, layers, ids, mask, pasts, cross):
     g("MatMul", x, weight("o", HIDDEN, vocabulary), to="logits")
 
 
+def caches(layers, kind, part, length):
+    """Declares keys and values: `kind` is past or present, `part` self or cross."""
+    return [(f"{kind}_{what}_{part}_{i}", TensorProto.FLOAT, ["b", HEADS, length, WIDTH]) for i in range(layers) for what in ("key", "value")]
+
+
 def t5_graphs(rng, vocabulary, outer):
     """Encoder and decoder. As older exports have it, the encoder runs the decoder's first step."""
     layers, begins = int(rng.integers(1, 3)), rng.random() < 0.5
     states, weights = begins and rng.random() < 0.5, {}
     ids = lambda name, *dims: (name, TensorProto.INT32, ["b", *dims])
-    cache = lambda kind, part, length: [(f"{kind}_{what}_{part}_{i}", TensorProto.FLOAT, ["b", HEADS, length, WIDTH]) for i in range(layers) for what in ("key", "value")]
+    cache = lambda *what: caches(layers, *what)
 
     g = Graph(rng, "e", outer)
     x = encoder_states(g, vocabulary)
@@ -246,7 +260,7 @@ def t5_graphs(rng, vocabulary, outer):
 def whisper_graphs(rng, vocabulary):
     """The encoder takes features, and runs the decoder on what is given of the text. The peer cannot run graphs with constants outside."""
     layers, states, weights = int(rng.integers(1, 3)), rng.random() < 0.5, {}
-    cache = lambda kind, part, length: [(f"{kind}_{what}_{part}_{i}", TensorProto.FLOAT, ["b", HEADS, length, WIDTH]) for i in range(layers) for what in ("key", "value")]
+    cache = lambda *what: caches(layers, *what)
     hidden = ("encoder_hidden_states", TensorProto.FLOAT, ["b", "n", HIDDEN])
 
     g = Graph(rng, "e", None)
@@ -280,10 +294,11 @@ def beam_case(rng, kind):
     outputs = choice(rng, [1, 2, 2, 3])
     least = longest - 1 if outputs == 3 else int(rng.integers(0, longest)) if rng.random() < 0.5 else 0
     inputs = [ids, scalar(rng, longest), scalar(rng, least), scalar(rng, beams),
-              scalar(rng, rng.integers(1, beams + 1)), scalar(rng, rng.uniform(0.2, 2), np.float32), *scalars(rng, (0.5, 2)), maybe(rng, lambda: mask(vocabulary), 0.3),
+              scalar(rng, rng.integers(1, beams + 1)), scalar(rng, rng.uniform(0.2, 2), np.float32), *scalars(rng, (0.5, 2)),
+              maybe(rng, lambda: mask(vocabulary), 0.3),
               maybe(rng, lambda: mask(ids.shape[0], vocabulary), 0.3), attention(rng, ids)]
     graphs = decoder_graphs(rng, vocabulary, outer) if kind == 0 else t5_graphs(rng, vocabulary, outer)
-    case = contrib("BeamSearch", inputs, outputs, types={0: TensorProto.INT32, 1: TensorProto.FLOAT, 2: TensorProto.FLOAT}, eos_token_id=eos,
+    case = contrib("BeamSearch", inputs, outputs, constants=some_constants(rng, [1, 2, 3, 4, 5]), types=RESULTS, eos_token_id=eos,
                    pad_token_id=pad, model_type=kind, decoder_start_token_id=int(rng.integers(vocabulary)) if kind == 1 else None,
                    early_stopping=choice(rng, [None, 0, 1]), no_repeat_ngram_size=choice(rng, [None, 0, 2, 3]), opset=18, atol=1e-4, **graphs)
     case.constants.update(outer)
@@ -314,11 +329,12 @@ def whisper_beam_search(rng):
     least = longest - 1 if outputs == 3 else int(rng.integers(0, longest)) if rng.random() < 0.5 else 0
     mask = lambda *dims: (rng.random(dims) < 0.9).astype(np.int32)
     inputs = [features, scalar(rng, longest), scalar(rng, least), scalar(rng, beams), scalar(rng, rng.integers(1, beams + 1)),
-              scalar(rng, rng.uniform(0.2, 2), np.float32), *scalars(rng, (0.5, 2)), maybe(rng, lambda: mask(vocabulary), 0.3),
+              scalar(rng, rng.uniform(0.2, 2), np.float32), *scalars(rng, (0.5, 2)),
+              maybe(rng, lambda: mask(vocabulary), 0.3),
               maybe(rng, lambda: mask(features.shape[0], vocabulary), 0.3), None, text if given else None,
               scalar(rng, int(timed)) if timed or rng.random() < 0.5 else None, None, None, maybe(rng, lambda: scalar(rng, rng.uniform(1, 3), np.float32))]
     token = lambda: int(rng.integers(8, 12))
-    return contrib("WhisperBeamSearch", inputs, outputs, types={0: TensorProto.INT32, 1: TensorProto.FLOAT, 2: TensorProto.FLOAT}, eos_token_id=eos,
+    return contrib("WhisperBeamSearch", inputs, outputs, constants=some_constants(rng, [1, 2, 3, 4, 5]), types=RESULTS, eos_token_id=eos,
                    pad_token_id=pad, decoder_start_token_id=int(rng.integers(8)), early_stopping=choice(rng, [None, 0, 1]),
                    no_repeat_ngram_size=choice(rng, [None, 0, 2, 3]), translate_token_id=token(), transcribe_token_id=token(), start_of_lm_token_id=token(),
                    no_timestamps_token_id=token(), beginning_timestamp_token_id=12, no_speech_token_id=token(), opset=18, atol=1e-4,

@@ -50,7 +50,7 @@ void TimestampRules::Apply(std::span<float> scores, std::span<const int32_t> seq
   if (last && !paired) ForbidRange(scores, 0, end);
   if (found != sequence.end()) {
     const auto latest = std::ranges::find_if(sequence.rbegin(), sequence.rend(), is_time);
-    ForbidRange(scores, first, *latest + (last && !paired ? 0 : 1));
+    ForbidRange(scores, first, int64_t{*latest} + (last && !paired ? 0 : 1));
   }
   if (length == text) ForbidRange(scores, first + kLatestFirst + 1, size);
 
