@@ -151,6 +151,9 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op == "Cast" || op == "CastLike") {
     const TypeInfo& to = graph.value(node.outputs[0]).type;
     const bool half = to.element == ElementType::kFloat16 || to.element == ElementType::kBFloat16;
+    const TypeSet rounded = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+    if (kFloat8s.contains(to.element) && !rounded.contains(type(0).element)) return "only floats of 16 and 32 bits are rounded to 8 on the device";
+    if (kFloat8s.contains(type(0).element) && !kReals.contains(to.element)) return "floats of 8 bits become real numbers only on the device";
     if (half && type(0).element == ElementType::kDouble) return "double to half is rounded once on the CPU provider only";
   }
   return {};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sources.h"
+
 namespace tessera::opencl {
 namespace {
 
@@ -45,6 +47,37 @@ std::string Plain(char name, const char* type, const char* stored_value) {
       name, type, stored_value);
 }
 
+/// Mantissa, bias and range, as ops/small_floats.cl has them.
+const char* SmallFormat(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat8E4M3FN:
+      return "3, 7, 1";
+    case ElementType::kFloat8E4M3FNUZ:
+      return "3, 8, 2";
+    case ElementType::kFloat8E5M2:
+      return "2, 15, 0";
+    default:
+      return "2, 16, 2";
+  }
+}
+
+std::string SmallFloat(char name, ElementType type) {
+  return fmt::format(
+      "{2}#define T{0} float\n#define GET_{0}(p, i) load_small(((__global const uchar*)(p))[i], {1})\n"
+      "#define PUT_{0}(p, i, v) (((__global uchar*)(p))[i] = store_small((float)(v), {1}, SATURATE))\n",
+      name, SmallFormat(type), KernelSource("small_floats"));
+}
+
+/// Several in a byte, the first in its low bits; only read.
+std::string Packed(char name, ElementType type) {
+  const int bits = BitWidth(type);
+  const char* sign = type == ElementType::kInt4 || type == ElementType::kInt2 ? "int" : "uint";
+  return fmt::format(
+      "#define T{0} int\n#define GET_{0}(p, i) \\\n"
+      "  ((int)(({1})((uint)((__global const uchar*)(p))[(i) / {2}] << (uint)({4} - (i) % {2} * {3})) >> {4}))\n",
+      name, sign, 8 / bits, bits, 32 - bits);
+}
+
 }  // namespace
 
 std::string Computed(char name, ElementType type) {
@@ -65,10 +98,14 @@ std::string Computed(char name, ElementType type) {
         "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n"
         "#define ROUND_{0} round_bfloat16\n",
         name);
+  } else if (kFloat8s.contains(type)) {
+    text = SmallFloat(name, type);
+  } else if (kPackedIntegers.contains(type)) {
+    text = Packed(name, type);
   } else {
     text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v") + fmt::format("#define ROUND_{}(v) (v)\n", name);
   }
-  if (kReals.contains(type)) {
+  if ((kReals | kFloat8s).contains(type)) {
     text += fmt::format("#define REAL_{}\n", name);
     if (type != ElementType::kDouble) text += fmt::format("#define FLOAT_{}\n", name);
     if (name == 'A' || name == 'X') text += type == ElementType::kDouble ? "#define R(x) x\n" : "#define R(x) x##f\n";

@@ -71,6 +71,9 @@ inline constexpr TypeSet kSigned = {ElementType::kInt8, ElementType::kInt16, Ele
 inline constexpr TypeSet kUnsigned = {ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32, ElementType::kUInt64};
 inline constexpr TypeSet kIntegers = kSigned | kUnsigned;
 inline constexpr TypeSet kNumbers = kReals | kIntegers;
+/// Read as numbers and, floats of 8 bits, written as them by casts and quantization.
+inline constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
+inline constexpr TypeSet kPackedIntegers = {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2, ElementType::kUInt2};
 /// Types that are only moved: by their width.
 inline constexpr TypeSet kMovable =
     kNumbers | TypeSet{ElementType::kBool,         ElementType::kComplex64,    ElementType::kComplex128,
@@ -81,7 +84,7 @@ inline constexpr TypeSet kMovable =
 /// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the unsigned
 /// type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours, ALIGNED4_ where
 /// they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point. Of A and X also
-/// R(number), a literal of T_.
+/// R(number), a literal of T_. What PUT_ makes of numbers outside the range of a float of 8 bits, SATURATE says.
 std::string Computed(char name, ElementType type);
 /// T_, GET_ and PUT_ for elements that are moved by their width.
 std::string Moved(char name, ElementType type);

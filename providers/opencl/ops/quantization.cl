@@ -29,9 +29,13 @@ __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar
   const ulong i = get_global_id(0);
   if (i >= total) return;
   const long at = scale_of((long)i, layout);
-  const float q = rint(ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at)))));
+  const float q = ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at))));
   const float zero = zero_ != 0 ? (float)GET_Y(zero_ + zo, one_zero ? 0 : at) : 0.0f;
-  PUT_Y(y_ + yo, i, clamp(q + zero, (float)LOWEST, (float)HIGHEST));
+#ifdef FLOAT8
+  PUT_Y(y_ + yo, i, zero != 0 ? q + zero : q);  // a zero point of 0 is not added: -0 stays
+#else
+  PUT_Y(y_ + yo, i, clamp(rint(q) + zero, (float)LOWEST, (float)HIGHEST));
+#endif
 }
 #endif
 
@@ -40,8 +44,14 @@ __kernel void dequantize(ulong total, __global uchar* x_, ulong xo, __global uch
                          __global uchar* y_, ulong yo, Layout layout, int one_zero) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-  const long at = scale_of((long)i, layout), zero = zero_ != 0 ? (long)GET_X(zero_ + zo, one_zero ? 0 : at) : 0;
-  PUT_Y(y_ + yo, i, (float)((long)GET_X(x_ + xo, i) - zero) * GET_S(scale_ + so, at));
+#ifdef FLOAT8
+#define DIFFERENCE float
+#else
+#define DIFFERENCE long
+#endif
+  const long at = scale_of((long)i, layout);
+  const DIFFERENCE zero = zero_ != 0 ? (DIFFERENCE)GET_X(zero_ + zo, one_zero ? 0 : at) : 0;
+  PUT_Y(y_ + yo, i, (float)((DIFFERENCE)GET_X(x_ + xo, i) - zero) * GET_S(scale_ + so, at));
 }
 #endif
 

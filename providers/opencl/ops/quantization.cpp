@@ -1,5 +1,5 @@
 // QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block), DynamicQuantizeLinear
-// (11). Integers of 8 bits and more.
+// (11). Integers of 8 bits and more, floats of 8; smaller integers are only dequantized.
 
 #include "base/rounding.h"
 #include "kernel.h"
@@ -59,6 +59,7 @@ std::string Rounding(const KernelInfo& info) {
 std::string CodeDefines(const KernelInfo& info, bool quantizes) {
   const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
   std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
+  if (kFloat8s.contains(codes)) text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
   if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes), HighestCode(codes));
   return text;
 }
@@ -123,10 +124,10 @@ class DynamicQuantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterQuantization(KernelRegistry& registry) {
-  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized).Make<Linear>());
+  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized | kFloat8s).Make<Linear>());
   registry.Add(Op("DequantizeLinear")
                    .Versions(10)
-                   .Types(0, kQuantized | TypeSet{ElementType::kInt32})
+                   .Types(0, kQuantized | TypeSet{ElementType::kInt32} | kFloat8s | kPackedIntegers)
                    .Types(1, kScales)
                    .OutputTypes(0, kScales)
                    .Make<Linear>());

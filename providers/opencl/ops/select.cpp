@@ -1,4 +1,4 @@
-// Where (9, 16), Cast (6-28), CastLike (15-28), Clip (1-13).
+// Where (9, 16), Cast (6-28) and CastLike (15-28), to and from floats of 8 bits and from packed integers too, Clip (1-13).
 
 #include "ops/elementwise.h"
 
@@ -15,7 +15,7 @@ std::unique_ptr<Kernel> MakeWhere(const KernelInfo& info) {
 /// Floating point to integers goes through int or long, as on the CPU: what does not fit is the smallest one's low bits.
 const char* CastExpression(ElementType from, ElementType to) {
   if (to == ElementType::kBool) return "a != 0";
-  if (!kReals.contains(from) || kReals.contains(to)) return "a";
+  if (!kReals.contains(from) || (kReals | kFloat8s).contains(to)) return "a";
   return BitWidth(to) == 64 || to == ElementType::kUInt32 ? "to_long(a)" : "to_int(a)";
 }
 
@@ -31,7 +31,7 @@ class Cast final : public Elementwise {
 
  private:
   static std::string Types(const KernelInfo& info) {
-    std::string types = Computed('Y', info.output_type(0));
+    std::string types = fmt::format("#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0) + Computed('Y', info.output_type(0));
     for (const char name : {'A', 'B', 'C'}) types += Computed(name, info.input_type(0));
     return types;
   }
@@ -72,8 +72,9 @@ class Clip final : public Elementwise {
 void RegisterSelect(KernelRegistry& registry) {
   registry.Add(Op("Where").Versions(9).Types(1, kMovable).Types(2, kMovable).Factory(MakeWhere));
   constexpr TypeSet kCastable = kNumbers | TypeSet{ElementType::kBool};
-  registry.Add(Op("Cast").Versions(6).Types(0, kCastable).OutputTypes(0, kCastable).Make<Cast>());
-  registry.Add(Op("CastLike").Versions(15).Types(0, kCastable).OutputTypes(0, kCastable).Make<Cast>());
+  for (const auto& [op, version] : {std::pair("Cast", 6), std::pair("CastLike", 15)}) {
+    registry.Add(Op(op).Versions(version).Types(0, kCastable | kFloat8s | kPackedIntegers).OutputTypes(0, kCastable | kFloat8s).Make<Cast>());
+  }
   registry.Add(Op("Clip").Versions(1).Types(0, kNumbers).InPlace(0, 0).Make<Clip>());
 }
 

@@ -414,5 +414,51 @@ TEST_F(OpenclOperatorsTest, LossesOfClasses) {
   }
 }
 
+/// Every code of each type of 8 bits, and numbers around each of them: halves, far outside, subnormal, not finite.
+TEST_F(OpenclOperatorsTest, FloatsOfEightBits) {
+  std::vector<float> x = {0.0f, -0.0f, 1e-30f, -1e-3f, 464.0f, 465.0f, 1e30f, -1e30f, 61440.0f, std::numeric_limits<float>::infinity()};
+  for (int code = 0; code < 256; ++code) {
+    for (const float around : {1.0f, 1.03125f, 1.0625f, 1.125f}) {
+      for (const float value : {float{Float8E4M3FN::FromBits(static_cast<uint8_t>(code))}, float{Float8E5M2::FromBits(static_cast<uint8_t>(code))}}) {
+        if (std::isfinite(value)) x.push_back(value * around);
+      }
+    }
+  }
+  const auto size = static_cast<int64_t>(x.size());
+  for (const ElementType type : {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ}) {
+    for (const int64_t saturate : {0, 1}) {
+      ModelBuilder model(21);
+      model.Input("x", ElementType::kFloat, {size}).Output("y", ElementType::kFloat, {size});
+      Int(Int(model.Node("Cast", {"x"}, {"small"}), "to", static_cast<int64_t>(type)), "saturate", saturate);
+      Int(model.Node("Cast", {"small"}, {"y"}), "to", 1);
+      SCOPED_TRACE(fmt::format("{} saturate {}", ElementTypeName(type), saturate));
+      const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
+      EXPECT_THAT(Elsewhere(session), IsEmpty());
+      const std::vector<Value> inputs = {Floats({size}, x)};
+      Value actual, expected;
+      session.Run(inputs, {&actual, 1});
+      cpu.Run(inputs, {&expected, 1});
+      for (int64_t i = 0; i < size; ++i) {
+        const float a = actual.tensor().data<float>()[i], e = expected.tensor().data<float>()[i];
+        ASSERT_TRUE((std::isnan(a) && std::isnan(e)) || (a == e && std::signbit(a) == std::signbit(e))) << x[static_cast<size_t>(i)] << ": " << a << ' ' << e;
+      }
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, PackedIntegersAreDequantized) {
+  const std::vector<uint8_t> bytes = {0x1e, 0x87, 0xf0, 0x3c, 0x5a, 0x09, 0xb4, 0xd2}, zeros = {0x93, 0x0e};
+  for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2, ElementType::kUInt2}) {
+    const bool four = BitWidth(type) == 4;
+    const auto proto = static_cast<onnx::TensorProto::DataType>(type);
+    ModelBuilder model(25);
+    model.Constant("x", {3, 5}, std::span(bytes).first(four ? 8 : 4), proto).Constant("z", {3}, std::span(zeros).first(four ? 2 : 1), proto);
+    model.Input("s", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {3, 5});
+    Int(model.Node("DequantizeLinear", {"x", "s", "z"}, {"y"}), "axis", 0);
+    SCOPED_TRACE(ElementTypeName(type));
+    ExpectAsOnCpu(model, {Floats({3}, {0.5f, 2, -1})});
+  }
+}
+
 }  // namespace
 }  // namespace tessera
