@@ -130,33 +130,52 @@ TEST_P(OpenclProductsTest, Convolutions) {
 }
 
 // Whole and cut tiles of both sizes, panels over several images, a residual, images whose size is known when they come.
+struct WinogradCase {
+  std::vector<int64_t> x, declared, pads;
+  int64_t filters;
+};
+const WinogradCase kWinogradCases[] = {
+    {{1, 64, 20, 20}, {1, 64, 20, 20}, {1, 1, 1, 1}, 64},  {{3, 64, 11, 18}, {-1, 64, 11, 18}, {0, 2, 1, 0}, 70},
+    {{1, 96, 7, 7}, {1, 96, 7, 7}, {1, 1, 1, 1}, 96},      {{3, 96, 7, 7}, {-1, 96, 7, 7}, {1, 1, 1, 1}, 96},
+    {{2, 64, 13, 18}, {-1, 64, -1, -1}, {1, 1, 1, 1}, 64}, {{1, 64, 3, 3}, {-1, 64, -1, -1}, {0, 0, 0, 0}, 64},
+};
+
+ModelBuilder WinogradModel(const WinogradCase& one) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, one.declared).Output("y", ElementType::kFloat, {});
+  model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  std::vector<float> weights = Random(one.filters * one.x[1] * 9, 5);
+  for (float& weight : weights) weight /= 16;  // results of about one
+  model.Constant("w", {one.filters, one.x[1], 3, 3}, weights).Constant("b", {one.filters}, Random(one.filters, 6));
+  Ints(model.Node("Conv", {"x", "w", "b"}, {"c"}), "pads", one.pads);
+  const bool keeps_shape = one.filters == one.x[1] && one.pads == std::vector<int64_t>{1, 1, 1, 1};
+  if (keeps_shape) {
+    model.Node("Add", {"c", "x"}, {"y"});
+  } else {
+    model.Node("Relu", {"c"}, {"y"});
+  }
+  return model;
+}
+
+std::vector<Value> WinogradInputs(const WinogradCase& one) {
+  const Shape shape{std::span<const int64_t>(one.x)};
+  return {Floats(one.x, Random(shape.num_elements(), 7))};
+}
+
 TEST_P(OpenclProductsTest, WinogradConvolutions) {
-  struct Case {
-    std::vector<int64_t> x, declared, pads;
-    int64_t filters;
-  };
-  const Case cases[] = {
-      {{1, 64, 20, 20}, {1, 64, 20, 20}, {1, 1, 1, 1}, 64},  {{3, 64, 11, 18}, {-1, 64, 11, 18}, {0, 2, 1, 0}, 70},
-      {{1, 96, 7, 7}, {1, 96, 7, 7}, {1, 1, 1, 1}, 96},      {{3, 96, 7, 7}, {-1, 96, 7, 7}, {1, 1, 1, 1}, 96},
-      {{2, 64, 13, 18}, {-1, 64, -1, -1}, {1, 1, 1, 1}, 64}, {{1, 64, 3, 3}, {-1, 64, -1, -1}, {0, 0, 0, 0}, 64},
-  };
-  for (const Case& one : cases) {
-    const Shape sx{std::span<const int64_t>(one.x)};
-    SCOPED_TRACE(sx.ToString());
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, one.declared).Output("y", ElementType::kFloat, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-    std::vector<float> weights = Random(one.filters * one.x[1] * 9, 5);
-    for (float& weight : weights) weight /= 16;  // results of about one
-    model.Constant("w", {one.filters, one.x[1], 3, 3}, weights).Constant("b", {one.filters}, Random(one.filters, 6));
-    Ints(model.Node("Conv", {"x", "w", "b"}, {"c"}), "pads", one.pads);
-    const bool keeps_shape = one.filters == one.x[1] && one.pads == std::vector<int64_t>{1, 1, 1, 1};
-    if (keeps_shape) {
-      model.Node("Add", {"c", "x"}, {"y"});
-    } else {
-      model.Node("Relu", {"c"}, {"y"});
-    }
-    const std::vector<Value> inputs = {Floats(one.x, Random(sx.num_elements(), 7))};
+  for (const WinogradCase& one : kWinogradCases) {
+    SCOPED_TRACE(Shape(std::span<const int64_t>(one.x)).ToString());
+    ModelBuilder model = WinogradModel(one);
+    ExpectSame(model, WinogradInputs(one));
+  }
+}
+
+/// Sums through the transform are rounded otherwise.
+TEST_P(OpenclProductsTest, TheTransformIsUsedWhereItPays) {
+  for (const WinogradCase& one : kWinogradCases) {
+    SCOPED_TRACE(Shape(std::span<const int64_t>(one.x)).ToString());
+    ModelBuilder model = WinogradModel(one);
+    const std::vector<Value> inputs = WinogradInputs(one);
     const auto by_transform = ExpectSame(model, inputs), directly = ExpectSame(model, inputs, {{"winograd", "0"}});
     const bool fits_one_tile = one.x[2] == 3;  // which does not pay
     EXPECT_EQ(Run(*by_transform, inputs) == Run(*directly, inputs), fits_one_tile);
