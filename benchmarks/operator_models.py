@@ -240,6 +240,8 @@ MODELS = {
     "Gemm vector": model("Gemm", [((1, 2048), F32)], [weights(1000, 2048), weights(1000)], transB=1),
     "Conv 3x3": conv(64, 64, 56, 3),
     "Conv 3x3 14": conv(256, 256, 14, 3),
+    "Conv 3x3 head 12": conv(256, 12, 19, 3),
+    "Conv 3x3 head 63": conv(256, 63, 19, 3),
     "Conv 3x3 7": conv(512, 512, 7, 3),
     "Conv 3x3 s2": conv(128, 128, 56, 3, stride=2),
     "Conv 7x7 s2": conv(3, 64, 224, 7, stride=2),

@@ -1,10 +1,12 @@
 // block_channels: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block is one
 // vector; the sum with a shortcut and the activations after a convolution go into it. Only where all of it is left to the CPU
-// provider, which has the operators (ai.tessera), and after all other passes, which do not know them.
+// provider, which has the operators (ai.tessera), and after all other passes, which do not know them. Where a convolution's outputs
+// do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way out of the layout.
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "optimizer/blocked_plan.h"
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
@@ -28,6 +30,7 @@ class GraphBlocking {
       const GraphValue& value = graph_.value(plain);
       if (value.consumers.empty() && !value.is_output) continue;
       Node node = Make("FromBlocked", {blocked});
+      SetAttribute(node, "channels", (*ShapeOf(graph_, plain))[1].value);
       node.outputs = {plain};
       graph_.AddNode(std::move(node), graph_.value(blocked).producer);
     }
@@ -77,7 +80,7 @@ class GraphBlocking {
   /// A value for what `plain` is in blocks.
   ValueIndex Twin(ValueIndex plain) {
     SymbolicShape shape = *ShapeOf(graph_, plain);
-    shape[1].value /= kChannelBlock;
+    shape[1].value = CeilDiv(shape[1].value, kChannelBlock);
     shape.push_back({kChannelBlock});
     return graph_.AddValue(FreshName(plain), TypeInfo::OfTensor(ElementType::kFloat, shape));
   }
@@ -148,6 +151,7 @@ class GraphBlocking {
         break;
       case BlockedRole::kConv:
         JoinGroups(node);
+        FillLastBlock(node);
         break;
       default:
         break;
@@ -173,6 +177,15 @@ class GraphBlocking {
     }
     conv.inputs[1] = graph_.AddConstant("", std::move(wide));
     SetAttribute(conv, "group", group / joined);
+  }
+
+  /// Outputs of zero weights, which FromBlocked leaves out.
+  void FillLastBlock(Node& conv) {
+    const int64_t outputs = ConstantInput(graph_, conv, 1)->shape()[0], whole = RoundUp(outputs, kChannelBlock);
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      if (whole == outputs || !HasInput(conv, i)) continue;
+      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), 0, whole));
+    }
   }
 
   /// (x - mean) / sqrt(var + epsilon) * scale + bias as a convolution of each channel by itself.

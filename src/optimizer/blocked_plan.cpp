@@ -1,7 +1,9 @@
 #include "optimizer/blocked_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/rounding.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
 constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
+/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products.
+constexpr int64_t kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
 /// A convolution of so many multiplications for each element that it reads or writes in blocks pays for its own moves.
@@ -71,7 +75,7 @@ class Planner {
     if (node.op_type == "Conv") return ConvRole(node);
     if (node.op_type == "Concat") return ConcatRole(node);
     if (IsOneOf(node, {"Add", "Sub", "Mul", "Div"})) return BinaryRole(node);
-    if (!IsBlocked(node, 0)) return std::nullopt;
+    if (!IsBlocked(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return BlockedRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
     if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu", "Softplus",
@@ -94,12 +98,22 @@ class Planner {
     const int64_t channels = Channels(graph_, node.inputs[0]);
     if (channels == 0 || shape.rank() != RankOf(graph_, node.inputs[0])) return std::nullopt;
     if (group <= 0 || shape[1] <= 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
-    if (Channels(graph_, node.outputs[0]) != shape[0] || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (Channels(graph_, node.outputs[0]) != shape[0]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
+    if (!Divides(graph_, node.outputs[0])) return MayPad(node, shape) ? std::optional(BlockedRole::kConv) : std::nullopt;
     if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     const bool depthwise = shape[1] == 1 && shape[0] == group;
     return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(BlockedRole::kConv) : std::nullopt;
+  }
+
+  /// Outputs of zero weights may fill the last block of this convolution.
+  bool MayPad(const Node& node, const Shape& weights) const {
+    const Tensor* bias = ConstantInput(graph_, node, 2);
+    if (IntAttribute(node, "group", 1) != 1 || weights[1] % kChannelBlock != 0) return false;
+    const int64_t fewest = weights.SizeOfRange(2, weights.rank()) > 1 ? kFewestOfWindow : kFewestOfPixel;
+    if (16 * weights[0] < fewest * RoundUp(weights[0], kChannelBlock) || weights.num_elements() < kLeastDepth * weights[0]) return false;
+    return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{weights[0]});
   }
 
   std::optional<BlockedRole> ConcatRole(const Node& node) const {
@@ -260,6 +274,21 @@ bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t 
     default:
       return input == 0;
   }
+}
+
+Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size) {
+  Shape shape = tensor.shape();
+  const int64_t rows = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis + 1, shape.rank());
+  const auto from_row = static_cast<size_t>(shape[axis] * inner), to_row = static_cast<size_t>(size * inner);
+  shape[axis] = size;
+  Tensor result(ElementType::kFloat, shape);
+  const float* from = tensor.unaligned_data<float>();
+  float* to = result.mutable_data<float>();
+  for (int64_t i = 0; i < rows; ++i, from += from_row, to += to_row) {
+    std::memcpy(to, from, from_row * sizeof(float));
+    std::fill(to + from_row, to + to_row, 0.0f);
+  }
+  return result;
 }
 
 int64_t GroupsInBlock(const Shape& weights, int64_t group) {

@@ -33,10 +33,14 @@ struct BlockedPlan {
   std::map<NodeIndex, BlockedRole> roles;
 };
 
+/// With zeros behind a tensor of floats along an axis.
+Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size);
+
 /// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too many.
 int64_t GroupsInBlock(const Shape& weights, int64_t group);
 
-/// Leaves out regions where the way into the layout and out of it would cost what it saves.
+/// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes: outputs of
+/// zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost what it saves.
 BlockedPlan PlanBlocks(const Graph& graph);
 
 /// Whether the node's output is in blocks.

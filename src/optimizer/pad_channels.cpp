@@ -2,7 +2,6 @@
 // convolutions ignore: the 230 of R(2+1)D become 232. Only where block_channels follows, which asks for whole blocks.
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/rounding.h"
 #include "optimizer/blocked_plan.h"
@@ -40,7 +39,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
     if (!Follow(graph, conv.outputs[0], channels, between, context) || between.readers.empty()) return false;
     for (const ValueIndex value : between.values) (*graph.value(value).type.shape)[1].value = padded;
     const auto replace = [&](NodeIndex node, size_t i, size_t axis) {
-      graph.SetInput(node, i, graph.AddConstant("", Padded(*ConstantInput(graph, graph.node(node), i), axis, padded)));
+      graph.SetInput(node, i, graph.AddConstant("", PaddedAlong(*ConstantInput(graph, graph.node(node), i), axis, padded)));
     };
     replace(index, 1, 0);
     if (bias != nullptr) replace(index, 2, 0);
@@ -79,22 +78,6 @@ class ChannelPadding final : public LeftToCpuRewrite {
     static constexpr std::string_view kNames[] = {"Relu",    "LeakyRelu", "Clip", "HardSigmoid", "HardSwish",
                                                   "Sigmoid", "Tanh",      "Elu",  "MaxPool",     "AveragePool"};
     return HasOneOutput(node) && std::ranges::any_of(kNames, [&](std::string_view name) { return IsOp(node, name); });
-  }
-
-  /// With zeros behind it along an axis.
-  static Tensor Padded(const Tensor& tensor, size_t axis, int64_t size) {
-    Shape shape = tensor.shape();
-    const int64_t rows = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis + 1, shape.rank());
-    const auto from_row = static_cast<size_t>(shape[axis] * inner), to_row = static_cast<size_t>(size * inner);
-    shape[axis] = size;
-    Tensor result(ElementType::kFloat, shape);
-    const float* from = tensor.unaligned_data<float>();
-    float* to = result.mutable_data<float>();
-    for (int64_t i = 0; i < rows; ++i, from += from_row, to += to_row) {
-      std::memcpy(to, from, from_row * sizeof(float));
-      std::fill(to + from_row, to + to_row, 0.0f);
-    }
-    return result;
   }
 };
 

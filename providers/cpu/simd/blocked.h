@@ -105,9 +105,9 @@ void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, cons
 /// output = input times a factor for each image and channel: blocks [begin, end).
 void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output);
 
-/// Between eight planes, `pixels` apart, and a block: pixels [begin, end).
+/// Between eight planes, `pixels` apart, and a block: pixels [begin, end). Out of a block, the first `channels`.
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);
-void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes);
+void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes);
 
 /// Winograd's F(4x4, 3x3) of an image, in rows of tiles. A window of several slices sums over those as over channels.
 struct BlockedTileRows {

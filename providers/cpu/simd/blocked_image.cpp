@@ -14,6 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
+constexpr int64_t kHalf = kBlockSide<float>;
+
 void Average(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output) {
   const BlockTag d;
   for (int64_t block = begin; block < end; ++block) {
@@ -57,14 +59,18 @@ void Block(const float* planes, int64_t pixels, int64_t begin, int64_t end, floa
   }
 }
 
-void Unblock(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes) {
+void Unblock(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes) {
+  const int64_t whole = channels / kHalf * kHalf;  // moved four by four
   int64_t i = begin;
-  for (; i + 4 <= end; i += 4) {
-    TransposeBlock(block + i * kChannelBlock, kChannelBlock, planes + i, pixels);
-    TransposeBlock(block + i * kChannelBlock + 4, kChannelBlock, planes + i + 4 * pixels, pixels);
+  for (; i + kHalf <= end; i += kHalf) {
+    const float* from = block + i * kChannelBlock;
+    for (int64_t c = 0; c < whole; c += kHalf) TransposeBlock(from + c, kChannelBlock, planes + i + c * pixels, pixels);
+    for (int64_t c = whole; c < channels; ++c) {
+      for (int64_t k = 0; k < kHalf; ++k) planes[c * pixels + i + k] = from[k * kChannelBlock + c];
+    }
   }
   for (; i < end; ++i) {
-    for (int64_t c = 0; c < kChannelBlock; ++c) planes[c * pixels + i] = block[i * kChannelBlock + c];
+    for (int64_t c = 0; c < channels; ++c) planes[c * pixels + i] = block[i * kChannelBlock + c];
   }
 }
 
@@ -79,8 +85,8 @@ void ScaleInBlocks(const float* input, const float* factors, int64_t pixels, int
 void BlockPixels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   Block(planes, pixels, begin, end, block);
 }
-void UnblockPixels(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes) {
-  Unblock(block, pixels, begin, end, planes);
+void UnblockPixels(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes) {
+  Unblock(block, pixels, begin, end, channels, planes);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -103,8 +109,8 @@ void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int6
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   HWY_DYNAMIC_DISPATCH(BlockPixels)(planes, pixels, begin, end, block);
 }
-void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, float* planes) {
-  HWY_DYNAMIC_DISPATCH(UnblockPixels)(block, pixels, begin, end, planes);
+void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes) {
+  HWY_DYNAMIC_DISPATCH(UnblockPixels)(block, pixels, begin, end, channels, planes);
 }
 
 }  // namespace tessera::cpu

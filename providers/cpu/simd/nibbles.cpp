@@ -18,9 +18,9 @@ constexpr int kZero = 8;
 /// The 32 codes of 16 bytes, each in a byte of its own.
 HWY_INLINE void Spread(const uint8_t* packed, uint8_t* codes) {
   const hn::FixedTag<uint8_t, kBytes> d;
+  const hn::FixedTag<uint16_t, kBytes / 2> pairs;  // the least that shifts
   const auto bytes = hn::LoadU(d, packed), low = hn::And(bytes, hn::Set(d, 15));
-  const auto high = hn::And(hn::ShiftRight<4>(hn::BitCast(hn::FixedTag<uint16_t, kBytes / 2>(), bytes)), hn::Set(hn::FixedTag<uint16_t, kBytes / 2>(), 0x0f0f));
-  const auto odd = hn::BitCast(d, high);
+  const auto odd = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(pairs, bytes))), hn::Set(d, 15));
   hn::StoreU(hn::InterleaveLower(d, low, odd), d, codes);
   hn::StoreU(hn::InterleaveUpper(d, low, odd), d, codes + kBytes);
 }

@@ -297,6 +297,42 @@ TEST(BlockChannels, FillsBlocksBetweenConvolutions) {
   EXPECT_EQ(operators.count("BlockedConv"), 4u);  // an output keeps its channels
 }
 
+/// Heads of detectors: counts of outputs that leave every place of a last block empty, and one block alone.
+TEST(BlockChannels, FillsTheLastBlockOfHeads) {
+  for (const int64_t outputs : {5, 6, 7, 12, 13, 15, 17, 63}) {
+    SCOPED_TRACE(outputs);
+    for (const bool symbolic : {false, true}) {
+      const int64_t side = symbolic ? -1 : 21;
+      FloatNetwork network({symbolic ? -1 : 2, 64, side, side});
+      const std::string a = network.Op("Relu", {network.Conv("x", {64, 64, 3, 1, 1})});
+      const std::string b = network.Conv(a, {outputs, 64, 3, 1, 1}), strided = network.Conv(a, {outputs, 64, 3, 2, 1});
+      // Others read the same outputs: element by element, as a mean, and as an image.
+      const auto operators = Compare(network, {b, strided, network.Op("Tanh", {b}), network.Op("GlobalAveragePool", {b}),
+                                               network.Op("Add", {network.Op("Abs", {b}), b}), network.Conv(b, {9, outputs, 1})},
+                                     {2, 64, 21, 21});
+      if (!Blocks(operators)) return;
+      EXPECT_EQ(operators.count("BlockedConv"), 3u);
+      EXPECT_EQ(operators.count("FromBlocked"), 2u);
+    }
+  }
+}
+
+TEST(BlockChannels, FillsTheLastBlockOfVolumes) {
+  FloatNetwork network({2, 64, 5, 9, 11});
+  const std::string a = network.Conv("x", {64, 64, 3, 1, 1, 1, 1, {3, 1, 1}});
+  const auto operators = Compare(network, {network.Conv(a, {21, 64, 3, 1, 1, 1, 1, {3, 1, 1}})}, {2, 64, 5, 9, 11});
+  if (!Blocks(operators)) return;
+  EXPECT_EQ(operators.count("BlockedConv"), 2u);
+}
+
+TEST(BlockChannels, LeavesOutputsThatWouldBeMostlyZeros) {
+  FloatNetwork network({1, 64, 21, 21});
+  const std::string a = network.Conv("x", {64, 64, 3, 1, 1});
+  const auto operators = Compare(network, {network.Conv(a, {3, 64, 3, 1, 1}), network.Conv(a, {12, 64, 1})}, {1, 64, 21, 21});
+  if (!Blocks(operators)) return;
+  EXPECT_EQ(operators.count("BlockedConv"), 1u);
+}
+
 TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
   FloatNetwork odd({1, 3, 12, 12});
   const std::string a = odd.Conv("x", {20, 3, 3, 1, 1});

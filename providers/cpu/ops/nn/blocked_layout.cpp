@@ -1,6 +1,8 @@
 // ToBlocked, FromBlocked, BlockedScale, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and out of
 // them, and factors for each channel of an image.
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/blocked_layout.h"
@@ -54,23 +56,33 @@ class ToBlocked final : public Kernel {
   }
 };
 
+/// To as many channels as attribute `channels` says, of which the last block may have fewer than eight; without it, to all.
 class FromBlocked final : public Kernel {
  public:
-  explicit FromBlocked(const KernelInfo&) {}
+  explicit FromBlocked(const KernelInfo& info) : channels_(info.attribute<int64_t>("channels", 0)) {}
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    Tensor* output = context.output(0, PlainShape(shape, SpatialDims(shape)));
+    const int64_t blocks = shape[1];
+    Shape plain = PlainShape(shape, SpatialDims(shape));
+    const int64_t channels = channels_ == 0 ? plain[1] : channels_;
+    Require(channels == plain[1] || (channels > plain[1] - kChannelBlock && channels < plain[1]),
+            "{} blocks are no image of {} channels", blocks, channels);
+    plain[1] = channels;
+    Tensor* output = context.output(0, plain);
     if (output == nullptr || output->num_elements() == 0) return;
     const float* from = input.data<float>();
     float* to = output->mutable_data<float>();
     const int64_t pixels = Pixels(shape);
-    ForPixels(context, shape[0] * shape[1], pixels, [&](int64_t block, int64_t begin, int64_t end) {
-      const int64_t at = block * pixels * kChannelBlock;
-      UnblockChannels(from + at, pixels, begin, end, to + at);
+    ForPixels(context, shape[0] * blocks, pixels, [&](int64_t i, int64_t begin, int64_t end) {
+      const int64_t first = i % blocks * kChannelBlock, count = std::min(kChannelBlock, channels - first);
+      UnblockChannels(from + i * pixels * kChannelBlock, pixels, begin, end, count, to + (i / blocks * channels + first) * pixels);
     });
   }
+
+ private:
+  int64_t channels_;  // 0: all
 };
 
 /// X times S, [N or 1, C, 1...].
