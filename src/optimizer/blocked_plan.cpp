@@ -18,6 +18,8 @@ constexpr int64_t kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
 constexpr double kFewestElementsPerMove = 2;
 /// A convolution of so many multiplications for each element that it reads or writes in blocks pays for its own moves.
 constexpr double kWorthMoving = 128;
+/// Of a window, whose inputs are gathered where they are not in blocks.
+constexpr double kWorthMovingWindow = 60;
 
 bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
@@ -202,7 +204,8 @@ class Planner {
     const bool pairs = weights[0] % (2 * kChannelBlock) == 0;
     const double moved = role == BlockedRole::kFirstConv && pairs ? out : elements;
     const double products = out * static_cast<double>(weights.num_elements() / weights[0]);
-    return products < kWorthMoving * moved ? elements : (kFewestElementsPerMove + 1) * elements;
+    const bool gathers = role == BlockedRole::kConv && weights.SizeOfRange(2, weights.rank()) > 1;
+    return products < (gathers ? kWorthMovingWindow : kWorthMoving) * moved ? elements : (kFewestElementsPerMove + 1) * elements;
   }
 
   /// Any of the node's blocked values.

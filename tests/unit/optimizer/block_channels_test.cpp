@@ -347,6 +347,10 @@ TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
   const std::string a = probe.Conv("x", {64, 3, 3, 1, 1});
   if (!Blocks(Compare(probe, {probe.Conv(a, {64, 64, 1})}, {1, 3, 12, 12}))) return;
   EXPECT_TRUE(Blocks(Compare(network, {network.Conv("x", {64, 64, 3, 1, 1})}, {1, 64, 12, 12})));
+  // Few outputs of a window pay as well: without blocks their inputs are gathered.
+  FloatNetwork head({1, 64, 12, 12}), pixel({1, 64, 12, 12});
+  EXPECT_TRUE(Blocks(Compare(head, {head.Conv("x", {12, 64, 3, 1, 1})}, {1, 64, 12, 12})));
+  EXPECT_FALSE(Blocks(Compare(pixel, {pixel.Conv("x", {64, 64, 1})}, {1, 64, 12, 12})));
   // A first convolution reads the image as it is: only its output moves. An odd block would fill half of a long vector.
   FloatNetwork first({1, 3, 24, 24}), odd({1, 3, 24, 24});
   EXPECT_TRUE(Blocks(Compare(first, {first.Conv("x", {16, 3, 7, 2, 3})}, {1, 3, 24, 24})));
