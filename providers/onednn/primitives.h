@@ -4,8 +4,10 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/window.h"
@@ -210,15 +212,26 @@ typename Gru::primitive_desc GruDesc(const dnnl::engine& engine, dnnl::rnn_direc
 
 #else
 
-inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                                                 const Desc* bias, const Desc& dst, const Window& w,
-                                                                 const dnnl::primitive_attr& attr) {
+/// The description of a primitive, with what it was made from: oneDNN 2.6's next_impl() reads that where it was, and divides by strides of 0 or
+/// worse once something else stands there. All that moves on must be one of these.
+template <class Primitive>
+class Movable : public Primitive::primitive_desc {
+ public:
+  Movable(std::shared_ptr<const typename Primitive::desc> operation, const dnnl::primitive_attr& attr, const dnnl::engine& engine)
+      : Primitive::primitive_desc(*operation, attr, engine), operation_(std::move(operation)) {}
+
+ private:
+  std::shared_ptr<const typename Primitive::desc> operation_;
+};
+
+inline Movable<dnnl::convolution_forward> ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
+                                                          const Desc& dst, const Window& w, const dnnl::primitive_attr& attr) {
   using Convolution = dnnl::convolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
   const auto op = bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
                        : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
-  return {op, attr, engine};
+  return {std::make_shared<const Convolution::desc>(op), attr, engine};
 }
 inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
                                                                      const Desc* bias, const Desc& dst, const Window& w,
@@ -237,10 +250,10 @@ inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& 
           attr, engine};
 }
 using Pooling = dnnl::pooling_v2_forward;
-inline dnnl::matmul::primitive_desc MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias,
-                                               const Desc& dst, const dnnl::primitive_attr& attr) {
+inline Movable<dnnl::matmul> MatmulDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights, const Desc* bias, const Desc& dst,
+                                        const dnnl::primitive_attr& attr) {
   const auto op = bias ? dnnl::matmul::desc(src, weights, *bias, dst) : dnnl::matmul::desc(src, weights, dst);
-  return {op, attr, engine};
+  return {std::make_shared<const dnnl::matmul::desc>(op), attr, engine};
 }
 inline dnnl::eltwise_forward::primitive_desc EltwiseDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& md,
                                                          float alpha, float beta, const dnnl::primitive_attr& attr) {

@@ -10,6 +10,8 @@ namespace tessera {
 
 inline constexpr std::string_view kAlgorithmAttribute = "tessera_algorithm";
 inline constexpr std::string_view kDirectAlgorithm = "direct", kWinogradAlgorithm = "winograd";
+/// In trials: each provider that compiles subgraphs times what its library has for a node, and names the fastest.
+inline constexpr std::string_view kTimedAlgorithm = "timed";
 
 enum class Algorithm : uint8_t { kAny, kDirect, kWinograd };
 

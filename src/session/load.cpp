@@ -230,6 +230,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
 
 void Session::State::MakePlan() {
   const PackedStore::Scope scope(resources.packed);
+  const ImplementationNotes::Scope notes(trial == nullptr ? nullptr : trial->notes(), *model.graph);
   if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
   const PlacementReport before = placement;
   FailedKernels failed;

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <set>
 
 #include "base/check.h"
 #include "graph/algorithm.h"
@@ -55,7 +56,7 @@ class Trial::TimedKernel final : public Kernel {
 std::map<NodeIndex, std::string> Trial::AlgorithmsFor(const Graph& graph) {
   nodes_ = NodesWithAlgorithms(graph);
   std::map<NodeIndex, std::string> algorithms;
-  if (algorithm_.empty()) return algorithms;
+  if (algorithm_.empty() || algorithm_ == kTimedAlgorithm) return algorithms;
   for (const NodeIndex node : nodes_) algorithms.emplace(node, algorithm_);
   return algorithms;
 }
@@ -210,7 +211,7 @@ class Tuner {
       if (nodes > 0 && name != "CPUExecutionProvider") LeaveOutIfFaster(name, best);
     }
     // A graph that is written must not say what this machine likes.
-    if (!best->trial().nodes().empty() && session_.options.optimized_model_path.empty()) ChooseAlgorithms(*best);
+    if (session_.options.optimized_model_path.empty()) ChooseAlgorithms(*best);
     return std::move(tuning_);
   }
 
@@ -238,24 +239,50 @@ class Tuner {
     best = std::move(without);
   }
 
-  /// A kernel of several nodes, a compiled region, has one algorithm for all of them.
+  /// A kernel of several nodes, a compiled region, has one algorithm for all of them, or for each the library's implementation that took least
+  /// time by itself.
   void ChooseAlgorithms(Candidate& best) {
-    const auto direct = Make(tuning_.left_out, kDirectAlgorithm), winograd = Make(tuning_.left_out, kWinogradAlgorithm);
-    Race(std::array{&best, direct.get(), winograd.get()});
-    const std::vector<NodeIndex>& nodes = best.trial().nodes();
+    std::vector<std::unique_ptr<Candidate>> others;
+    if (!best.trial().nodes().empty()) {
+      for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm}) others.push_back(Make(tuning_.left_out, algorithm));
+    }
+    if (CompilesSubgraphs(best.state())) others.push_back(Make(tuning_.left_out, kTimedAlgorithm));
+    if (others.empty()) return;
+    std::vector<Candidate*> all = {&best};
+    for (const auto& other : others) all.push_back(other.get());
+    Race(all);
     Trial::Times fastest = best.trial().times();
-    for (const Candidate* tried : {direct.get(), winograd.get()}) {
-      for (const auto& [unit, time] : tried->trial().times()) {
-        const auto known = fastest.find(unit);
-        if (known == fastest.end() || time > kGain * known->second) continue;
-        known->second = time;
-        for (const NodeIndex node : unit) {
-          if (std::binary_search(nodes.begin(), nodes.end(), node)) tuning_.algorithms[node] = tried->trial().algorithm();
-        }
+    for (const auto& tried : others) TakeFaster(tried->trial(), best.trial().nodes(), fastest);
+    session_.log(LogLevel::kInfo, "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
+                 tuning_.algorithms.size(), Several(best, others));
+  }
+
+  static bool CompilesSubgraphs(const Session::State& state) {
+    return std::any_of(state.placement.nodes.begin(), state.placement.nodes.end(), [](const auto& node) { return !node.fused_into.empty(); });
+  }
+
+  /// The algorithms of the kernels that took less than the fastest until now. `nodes`: those that may take the trial's.
+  void TakeFaster(const Trial& tried, const std::vector<NodeIndex>& nodes, Trial::Times& fastest) {
+    const bool timed = tried.algorithm() == kTimedAlgorithm;
+    for (const auto& [unit, time] : tried.times()) {
+      const auto known = fastest.find(unit);
+      if (known == fastest.end() || time > kGain * known->second) continue;
+      known->second = time;
+      for (const NodeIndex node : unit) {
+        const auto found = tried.timed().find(node);
+        if (timed) tuning_.algorithms.erase(node);
+        if (found != tried.timed().end()) tuning_.algorithms[node] = found->second;
+        else if (!timed && std::binary_search(nodes.begin(), nodes.end(), node)) tuning_.algorithms[node] = tried.algorithm();
       }
     }
-    session_.log(LogLevel::kInfo, "tuning: {} of {} convolutions run faster by another algorithm than the usual one",
-                 tuning_.algorithms.size(), nodes.size());
+  }
+
+  static size_t Several(const Candidate& best, std::span<const std::unique_ptr<Candidate>> others) {
+    std::set<NodeIndex> nodes(best.trial().nodes().begin(), best.trial().nodes().end());
+    for (const auto& other : others) {
+      for (const auto& [node, name] : other->trial().timed()) nodes.insert(node);
+    }
+    return nodes.size();
   }
 
   const Session::State& session_;

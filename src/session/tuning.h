@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "graph/algorithm.h"
 #include "graph/graph.h"
 #include "partition/partition.h"
+#include "runtime/implementation_notes.h"
 #include "runtime/plan.h"
 #include "session/session_state.h"
 
@@ -32,6 +34,9 @@ class Trial {
   const LeftOutProviders& left_out() const noexcept { return left_out_; }
   const std::string& algorithm() const noexcept { return algorithm_; }
   std::map<NodeIndex, std::string> AlgorithmsFor(const Graph& graph);
+  /// Where kernels are made that are to be timed one implementation against another; else null.
+  ImplementationNotes* notes() noexcept { return algorithm_ == kTimedAlgorithm ? &notes_ : nullptr; }
+  const std::map<NodeIndex, std::string>& timed() const noexcept { return notes_.chosen(); }
   /// Those that have several algorithms, sorted.
   const std::vector<NodeIndex>& nodes() const noexcept { return nodes_; }
 
@@ -48,6 +53,7 @@ class Trial {
   LeftOutProviders left_out_;
   std::string algorithm_;
   std::vector<NodeIndex> nodes_;
+  ImplementationNotes notes_;
   std::map<const Node*, std::vector<NodeIndex>> units_;
   std::vector<std::shared_ptr<TimedKernel>> kernels_;
 };

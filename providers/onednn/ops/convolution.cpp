@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "implementations.h"
 #include "lowering.h"
 #include "shared_weights.h"
 #include "winograd.h"
@@ -99,7 +100,7 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
 
   const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
   if (const auto constant = builder.constant(parameters.weights);
-      constant != nullptr && !builder.rounds() && SuitsWinograd(shape, ChosenAlgorithm(node))) {
+      constant != nullptr && !builder.rounds() && NamedImplementation(node).empty() && SuitsWinograd(shape, ChosenAlgorithm(node))) {
     return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
   }
   auto fusion = builder.FuseFollowers(value, out);
@@ -112,8 +113,11 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
                                    [&](DataType factors) { return describe(factors, nullptr, {}); });
   std::vector<MemoryIndex> read = {x.memory, parameters.weights};
   if (has_bias) read.push_back(*parameters.bias);
-  const auto pd = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+  const Desc layout = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
     return describe(type, dst, attr);
+  }).dst_desc();
+  const auto pd = DescribeWanted<dnnl::convolution_forward>(builder, node, x.memory, fusion, has_bias ? &bias : nullptr, [&] {
+    return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad()) : describe(type, &layout, fusion.Attributes(layout));
   });
   const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "epilogue.h"
+#include "implementations.h"
 #include "lowering.h"
 #include "shared_weights.h"
 
@@ -106,7 +107,7 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
     return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
   };
   const DataType type = FactorType(builder, p.a_dims.back(), describe);
-  const auto pd = describe(type);
+  const auto pd = DescribeWanted<dnnl::matmul>(builder, node, p.a, fusion, p.bias ? &bias : nullptr, [&] { return describe(type); });
   const Desc out = Plain(p.out, out_type(type));
   const MemoryIndex dst = builder.Temporary(Plain(result, out_type(type)));
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(p.a, Plain(p.a_dims, type))},

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "error_of.h"
+#include "onednn/program.h"
 #include "onednn/program_cache.h"
 #include "onednn_models.h"
 
@@ -265,6 +266,35 @@ TEST(OnednnRegions, ProgramsAreMadeOnceForEachShapeAndTeam) {
   EXPECT_NE(find(7, 1), programs[7]);
   EXPECT_EQ(find(7, 1)->threads, 1);
   EXPECT_EQ(made, 101);
+}
+
+/// Uses the stack that calls before this one used.
+[[gnu::noinline]] void ClearStack() {
+  volatile char room[16384];
+  for (volatile char& byte : room) byte = 0;
+}
+
+template <class Description>
+int CountImplementations(Description description) {
+  int count = 1;
+  for (ClearStack(); description.next_impl(); ClearStack()) ++count;
+  return count;
+}
+
+[[gnu::noinline]] auto Pointwise(const onednn::Desc& out, const dnnl::primitive_attr& attr) {
+  const onednn::Desc bias = onednn::Plain({64});
+  return onednn::ConvolutionDesc(onednn::CpuEngine(), onednn::AnyLayout({1, 32, 24, 24}), onednn::AnyLayout({64, 32, 1, 1}), &bias, out,
+                                 {{1, 1}, {2, 2}, {0, 0}, {0, 0}, {0, 0}}, attr);
+}
+
+/// oneDNN 2.6 reads what a description was made from at each move: it found nothing, or divided by strides of 0, where that was gone.
+TEST(OnednnRegions, DescriptionsMoveOn) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const Shape shape = {1, 64, 12, 12};
+  for (const auto& out : {onednn::AnyLayout(onednn::ToDims(shape)), onednn::ChannelBlocked(onednn::ToDims(shape))}) {
+    EXPECT_GT(CountImplementations(Pointwise(out, attr)), 1);
+  }
 }
 
 }  // namespace

@@ -135,6 +135,85 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
   }
 }
 
+/// oneDNN's implementations: each computes the same, a name that is unknown is passed over, and what is found stays with the context.
+TEST_F(TuningTest, EveryImplementationComputesTheSame) {
+  const std::string bytes = ConvModelBytes();
+  const std::vector<float> expected = Run(Make(bytes, Options(false)));
+  SessionOptions options = Options(false);
+  options.providers = {{"dnnl", {{"claims", "all"}}}};
+  const auto load = [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); };
+  for (const char* name : {"timed", "oneDNN brgconv:avx512_core", "oneDNN jit:avx512_core", "oneDNN jit:avx2", "oneDNN x64:gemm:jit", "oneDNN gemm:jit", "oneDNN unknown"}) {
+    Session::State state(options, Environment::Default().state());
+    state.trial = std::make_unique<Trial>(LeftOutProviders(), name);
+    state.Load({}, load);
+    const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
+    const Value* const given = &input;
+    std::vector<Value> results(1);
+    state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
+    const std::vector<float> actual = ToVector(results[0]);
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << name << ' ' << i;
+    for (const auto& [node, chosen] : state.trial->timed()) EXPECT_TRUE(chosen.starts_with("oneDNN ")) << chosen;
+  }
+}
+
+TEST_F(TuningTest, RegionsAreTuned) {
+  const std::string bytes = ConvModelBytes();
+  const std::vector<float> expected = Run(Make(bytes, Options(false)));
+  SessionOptions options = Options();
+  options.providers = {{"dnnl", {{"claims", "all"}}}};
+  options.config["ep.context_enable"] = "1";
+  options.config["ep.context_file_path"] = context_.string();
+  std::vector<std::vector<float>> results;
+  for (const bool held : {false, true}) {
+    const Session session = Make(bytes, options);
+    EXPECT_EQ(session.context().used, held) << session.context().detail;
+    results.push_back(Run(session));
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results.back()[i], expected[i], 1e-4) << i;
+  }
+  EXPECT_THAT(log_, HasSubstr("by another algorithm than the usual one"));
+  EXPECT_EQ(results[0], results[1]);
+}
+
+/// Another build of oneDNN, or another processor, may lack what was chosen.
+TEST_F(TuningTest, AMissingImplementationIsTold) {
+  const std::string bytes = ConvModelBytes();
+  SessionOptions options = Options(false);
+  options.providers = {{"dnnl", {{"claims", "all"}}}};
+  Session::State state(options, Environment::Default().state());
+  state.trial = std::make_unique<Trial>(LeftOutProviders(), "oneDNN of another build");
+  state.Load({}, [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); });
+  EXPECT_THAT(log_, HasSubstr("oneDNN has no implementation 'of another build' of the Conv"));
+}
+
+/// Pointwise convolutions with strides, activations and sums, for which oneDNN has many implementations; also of an empty batch.
+TEST_F(TuningTest, ImplementationsOfPointwiseConvolutionsAreTimed) {
+  for (const int64_t batch : {1, 0}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {batch, 32, 24, 24}).Output("y", ElementType::kFloat, {batch, 64, 12, 12});
+    model.Constant("w", {64, 32, 1, 1}, Waves(64 * 32, 0.7f, 0.5f)).Constant("v", {64, 64, 1, 1}, Waves(64 * 64, 0.3f, 0.2f));
+    auto* strides = model.Node("Conv", {"x", "w"}, {"narrow"}).add_attribute();
+    strides->set_name("strides");
+    strides->set_type(onnx::AttributeProto::INTS);
+    for (int i = 0; i < 2; ++i) strides->add_ints(2);
+    model.Node("Relu", {"narrow"}, {"a"});
+    model.Node("Conv", {"a", "v"}, {"b"});
+    model.Node("Add", {"a", "b"}, {"y"});
+    const std::string bytes = model.bytes();
+    const auto run = [&](const Session& session) {
+      const std::vector<Value> inputs = {Floats({batch, 32, 24, 24}, Waves(batch * 32 * 24 * 24, 0.7f, 0.5f))};
+      std::vector<Value> results(1);
+      session.Run(inputs, results);
+      return ToVector(results[0]);
+    };
+    const std::vector<float> expected = run(Make(bytes, Options(false)));
+    SessionOptions options = Options();
+    options.providers = {{"dnnl", {{"claims", "all"}}}};
+    const std::vector<float> actual = run(Make(bytes, options));
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << i;
+  }
+}
+
 TEST_F(TuningTest, TellsWhatItGuesses) {
   const Session session = Make(ConvModelBytes({-1, 32, 24, 24}), Options());
   EXPECT_THAT(log_, HasSubstr("dimension 0 of 'x'"));
