@@ -102,9 +102,9 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
     if (in >= inputs.size() || out >= outputs.size() || outputs[out] != slot || inputs[in] == kNone) continue;
     const SlotIndex source = inputs[in];
     const Slot& info = plan_.slots[static_cast<size_t>(source)];
-    // What was brought from another memory may be the caller's own buffer.
+    // What was brought from another memory may be the caller's own buffer; what is on its way to one may not be read yet.
     if (info.source != SlotSource::kStep || plan_.steps[static_cast<size_t>(info.producer)].kind == StepKind::kCopy || info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory ||
-        info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
+        info.hold_until >= 0 || info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
       continue;
     }
     const Tensor* tensor = values_[static_cast<size_t>(source)].tensor_if();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <bit>
+#include <cmath>
 #include <fstream>
 #include <optional>
 
@@ -167,6 +168,37 @@ TEST_F(OpenclSharing, OneTensorForSeveralInputs) {
     std::vector<Value> results(1);
     session.Run(given, results);
     EXPECT_THAT(ToVector(results[0]), ElementsAre(1, 4, 9, 16));
+  }
+}
+
+/// A branch's result goes to the device by itself, without a plan that knows how long it is read there.
+TEST_F(OpenclSharing, WhatTheDeviceReadsIsNotOverwritten) {
+  ModelBuilder model;
+  model.Input("c", ElementType::kBool, {}).Input("x", ElementType::kFloat, {4});
+  model.Output("y", ElementType::kFloat, {4}).Output("z", ElementType::kFloat, {4});
+  auto& branches = model.Node("If", {"c"}, {"v"});
+  for (const auto& [name, op] : {std::pair("then_branch", "Relu"), std::pair("else_branch", "Neg")}) {
+    auto* attribute = branches.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    onnx::GraphProto& graph = *attribute->mutable_g();
+    graph.set_name(op);
+    ModelBuilder::AddNode(graph, op, {"x"}, {op});
+    auto* output = graph.add_output();
+    output->set_name(op);
+    output->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  }
+  model.Node("Exp", {"v"}, {"e"});
+  model.Node("Sqrt", {"e"}, {"y"});
+  model.Node("Sub", {"v", "x"}, {"z"});  // alone beside copies: the CPU provider's
+  const Session session = model.Session(On(kOpencl));
+  const bool yes = true;
+  const std::vector<Value> inputs = {Tensor::Of<bool>({}, std::span(&yes, 1)), Floats({4}, {0, 2, 4, 6})};
+  for (int i = 0; i < 10; ++i) {
+    std::vector<Value> results(2);
+    session.Run(inputs, results);
+    EXPECT_THAT(ToVector(results[0]), ::testing::Pointwise(::testing::FloatNear(1e-3f), {1.0f, std::exp(1.0f), std::exp(2.0f), std::exp(3.0f)}));
+    EXPECT_THAT(ToVector(results[1]), ElementsAre(0, 0, 0, 0));
   }
 }
 
