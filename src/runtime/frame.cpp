@@ -112,6 +112,12 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
         type == ElementType::kString || tensor->byte_size_ != ByteSize(type, shape.num_elements())) {
       continue;
     }
+    // Views of what was brought are the caller's, too.
+    const bool given = std::ranges::any_of(plan_.graph_inputs, [&](SlotIndex input) {
+      const Tensor* other = input == kNone ? nullptr : values_[static_cast<size_t>(input)].tensor_if();
+      return other != nullptr && Overlaps(*tensor, *other);
+    });
+    if (given) continue;
     // Two readers of one buffer in the same step may not see it change under them.
     if (std::count(inputs.begin(), inputs.end(), source) > 1) continue;
     values_[static_cast<size_t>(slot)] = Tensor(type, shape, tensor->data_, tensor->owner_, tensor->memory_);

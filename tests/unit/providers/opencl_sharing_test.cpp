@@ -98,6 +98,23 @@ TEST_F(OpenclSharing, InputsAreNotWritten) {
   }
 }
 
+TEST_F(OpenclSharing, InputsAreNotWrittenThroughViews) {
+  ModelBuilder model(11);
+  model.Input("x", ElementType::kFloat, {2, 6}).Output("y", ElementType::kFloat, {3, 4}).Output("m", ElementType::kFloat, {2, 6});
+  model.Ints("dims", {3, 4}).Floats("one", {1}, {1});
+  model.Node("Reshape", {"x", "dims"}, {"r"});
+  model.Node("Neg", {"x"}, {"m"});
+  model.Node("Add", {"r", "one"}, {"y"});
+  const Session session = model.Session(PlainOn(kOpencl));
+  const Value x = Floats({2, 6}, std::vector<float>(12, 1));
+  for (int i = 0; i < 3; ++i) {
+    std::vector<Value> results(2);
+    session.Run(std::span(&x, 1), results);
+    EXPECT_THAT(ToVector(results[0]), ::testing::Each(2));
+    EXPECT_THAT(ToVector(x), ::testing::Each(1));
+  }
+}
+
 TEST_F(OpenclSharing, ResultsStayAsTheyAreAndOutliveTheSession) {
   for (const bool arena : {true, false}) {
     SessionOptions options = On(kOpencl);
