@@ -100,11 +100,11 @@ TEST_F(OpenclSharing, InputsAreNotWritten) {
 
 TEST_F(OpenclSharing, InputsAreNotWrittenThroughViews) {
   ModelBuilder model(11);
-  model.Input("x", ElementType::kFloat, {2, 6}).Output("y", ElementType::kFloat, {3, 4}).Output("m", ElementType::kFloat, {2, 6});
-  model.Ints("dims", {3, 4}).Floats("one", {1}, {1});
+  model.Input("x", ElementType::kFloat, {2, 6}).Output("y", ElementType::kFloat, {3, 4}).Output("m", ElementType::kFloat, {1, 1});
+  model.Ints("dims", {3, 4}).Floats("ones", {3, 4}, std::vector<float>(12, 1));
   model.Node("Reshape", {"x", "dims"}, {"r"});
-  model.Node("Neg", {"x"}, {"m"});
-  model.Node("Add", {"r", "one"}, {"y"});
+  model.Node("ReduceMean", {"x"}, {"m"});
+  model.Node("Add", {"r", "ones"}, {"y"});
   const Session session = model.Session(PlainOn(kOpencl));
   const Value x = Floats({2, 6}, std::vector<float>(12, 1));
   for (int i = 0; i < 3; ++i) {
