@@ -24,7 +24,7 @@ constexpr int64_t kFewestChannels = 4;         // of a group: fewer make no rows
 constexpr int64_t kFewestDepthwise = 32;       // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
 constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps without VNNI
-constexpr double kFewestElementsPerMove = 2;   // that convolutions compute for each that is transposed
+constexpr double kFewestElementsPerTurn = 2;   // that convolutions compute for each that is transposed
 
 /// The order in which a Transpose puts images back.
 const Permutation kBack = {0, 3, 1, 2};
@@ -142,9 +142,9 @@ class LastPlanner {
         if (!last_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }
     }
-    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
+    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerTurn * KnownElements(graph_, value);
     for (const ValueIndex value : last_) {
-      if (Leaves(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
+      if (Leaves(value)) gains[RegionOf(value)] -= kFewestElementsPerTurn * KnownElements(graph_, value);
     }
     std::erase_if(roles_, [&](const auto& entry) { return gains[RegionOf(graph_.node(entry.first).outputs[0])] <= 0; });
   }
