@@ -45,16 +45,21 @@ def conv(channels, outputs, size, kernel, stride=1, group=1):
                  pads=[kernel // 2] * 4, strides=[stride] * 2, group=group)
 
 
+def microsoft(nodes, inputs, outputs, constants):
+    """Operators of com.microsoft; `inputs` and `outputs`: (type, shape) by name, `constants`: arrays by name."""
+    declare = lambda values: [helper.make_tensor_value_info(name, *value) for name, value in values.items()]
+    graph = helper.make_graph(nodes, nodes[0].op_type, declare(inputs), declare(outputs),
+                              [numpy_helper.from_array(array, name) for name, array in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
+
+
 def quantized_swish(kind, zero):
     """x * Sigmoid(x) on codes, as quantizers write it for operators on codes."""
-    scale, none = numpy_helper.from_array(np.float32(0.05), "scale"), numpy_helper.from_array(np.asarray(zero, kind), "zero")
     how = ["scale", "zero"]
     nodes = [helper.make_node("QLinearSigmoid", ["x0", *how, *how], ["gate"], domain="com.microsoft"),
              helper.make_node("QLinearMul", ["x0", *how, "gate", *how, *how], ["y0"], domain="com.microsoft")]
-    shape, element = BYTES[0], helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    graph = helper.make_graph(nodes, "swish", [helper.make_tensor_value_info("x0", element, shape)],
-                              [helper.make_tensor_value_info("y0", element, shape)], [scale, none])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
+    codes = (helper.np_dtype_to_tensor_dtype(np.dtype(kind)), BYTES[0])
+    return microsoft(nodes, {"x0": codes}, {"y0": codes}, {"scale": np.float32(0.05), "zero": np.asarray(zero, kind)})
 
 
 def int4_cache_step(heads, kv_heads, width, past, scales):
@@ -68,11 +73,19 @@ def int4_cache_step(heads, kv_heads, width, past, scales):
                             domain="com.microsoft", num_heads=heads, kv_num_heads=kv_heads, kv_cache_bit_width=4,
                             k_quant_type=scales, v_quant_type=scales)
     grown = [1, kv_heads, past + 1, width // 2]
-    outputs = {"y": (F32, [1, 1, heads * width]), "key": (U8, grown), "value": (U8, grown)}
-    declare = lambda values: [helper.make_tensor_value_info(name, *value) for name, value in values.items()]
-    graph = helper.make_graph([node], "step", declare(inputs), declare(outputs),
-                              [numpy_helper.from_array(array, name) for name, array in constants.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
+    return microsoft([node], inputs, {"y": (F32, [1, 1, heads * width]), "key": (U8, grown), "value": (U8, grown)}, constants)
+
+
+def few_bits(rows, bits, zeros, level=4, k=2048, n=8192, block=32):
+    """MatMulNBits; `zeros`: each block has a zero point of its own."""
+    blocks = k // block
+    codes = lambda *shape: rng.integers(0, 256, shape, np.uint8)
+    constants = {"b": codes(n, blocks, block * bits // 8), "scales": np.abs(weights(n, blocks)) * 0.01}
+    if zeros:
+        constants["zeros"] = codes(n, blocks * bits // 8)
+    node = helper.make_node("MatMulNBits", ["a", *constants], ["y"], domain="com.microsoft", K=k, N=n, bits=bits, block_size=block,
+                            accuracy_level=level)
+    return microsoft([node], {"a": (F32, [rows, k])}, {"y": (F32, [rows, n])}, constants)
 
 
 def boxes(count):
@@ -141,6 +154,8 @@ MODELS = {
     "DynamicQuantizeLinear": model("DynamicQuantizeLinear", [TOKENS], outputs=3),
     "QLinearSigmoid Mul": quantized_swish(np.uint8, 128),
     "QLinearSigmoid Mul i8": quantized_swish(np.int8, 0),
+    **{f"MatMulNBits {rows} by {bits} bits{' zeros' if zeros else ''}": few_bits(rows, bits, zeros)
+       for rows in (1, 4, 128) for bits in (4, 8) for zeros in (False, True)},
     **{f"GroupQueryAttention int4 {scales.lower()}": int4_cache_step(32, 8, 128, 2048, scales) for scales in ("PER_TENSOR", "PER_CHANNEL")},
     # reductions and normalizations
     "ReduceMean last": model("ReduceMean", [TOKENS], [ints(-1)]),
