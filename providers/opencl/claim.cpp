@@ -159,6 +159,14 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+/// Why there is no kernel for an operator that could have one; empty where nothing speaks against it.
+std::string AbsentKernelReason(const Node& node) {
+  for (const std::string_view op : {"NonMaxSuppression", "NonZero", "Compress", "Unique"}) {
+    if (node.domain.empty() && node.op_type == op) return "how many results there are is known only when they are: each run would wait for the device";
+  }
+  return {};
+}
+
 class Claims {
  public:
   Claims(const GraphViewer& graph, const KernelLookup& kernels, const Capabilities& device, RefusalSink& refusals)
@@ -173,6 +181,7 @@ class Claims {
       std::string reason;
       const KernelDef* def = kernels_.Find(node, &reason);
       if (def != nullptr) reason = Refusal(node);
+      else if (std::string why = AbsentKernelReason(node); !why.empty()) reason = std::move(why);
       if (reason.empty() && IsShapeArithmetic(node, *def)) {
         for (const ValueIndex output : node.outputs) Mark(on_host_, output);
         reason = "shape arithmetic stays on the host, where its inputs are";

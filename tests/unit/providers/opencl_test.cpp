@@ -221,6 +221,11 @@ TEST_F(OpenclTest, RefusalsSayWhy) {
   ASSERT_EQ(node.refusals.size(), 1u);
   EXPECT_EQ(node.refusals[0].first, kOpencl);
   EXPECT_THAT(node.refusals[0].second, HasSubstr("three operands"));
+
+  ModelBuilder counting;
+  counting.Input("x", ElementType::kFloat, {3}).Output("y", ElementType::kInt64, {1, -1});
+  counting.Node("NonZero", {"x"}, {"y"});
+  EXPECT_THAT(counting.Session(PlainOn(kOpencl)).placement().nodes.at(0).refusals.at(0).second, HasSubstr("each run would wait"));
 }
 
 TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
