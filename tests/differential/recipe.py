@@ -33,6 +33,7 @@ class Case:
     domains: dict = dataclasses.field(default_factory=dict)
     types: dict = dataclasses.field(default_factory=dict)  # of outputs that inference does not know: element type or TypeProto
     input_types: dict = dataclasses.field(default_factory=dict)  # TypeProto of inputs that are no tensors
+    unsteady: bool = False  # "ort" now and then answers otherwise: what two of its sessions agree on counts
     dynamic: bool = False  # no dimension of an input is declared, so that `variants` fit too
     variants: list = dataclasses.field(default_factory=list)  # more inputs for the same session
 
@@ -148,10 +149,11 @@ def to_model(case):
     return inferred
 
 
-def ort_session(model):
+def ort_session(model, arena=True):
     """ONNX Runtime's for a model, without its optimizer."""
     model.ir_version = 10
     options = onnxruntime.SessionOptions()
+    options.enable_cpu_mem_arena = arena
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -302,6 +302,7 @@ def beam_case(rng, kind):
                    pad_token_id=pad, model_type=kind, decoder_start_token_id=int(rng.integers(vocabulary)) if kind == 1 else None,
                    early_stopping=choice(rng, [None, 0, 1]), no_repeat_ngram_size=choice(rng, [None, 0, 2, 3]), opset=18, atol=1e-4, **graphs)
     case.constants.update(outer)
+    case.unsteady = True
     return case
 
 
@@ -334,8 +335,10 @@ def whisper_beam_search(rng):
               maybe(rng, lambda: mask(features.shape[0], vocabulary), 0.3), None, text if given else None,
               scalar(rng, int(timed)) if timed or rng.random() < 0.5 else None, None, None, maybe(rng, lambda: scalar(rng, rng.uniform(1, 3), np.float32))]
     token = lambda: int(rng.integers(8, 12))
-    return contrib("WhisperBeamSearch", inputs, outputs, constants=some_constants(rng, [1, 2, 3, 4, 5]), types=RESULTS, eos_token_id=eos,
+    case = contrib("WhisperBeamSearch", inputs, outputs, constants=some_constants(rng, [1, 2, 3, 4, 5]), types=RESULTS, eos_token_id=eos,
                    pad_token_id=pad, decoder_start_token_id=int(rng.integers(8)), early_stopping=choice(rng, [None, 0, 1]),
                    no_repeat_ngram_size=choice(rng, [None, 0, 2, 3]), translate_token_id=token(), transcribe_token_id=token(), start_of_lm_token_id=token(),
                    no_timestamps_token_id=token(), beginning_timestamp_token_id=12, no_speech_token_id=token(), opset=18, atol=1e-4,
                    **whisper_graphs(rng, vocabulary))
+    case.unsteady = True
+    return case
