@@ -23,10 +23,6 @@ class Counted {
   size_t bytes_;
 };
 
-bool SameOwner(const std::weak_ptr<const void>& held, const std::shared_ptr<const void>& owner) {
-  return owner != nullptr && !held.owner_before(owner) && !owner.owner_before(held);
-}
-
 }  // namespace
 
 std::shared_ptr<const ConstantBlock> DeviceConstants::Make(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) const {
@@ -45,7 +41,7 @@ std::shared_ptr<const ConstantBlock> DeviceConstants::Form(const Tensor& constan
   const std::shared_ptr<const void> owner = OwnerOfBytes(constant);
   const std::lock_guard lock(mutex_);
   Held& held = held_[{constant.unaligned_raw(), constant.type(), {dims.begin(), dims.end()}, std::string(form)}];
-  if (SameOwner(held.owner, owner)) {
+  if (owner != nullptr && SameOwner(held.owner, owner)) {
     if (auto block = held.block.lock()) return block;
   }
   const auto counted = std::make_shared<Counted>(budget_, bytes);

@@ -25,6 +25,15 @@ Geometry GeometryOf(const Window& window) {
   return g;
 }
 
+Geometry ConvGeometry(const Window& window, const Shape& input, const Shape& filters, int64_t group) {
+  Geometry g = GeometryOf(window);
+  g.channels = static_cast<cl_int>(input[1]);
+  g.filters = static_cast<cl_int>(filters[0]);
+  g.group_in = static_cast<cl_int>(filters[1]);
+  g.group_out = static_cast<cl_int>(filters[0] / group);
+  return g;
+}
+
 bool IsIdentity(const Window& window) {
   for (size_t i = 0; i < window.rank(); ++i) {
     if (window.kernel[i] != 1 || window.strides[i] != 1 || window.begin[i] != 0 || window.input[i] != window.output[i]) return false;

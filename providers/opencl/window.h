@@ -15,6 +15,9 @@ struct Geometry {
 /// Without channels, filters and groups. Throws Error when a size does not fit.
 Geometry GeometryOf(const Window& window);
 
+/// Of a convolution of an input [N, C, ...] with filters [M, C / group, ...].
+Geometry ConvGeometry(const Window& window, const Shape& input, const Shape& filters, int64_t group);
+
 /// Every position reads itself: one tap, one step, no padding.
 bool IsIdentity(const Window& window);
 

@@ -10,4 +10,9 @@ namespace tessera {
 /// one file have the same. Null for a view of memory that nobody keeps.
 std::shared_ptr<const void> OwnerOfBytes(const Tensor& constant);
 
+/// Whether `held`, which may be gone, was of `owner`: another may have its address by now.
+inline bool SameOwner(const std::weak_ptr<const void>& held, const std::shared_ptr<const void>& owner) {
+  return !held.owner_before(owner) && !owner.owner_before(held);
+}
+
 }  // namespace tessera

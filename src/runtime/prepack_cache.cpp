@@ -59,8 +59,7 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
     entry = slot;
   }
   const std::lock_guard lock(entry->mutex);
-  const bool same_owner = !entry->owner.owner_before(owner) && !owner.owner_before(entry->owner);
-  std::shared_ptr<const void> value = same_owner ? entry->value.lock() : nullptr;
+  std::shared_ptr<const void> value = SameOwner(entry->owner, owner) ? entry->value.lock() : nullptr;
   if (value == nullptr) {
     value = make();
     entry->value = value;

@@ -43,7 +43,7 @@ class Conv final : public Kernel {
     }
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
-    if (xs && xs->rank() == ws->rank()) geometry = WholeGeometry(*xs, *ws, window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)));
+    if (xs && xs->rank() == ws->rank()) geometry = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
     const int64_t positions = geometry ? Positions(*geometry) : kPanel;
     switch (Choose(*ws, positions)) {
       case Way::kDirect:
@@ -79,7 +79,7 @@ class Conv final : public Kernel {
     Shape ys = xs;
     ys[1] = ws[0];
     for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.output[i - 2];
-    const Geometry g = WholeGeometry(xs, ws, window);
+    const Geometry g = ConvGeometry(window, xs, ws, group_);
     Epilogue::Operands storage;
     const auto operands = epilogue_.Collect(context, ys, storage);
     Tensor& y = *context.output(0, ys);
@@ -114,14 +114,6 @@ class Conv final : public Kernel {
   static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
   static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
 
-  Geometry WholeGeometry(const Shape& xs, const Shape& ws, const Window& window) const {
-    Geometry g = GeometryOf(window);
-    g.channels = static_cast<cl_int>(xs[1]);
-    g.filters = static_cast<cl_int>(ws[0]);
-    g.group_in = static_cast<cl_int>(ws[1]);
-    g.group_out = static_cast<cl_int>(ws[0] / group_);
-    return g;
-  }
 
   static constexpr int64_t kFewestFilters = 3;  // of a group: blocks in registers have rows for six
   static constexpr int64_t kFewestOfTile = 8;   // half of the least tile's rows

@@ -33,11 +33,7 @@ class DeformConv final : public Kernel {
     const Window window = CheckShapes(xs, ws, offset.shape(), bias, mask);
     const Tensor& y = *context.output(0, Shape{xs[0], ws[0], window.output[0], window.output[1]});
     if (y.num_elements() == 0) return;
-    Geometry g = GeometryOf(window);
-    g.channels = static_cast<cl_int>(xs[1]);
-    g.filters = static_cast<cl_int>(ws[0]);
-    g.group_in = static_cast<cl_int>(ws[1]);
-    g.group_out = static_cast<cl_int>(ws[0] / group_);
+    const Geometry g = ConvGeometry(window, xs, ws, group_);
     const int64_t taps = window.kernel.num_elements();
     Require(taps <= std::numeric_limits<cl_int>::max() && offset_group_ <= std::numeric_limits<cl_int>::max(), "a window of {} taps is more than kernels count", taps);
     const Deform deform{window.input.num_elements(), window.output.num_elements(), static_cast<cl_int>(taps), static_cast<cl_int>(offset_group_)};

@@ -126,11 +126,7 @@ class IntegerConv final : public Kernel {
     for (const int64_t size : window.output) ys.Append(size);
     const Tensor& y = *context.output(0, ys);
     if (y.num_elements() == 0) return;
-    Geometry g = GeometryOf(window);
-    g.channels = static_cast<cl_int>(xs[1]);
-    g.filters = static_cast<cl_int>(ws[0]);
-    g.group_in = static_cast<cl_int>(ws[1]);
-    g.group_out = static_cast<cl_int>(ws[0] / group_);
+    const Geometry g = ConvGeometry(window, xs, ws, group_);
     constexpr int64_t kFilters = kIntegerPer;
     kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * CeilDiv(g.group_out, kFilters), xs[0], o.a, o.b, o.a_zero,
                  o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps, g);

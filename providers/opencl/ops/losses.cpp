@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/loss.h"
 #include "ops/slices.h"
 #include "product.h"
 
@@ -16,8 +17,7 @@ class Loss final : public Kernel {
         combine_(DeviceOf(info), "losses", Defines(info), "combine"),
         places_(info, 1),
         element_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
-        reduction_(info.attribute<std::string>("reduction", "mean")) {
-    Require(reduction_ == "none" || reduction_ == "sum" || reduction_ == "mean", "reduction is '{}', expected none, mean or sum", reduction_);
+        reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
     if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
   }
 
@@ -26,16 +26,13 @@ class Loss final : public Kernel {
     const Tensor& labels = context.required_input(1);
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape);
+    const Shape rest = CheckLabels(shape, labels.shape());
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
-    Shape rest{shape[0]};
-    for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
-    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape(), rest, shape);
     Require(weights == nullptr || (weights->shape() == Shape{classes} && weights->is(x.type())), "weights are {}; [{}] is expected",
             OptionalShape{weights}, classes);
     const int64_t count = rest.num_elements();
     const Tensor* logarithms = context.num_outputs() > 1 ? context.output(1, shape) : nullptr;
-    const bool reduces = reduction_ != "none";
+    const bool reduces = reduction_ != LossReduction::kNone;
     const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
     // One place more, so that no labels are not an empty buffer.
     const Buffer sent = places_.Send(context, shape, count + 1, [&](std::span<int64_t> places) { Check(labels, classes, places); });
@@ -43,7 +40,7 @@ class Loss final : public Kernel {
     if (!reduces) return loss_.Linear(context, count, x, places, weights, y, logarithms, cl_long{classes}, cl_long{inner}, cl_int{0});
     const DeviceScratch losses(context, static_cast<size_t>(count + 1) * element_bytes_);
     loss_.Linear(context, count, x, places, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner}, cl_int{1});
-    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count}, static_cast<cl_int>(reduction_ == "mean"));
+    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count}, static_cast<cl_int>(reduction_ == LossReduction::kMean));
   }
 
  private:
@@ -69,7 +66,7 @@ class Loss final : public Kernel {
   Launchable loss_, combine_;
   SentIntegers places_;
   size_t element_bytes_;
-  std::string reduction_;
+  LossReduction reduction_;
   std::optional<int64_t> ignored_;
 };
 

@@ -51,6 +51,16 @@ void AddGates(Body& body, const char* name, const char* result) {
       {1} = Reshape <allowzero = 1> ({1}_wide, {1}_groups))", name, result).c_str());
 }
 
+/// Adds `normal`: `numbers` over the root of the mean of their squares along `axis`, with `epsilon`.
+void AddNormal(Body& body, const char* numbers, const char* normal) {
+  body.Add(fmt::format(R"(
+      {1}_squares = Mul ({0}, {0})
+      {1}_mean = ReduceMean <keepdims = 1> ({1}_squares, axis)
+      {1}_above = Add ({1}_mean, epsilon)
+      {1}_root = Sqrt ({1}_above)
+      {1} = Div ({0}, {1}_root))", numbers, normal).c_str());
+}
+
 bool PreMixBody(const Context& context, Body& body) {
   if (!AddGroups(context, body, "streams")) return false;
   AddGates(body, "pre_mix", "gates");
@@ -84,13 +94,9 @@ bool PostMixBody(const Context& context, Body& body) {
 bool BranchwiseNormBody(const Context& context, Body& body) {
   if (!AddGroups(context, body, "X")) return false;
   body.Add(R"(
-      squares = Mul (grouped, grouped)
       axis = Constant <value = int64[1] {-1}> ()
-      mean = ReduceMean <keepdims = 1> (squares, axis)
-      epsilon = Constant <value_float: float = @epsilon> ()
-      above = Add (mean, epsilon)
-      root = Sqrt (above)
-      normal = Div (grouped, root))");
+      epsilon = Constant <value_float: float = @epsilon> ())");
+  AddNormal(body, "grouped", "normal");
   if (context.hasInput(1)) {
     // One row for each branch, or one for all.
     body.Add(R"(
@@ -112,20 +118,13 @@ bool EngramGateBody(const Context& context, Body& body) {
       axis = Constant <value = int64[1] {-1}> ()
       branch = Constant <value = int64[1] {-2}> ()
       keys = Cast <to = 1> (key)
-      key_squares = Mul (keys, keys)
-      key_mean = ReduceMean <keepdims = 1> (key_squares, axis)
-      key_above = Add (key_mean, epsilon)
-      key_root = Sqrt (key_above)
+      queries = Cast <to = 1> (query))");
+  AddNormal(body, "keys", "key_normal");
+  AddNormal(body, "queries", "query_normal");
+  body.Add(R"(
       key_scale = Cast <to = 1> (key_norm_scale)
-      key_normal = Div (keys, key_root)
       normal_key = Mul (key_normal, key_scale)
-      queries = Cast <to = 1> (query)
-      query_squares = Mul (queries, queries)
-      query_mean = ReduceMean <keepdims = 1> (query_squares, axis)
-      query_above = Add (query_mean, epsilon)
-      query_root = Sqrt (query_above)
       query_scale = Cast <to = 1> (query_norm_scale)
-      query_normal = Div (queries, query_root)
       normal_query = Mul (query_normal, query_scale)
       products = Mul (normal_key, normal_query)
       dot = ReduceSum <keepdims = 1> (products, axis)
@@ -146,12 +145,8 @@ bool EngramGateBody(const Context& context, Body& body) {
       output = CastLike (gated, key))");
   if (!context.hasOutput(1)) return true;
   if (!context.hasInput(5)) return false;
+  AddNormal(body, "gated", "normal");
   body.Add(R"(
-      squares = Mul (gated, gated)
-      mean = ReduceMean <keepdims = 1> (squares, axis)
-      above = Add (mean, epsilon)
-      root = Sqrt (above)
-      normal = Div (gated, root)
       wide_scale = Cast <to = 1> (conv_norm_scale)
       scaled = Mul (normal, wide_scale)
       gated_value_normed = CastLike (scaled, key))");

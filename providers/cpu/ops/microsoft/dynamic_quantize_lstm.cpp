@@ -9,6 +9,7 @@
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "ops/microsoft/nbits_product.h"
+#include "ops/nn/integer_matmul.h"
 #include "ops/ops.h"
 #include "ops/rnn/lstm.h"
 #include "runtime/packed_store.h"
@@ -64,13 +65,11 @@ class DynamicQuantizeLstm final : public Lstm<float> {
  private:
   static constexpr size_t kScales = 8;
 
-  static bool IsSigned(const Tensor& codes) { return codes.is(ElementType::kInt8); }
-
   static void Turn(const Tensor& codes, uint8_t* out) {
     const Shape& shape = codes.shape();
     const int64_t blocks = CeilDiv(shape[1], kBlock), size = shape[1] * shape[2];
     for (int64_t d = 0; d < shape[0]; ++d) {
-      TurnCodes(static_cast<const uint8_t*>(codes.raw()) + d * size, IsSigned(codes), shape[1], shape[2], blocks, out + d * shape[2] * blocks * kBlock);
+      TurnCodes(static_cast<const uint8_t*>(codes.raw()) + d * size, IsSigned(codes.type()), shape[1], shape[2], blocks, out + d * shape[2] * blocks * kBlock);
     }
   }
 
@@ -86,7 +85,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
             "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape, ElementTypeName(codes.type()));
     const int64_t zeros_per = zero.num_elements() == directions_ ? 1 : columns;
     const auto* zero_codes = static_cast<const uint8_t*>(zero.raw());
-    const uint8_t flip = IsSigned(codes) ? 128 : 0;
+    const uint8_t flip = IsSigned(codes.type()) ? 128 : 0;
     GateMatrices matrices;
     for (int64_t d = 0; d < directions_; ++d, scales += each, zeros += each) {
       const auto* own = zero_codes + d * zeros_per;
@@ -134,12 +133,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const float* x = context.required_input(0).data<float>();
     for (int64_t d = 0; d < s.directions; ++d) {
       const std::span<const float> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
-      float* c = gates + d * rows * width;
-      if (s.input > 0) {
-        if (rows > 0) MultiplyByNBits(context, weights[static_cast<size_t>(d)], true, rows, x, sums.data(), c, false);
-        continue;
-      }
-      for (int64_t i = 0; i < rows * width; ++i) c[i] = sums.empty() ? 0.0f : sums[static_cast<size_t>(i % width)];
+      if (rows > 0) MultiplyByNBits(context, weights[static_cast<size_t>(d)], true, rows, x, sums.data(), gates + d * rows * width, false);
     }
   }
 

@@ -225,16 +225,24 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     args.c = gates + d * args.m * width;
     args.c_row = width;
     args.epilogue.col_bias = sums.data();
-    if (args.k == 0) {
-      for (int64_t i = 0; i < args.m * width; ++i) args.c[i] = bias == nullptr ? F{0} : sums[static_cast<size_t>(i % width)];
-      continue;
-    }
     if (rounds_) {
       RoundedProduct(context.threads(), args, pairs);
       continue;
     }
     const size_t workspace = GemmWorkspaceSize(args, context.threads().num_threads());
     Gemm(context.threads(), args, workspace == 0 ? nullptr : context.scratch<F>(workspace).data());
+  }
+}
+
+/// What InputProducts leaves where X has no numbers.
+template <class T>
+void Recurrent<T>::FillGates(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
+  const int64_t width = gates_ * s.hidden;
+  for (int64_t d = 0; d < s.directions; ++d) {
+    const std::span<const F> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
+    for (int64_t row = 0; row < s.steps * s.batch; ++row, gates += width) {
+      sums.empty() ? std::fill_n(gates, width, F{0}) : std::copy_n(sums.data(), width, gates);
+    }
   }
 }
 
@@ -377,7 +385,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
   const F* peepholes = has_cell_ ? Numbers(context, 7) : nullptr;
   const int64_t width = gates_ * s.hidden;
   F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
-  InputProducts(context, s, bias, gates);
+  s.input == 0 ? FillGates(context, s, bias, gates) : InputProducts(context, s, bias, gates);
 
   const std::span<const void* const> packed = StateWeights(context, s);
 

@@ -73,7 +73,7 @@ class Recurrent : public Kernel {
   /// out (+)= state * R's part transposed (+ bias).
   virtual void AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
                           const F* bias) const;
-  /// gates[direction, position of X, gate] = X * W + bias, for all steps.
+  /// gates[direction, position of X, gate] = X * W + bias, for all steps; X has numbers.
   virtual void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
   /// What AddProduct finds in RecurrentRun::packed_r, [direction, part].
   virtual std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes& sizes) const;
@@ -115,6 +115,7 @@ class Recurrent : public Kernel {
             Tensor& packed) const;
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
+  void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
   void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
   /// Row of entry `b` in a tensor of states.

@@ -5,26 +5,17 @@
 #include <cmath>
 #include <optional>
 
-#include "base/check.h"
+#include "base/loss.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
 
-enum class Reduction { kNone, kMean, kSum };
-
-Reduction ParseReduction(const std::string& name) {
-  if (name == "none") return Reduction::kNone;
-  if (name == "sum") return Reduction::kSum;
-  Require(name == "mean", "reduction is '{}', expected none, mean or sum", name);
-  return Reduction::kMean;
-}
-
 template <class T>
 class Loss final : public Kernel {
  public:
   explicit Loss(const KernelInfo& info)
-      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"), reduction_(ParseReduction(info.attribute<std::string>("reduction", "mean"))) {
+      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"), reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
     if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
   }
 
@@ -33,17 +24,14 @@ class Loss final : public Kernel {
     const Tensor& labels = context.required_input(1);
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "scores are {}; [N, C, ...] is expected", shape);
+    const Shape rest = CheckLabels(shape, labels.shape());
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
     const int64_t batch = inner == 0 ? 0 : shape[0];
-    Shape rest{shape[0]};
-    for (size_t i = 2; i < shape.rank(); ++i) rest.Append(shape[i]);
-    Require(labels.shape() == rest, "labels are {}; {} is expected for scores {}", labels.shape(), rest, shape);
     Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", OptionalShape{weights}, classes);
 
     const T* scores = x.data<T>();
     Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
-    Tensor& y = *context.output(0, reduction_ == Reduction::kNone ? rest : Shape{});
+    Tensor& y = *context.output(0, reduction_ == LossReduction::kNone ? rest : Shape{});
     double sum = 0, weight_sum = 0;
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t d = 0; d < inner; ++d) {
@@ -64,13 +52,13 @@ class Loss final : public Kernel {
         }
         const double weight = !counts ? 0.0 : weights != nullptr ? static_cast<double>(weights->data<T>()[label]) : 1.0;
         const double loss = counts ? -logarithm * weight : 0.0;
-        if (reduction_ == Reduction::kNone) y.mutable_data<T>()[n * inner + d] = static_cast<T>(loss);
+        if (reduction_ == LossReduction::kNone) y.mutable_data<T>()[n * inner + d] = static_cast<T>(loss);
         sum += loss;
         weight_sum += weight;
       }
     }
-    if (reduction_ == Reduction::kNone) return;
-    y.mutable_data<T>()[0] = static_cast<T>(reduction_ == Reduction::kMean ? sum / weight_sum : sum);
+    if (reduction_ == LossReduction::kNone) return;
+    y.mutable_data<T>()[0] = static_cast<T>(reduction_ == LossReduction::kMean ? sum / weight_sum : sum);
   }
 
  private:
@@ -86,7 +74,7 @@ class Loss final : public Kernel {
   }
 
   bool softmax_;
-  Reduction reduction_;
+  LossReduction reduction_;
   std::optional<int64_t> ignored_;
 };
 
