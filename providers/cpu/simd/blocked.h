@@ -109,27 +109,28 @@ void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int6
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);
 void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes);
 
-/// Winograd's F(4x4, 3x3) of an image, in rows of tiles. A window of several slices sums over those as over channels.
+/// Winograd's convolution of an image, in rows of tiles. A window of several slices sums over those as over channels.
 struct BlockedTileRows {
+  WinogradForm form;
   int64_t slices, input_blocks, output_blocks;
   int64_t input_plane, output_plane;  // elements from block to block
   int64_t height, width, pad_top, pad_left;  // of the input
   WinogradAxis y, x;                         // of the output
   int64_t first_row, end_row;  // of tiles
 
-  /// Blocks that an output sums over.
+  /// Blocks that a plane of a point sums over.
   int64_t summed_blocks() const { return slices * input_blocks; }
   int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
-  /// Elements of a point's matrix; a cache line more keeps the points out of each other's sets.
+  /// Elements of a plane's matrix and of a point's; a cache line more keeps them out of each other's sets.
   int64_t column_matrix() const { return summed_blocks() * tiles() * kChannelBlock + 16; }
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
 
-/// Input blocks [begin, end) of a slice to its columns in 36 matrices [slices][input_blocks][tiles][8].
+/// Input blocks [begin, end) of a slice to its columns in the form's planes, each a matrix [slices][input_blocks][tiles][8].
 void TransformTileRows(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
-/// products, 36 matrices [output_blocks][tiles][8], to output blocks [begin, end) of an image.
+/// products, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
 void FinishTileRows(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
-                            int64_t end, float* image);
+                    int64_t end, float* image);
 
 }  // namespace tessera::cpu

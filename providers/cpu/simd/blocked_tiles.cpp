@@ -14,11 +14,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// The six-by-six pixels from (y, x) on, zeros outside the image.
+/// A tile's pixels from (y, x) on, zeros outside the image.
+template <int64_t kReach>
 HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, int64_t y, int64_t x, float* tile) {
   const BlockTag d;
-  for (int64_t i = 0; i < 6; ++i) {
-    for (int64_t j = 0; j < 6; ++j, tile += kChannelBlock) {
+  for (int64_t i = 0; i < kReach; ++i) {
+    for (int64_t j = 0; j < kReach; ++j, tile += kChannelBlock) {
       const int64_t row = y + i * shape.y.dilation, column = x + j * shape.x.dilation;
       const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
       const float* from = plane + (row * shape.width + column) * kChannelBlock;
@@ -29,75 +30,101 @@ HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, i
   }
 }
 
-/// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the points go to out[point * matrix].
+/// The number of the plane that is plane `i` of a tile's rows and plane `j` of its columns.
+template <class Form>
+struct PlaneNumbers {
+  static constexpr WinogradPlanes kPlanes = Form::kPlanes;
+  int64_t of[kPlanes.planes][kPlanes.planes];
+
+  constexpr PlaneNumbers() : of{} {
+    for (int64_t point = 0; point < kPlanes.all_points(); ++point) {
+      const int64_t y = point / kPlanes.points, x = point % kPlanes.points;
+      for (int64_t k = 0; k < kPlanes.PlanesOf(point); ++k) {
+        const int64_t i = kPlanes.first[static_cast<size_t>(y)] + k / kPlanes.of(x);
+        const int64_t j = kPlanes.first[static_cast<size_t>(x)] + k % kPlanes.of(x);
+        of[i][j] = kPlanes.FirstPlane(point) + k;
+      }
+    }
+  }
+};
+
+/// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the planes go to out[plane * matrix].
+template <class Form>
 HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
+  static constexpr PlaneNumbers<Form> kNumbers;
+  constexpr int kReach = Form::kPlanes.reach(), kPlanes = Form::kPlanes.planes;
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
-    HWY_ALIGN float half[36 * kBlockLanes];
-    for (int j = 0; j < 6; ++j) {
-      BlockVector x[6], y[6];
+    HWY_ALIGN float half[kPlanes * kReach * kBlockLanes];
+    for (int j = 0; j < kReach; ++j) {
+      BlockVector x[kReach], y[kPlanes];
 #pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * pixel);
-      InputTransform(d, x, y);
+      for (int i = 0; i < kReach; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * pixel);
+      Form::Input(d, x, y);
 #pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) hn::Store(y[i], d, half + (i * 6 + j) * kBlockLanes);
+      for (int i = 0; i < kPlanes; ++i) hn::Store(y[i], d, half + (i * kReach + j) * kBlockLanes);
     }
-    for (int i = 0; i < 6; ++i) {
-      BlockVector x[6], y[6];
+    for (int i = 0; i < kPlanes; ++i) {
+      BlockVector x[kReach], y[kPlanes];
 #pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) x[j] = hn::Load(d, half + (i * 6 + j) * kBlockLanes);
-      InputTransform(d, x, y);
+      for (int j = 0; j < kReach; ++j) x[j] = hn::Load(d, half + (i * kReach + j) * kBlockLanes);
+      Form::Input(d, x, y);
 #pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * matrix + v);
+      for (int j = 0; j < kPlanes; ++j) hn::StoreU(y[j], d, out + kNumbers.of[i][j] * matrix + v);
     }
   }
 }
 
+template <class Form>
 void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
+  constexpr int64_t kReach = Form::kPlanes.reach(), kStride = Form::kPlanes.stride;
   const int64_t matrix = shape.column_matrix();
   const int64_t row_size = shape.width * kChannelBlock;
   for (int64_t block = begin; block < end; ++block) {
     const float* plane = image + block * shape.input_plane;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = shape.y.first_pixel(row) - shape.pad_top;
+      const int64_t y = shape.y.first_pixel(row) * kStride - shape.pad_top;
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, out += kChannelBlock) {
-        const int64_t x = shape.x.first_pixel(tile) - shape.pad_left;
-        if (!shape.y.leaves(y, 6, shape.height) && !shape.x.leaves(x, 6, shape.width)) {
-          TransformTile(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, out, matrix);
+        const int64_t x = shape.x.first_pixel(tile) * kStride - shape.pad_left;
+        if (!shape.y.leaves(y, kReach, shape.height) && !shape.x.leaves(x, kReach, shape.width)) {
+          TransformTile<Form>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock,
+                              out, matrix);
         } else {
-          HWY_ALIGN float edge[36 * kChannelBlock];
-          LoadEdgeTile(shape, plane, y, x, edge);
-          TransformTile(edge, 6 * kChannelBlock, kChannelBlock, out, matrix);
+          HWY_ALIGN float edge[kReach * kReach * kChannelBlock];
+          LoadEdgeTile<kReach>(shape, plane, y, x, edge);
+          TransformTile<Form>(edge, kReach * kChannelBlock, kChannelBlock, out, matrix);
         }
       }
     }
   }
 }
 
-/// A tile's four-by-four pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
+/// A tile's output pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
+template <class Form>
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
                            const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel, float* out) {
+  constexpr int kPoints = Form::kPlanes.points, kSide = Form::kPlanes.side;
   const BlockTag d;
   const Clamp clamp(epilogue);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
-    HWY_ALIGN float half[24 * kBlockLanes];
-    for (int j = 0; j < 6; ++j) {
-      BlockVector x[6], y[4];
+    HWY_ALIGN float half[kSide * kPoints * kBlockLanes];
+    for (int j = 0; j < kPoints; ++j) {
+      BlockVector x[kPoints], y[kSide];
 #pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + (i * 6 + j) * matrix + v);
-      OutputTransform(d, x, y);
+      for (int i = 0; i < kPoints; ++i) x[i] = hn::LoadU(d, from + (i * kPoints + j) * matrix + v);
+      Form::Output(d, x, y);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) hn::Store(y[i], d, half + (i * 6 + j) * kBlockLanes);
+      for (int i = 0; i < kSide; ++i) hn::Store(y[i], d, half + (i * kPoints + j) * kBlockLanes);
     }
     const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
     for (int64_t i = 0; i < rows; ++i) {
-      BlockVector x[6], y[4];
+      BlockVector x[kPoints], y[kSide];
 #pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) x[j] = hn::Load(d, half + (i * 6 + j) * kBlockLanes);
-      OutputTransform(d, x, y);
+      for (int j = 0; j < kPoints; ++j) x[j] = hn::Load(d, half + (i * kPoints + j) * kBlockLanes);
+      Form::Output(d, x, y);
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < kSide; ++j) {
         if (j >= columns) continue;
         const int64_t at = i * row_size + j * pixel + v;
         BlockVector value = hn::Add(y[j], offset);
@@ -108,6 +135,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
   }
 }
 
+template <class Form>
 void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
             float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
@@ -121,22 +149,35 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
         const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
-                   shape.x.dilation * kChannelBlock, image + at);
+        FinishTile<Form>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
+                         shape.x.dilation * kChannelBlock, image + at);
       }
       for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
     }
   }
 }
 
+/// Calls what(Form()).
+template <class What>
+void ForForm(WinogradForm form, const What& what) {
+  switch (form) {
+    case WinogradForm::kFour:
+      return what(FourTiles());
+    case WinogradForm::kTwo:
+      return what(TwoTiles());
+    case WinogradForm::kStrided:
+      return what(StridedTiles());
+  }
+}
+
 }  // namespace
 
 void WinogradInputInBlocks(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
-  Input(shape, image, begin, end, columns);
+  ForForm(shape.form, [&](auto form) { Input<decltype(form)>(shape, image, begin, end, columns); });
 }
 void WinogradOutputInBlocks(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
                             int64_t end, float* image) {
-  Output(shape, products, epilogue, begin, end, image);
+  ForForm(shape.form, [&](auto form) { Output<decltype(form)>(shape, products, epilogue, begin, end, image); });
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE

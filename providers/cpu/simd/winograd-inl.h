@@ -10,6 +10,8 @@
 
 #include <hwy/highway.h>
 
+#include "simd/winograd_axis.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
@@ -52,6 +54,52 @@ HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[4]) {
   y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, hn::Add(sum_b, sum_b));
   y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
 }
+
+/// Forms as the two-dimensional transforms want them.
+struct FourTiles {
+  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kFour);
+  template <class D, class V>
+  static HWY_INLINE void Input(D d, const V (&x)[6], V (&y)[6]) {
+    InputTransform(d, x, y);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D d, const V (&x)[6], V (&y)[4]) {
+    OutputTransform(d, x, y);
+  }
+};
+
+struct TwoTiles {
+  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kTwo);
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[4]) {
+    y[0] = hn::Sub(x[0], x[2]);
+    y[1] = hn::Add(x[1], x[2]);
+    y[2] = hn::Sub(x[2], x[1]);
+    y[3] = hn::Sub(x[1], x[3]);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[4], V (&y)[2]) {
+    y[0] = hn::Add(x[0], hn::Add(x[1], x[2]));
+    y[1] = hn::Sub(hn::Sub(x[1], x[2]), x[3]);
+  }
+};
+
+struct StridedTiles {
+  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kStrided);
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[5], V (&y)[5]) {
+    y[0] = hn::Sub(x[0], x[2]);
+    y[1] = x[1];
+    y[2] = x[2];
+    y[3] = hn::Sub(x[4], x[2]);
+    y[4] = x[3];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[3], V (&y)[2]) {
+    y[0] = hn::Add(x[0], x[1]);
+    y[1] = hn::Add(x[1], x[2]);
+  }
+};
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE

@@ -9,7 +9,6 @@
 #include "ops/nn/blocked_winograd.h"
 #include "ops/ops.h"
 #include "runtime/packed_store.h"
-#include "simd/winograd.h"
 
 namespace tessera::cpu {
 namespace {
@@ -57,8 +56,8 @@ class BlockedConv final : public Kernel {
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
-    } else if (transformed_ && (!packed_ || SuitsWinograd(window, batch))) {
-      ConvolveBlockedWinograd(context, window, batch, channels(), outputs(), transformed_->data<float>(), input.data<float>(), epilogue,
+    } else if (transformed_ && (!packed_ || ChooseForm(window, batch) == form_)) {
+      ConvolveBlockedWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input), epilogue,
                               output->mutable_data<float>());
     } else {
       dense_.Convolve(context, window, batch, packed_->data<float>(), input.data<float>(), epilogue, output->mutable_data<float>());
@@ -101,12 +100,15 @@ class BlockedConv final : public Kernel {
 
   /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
-    if (source_ == Source::kBlocks && group_ == 1 && kernel().size() > 1) {
+    if (source_ != Source::kPlanes && !depthwise_ && kernel().size() > 1) {
       const Window likely = LikelyWindow(info);
-      if (likely.rank() != 0 && SuitsWinograd(likely.WithRank(kSpatialAxes), LikelyBatch(info))) {
-        const Shape shape{kWinogradPoints, outputs(), weights_shape_.SizeOfRange(1, weights_shape_.rank() - 2)};
-        transformed_ = SharedTensor(info, weights, "blocked_winograd", ElementType::kFloat, shape,
-                                    [&] { return PackBlockedWinograd(info.threads(), weights); });
+      const auto form = likely.rank() == 0 ? std::nullopt : ChooseForm(likely.WithRank(kSpatialAxes), LikelyBatch(info));
+      if (form) {
+        form_ = *form;
+        const Shape shape{group_, PlanesOf(form_).all_planes(), outputs() / group_, weights_shape_.SizeOfRange(1, weights_shape_.rank() - 2)};
+        const std::string key = fmt::format("blocked_winograd {} {}", static_cast<int>(form_), group_);
+        transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
+                                    [&] { return PackBlockedWinograd(info.threads(), form_, group_, weights); });
         if (KnowsImage(info)) return;
       }
     }
@@ -124,7 +126,7 @@ class BlockedConv final : public Kernel {
   bool KnowsImage(const KernelInfo& info) const {
     const auto& data = info.input_info(0).shape;
     const auto known = [](const Dimension& size) { return size.known(); };
-    return data && data->size() == kernel().size() + 3 && std::all_of(data->begin() + 2, data->end(), known);
+    return data && data->size() == kernel().size() + (source_ == Source::kBlocks ? 3 : 2) && std::all_of(data->begin() + 2, data->end(), known);
   }
   int64_t LikelyBatch(const KernelInfo& info) const {
     return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;
@@ -143,17 +145,23 @@ class BlockedConv final : public Kernel {
     return attributes_.Fit(image.dims(), kernel());
   }
 
-  /// Three-by-three along the last two axes, one step at a time, in an image large enough.
-  bool SuitsWinograd(const Window& window, int64_t batch) const {
-    constexpr double kTileNs = 4;
-    for (size_t i = kSpatialAxes - 2; i < kSpatialAxes; ++i) {
-      const int64_t dilation = window.dilations[i];
-      if (window.kernel[i] != 3 || window.strides[i] != 1 || dilation > window.output[i]) return false;
-      if (window.begin[i] > 2 * dilation || window.end[i] > 2 * dilation) return false;
-    }
-    const int64_t slices = window.output[0], depth = channels() * window.kernel[0];
-    if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd && WinogradMayPay(depth, outputs());
-    return WinogradPays(depth, outputs(), WinogradArea(batch * slices, window.output.dims().last(2), window.dilations.dims().last(2)), kTileNs);
+  BlockedChannels Channels(int64_t batch) const { return {batch, group_, weights_shape_[1], outputs() / group_}; }
+
+  std::optional<WinogradForm> ChooseForm(const Window& window, int64_t batch) const {
+    if (algorithm_ == Algorithm::kDirect) return std::nullopt;
+    return ChooseBlockedWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd);
+  }
+
+  /// The input where it lies, or, in planes, brought into blocks.
+  const float* InBlocks(KernelContext& context, const Tensor& input) const {
+    const auto* from = input.data<float>();
+    if (source_ == Source::kBlocks) return from;
+    float* blocks = context.scratch<float>(static_cast<size_t>(input.num_elements())).data();
+    const int64_t pixels = input.shape().SizeOfRange(2, input.shape().rank()), block = pixels * kChannelBlock;
+    context.threads().ParallelFor(input.num_elements() / block, static_cast<double>(pixels) * 3, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) BlockChannels(from + i * block, pixels, 0, pixels, blocks + i * block);
+    });
+    return blocks;
   }
 
   void PackDepthwise(const float* weights, float* packed) const {
@@ -195,7 +203,8 @@ class BlockedConv final : public Kernel {
   Shape weights_shape_;
   BlockedDense dense_;
   std::shared_ptr<const Tensor> packed_;
-  std::shared_ptr<const Tensor> transformed_;  // for Winograd's transform
+  WinogradForm form_{};
+  std::shared_ptr<const Tensor> transformed_;  // for `form_`
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // What the operators of domain ai.tessera, which block_channels puts into graphs, share. Their values are [N, C/8, H, W, 8]
 // or [N, C/8, D, H, W, 8].
 
+#include "base/check.h"
 #include "base/window.h"
 #include "simd/blocked.h"
 #include "tessera/kernel.h"

@@ -3,6 +3,7 @@
 // Convolutions over blocks of channels whose windows are 3x3 along the last two axes, through Winograd's transform.
 
 #include <memory>
+#include <optional>
 
 #include "base/window.h"
 #include "simd/blocked.h"
@@ -10,11 +11,21 @@
 
 namespace tessera::cpu {
 
-/// weights[outputs][channels][slices][3][3] transformed and packed: 36 matrices.
-std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, const Tensor& weights);
+/// Images in blocks and what becomes of their channels; `channels` and `outputs` of a group.
+struct BlockedChannels {
+  int64_t batch, group;
+  int64_t channels, outputs;
+};
 
-/// `window`, of kSpatialAxes, must be one that WinogradPays accepts.
-void ConvolveBlockedWinograd(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
-                             const float* weights, const float* input, const BlockedEpilogue& epilogue, float* output);
+/// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least of those
+/// that fit, whatever the sums take.
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced);
+
+/// weights[outputs of all groups][channels][slices][3][3] transformed and packed, [group][planes of the form][...].
+std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group, const Tensor& weights);
+
+/// `window`, of kSpatialAxes, must be one that the form fits.
+void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& window, const BlockedChannels& of, const float* weights,
+                             const float* input, const BlockedEpilogue& epilogue, float* output);
 
 }  // namespace tessera::cpu
