@@ -1,5 +1,6 @@
 // Loop, ai.onnx, versions 1, 11, 13, 16, 19, 21, 23, 24, 25.
 
+#include <algorithm>
 #include <limits>
 
 #include "ops/control_flow/rows.h"
@@ -88,7 +89,8 @@ class ScanOutput {
 class Loop final : public Kernel {
  public:
   explicit Loop(const KernelInfo& info) : body_(info.subgraph("body")), never_stops_(NeverStops(info)) {
-    carried_ = info.num_inputs() > 2 ? info.num_inputs() - 2 : 0;
+    given_ = std::min<size_t>(info.num_inputs(), 2);
+    carried_ = info.num_inputs() - given_;
     Require(body_.num_inputs() == carried_ + 2, "the body takes {} inputs, {} loop-carried values make {}", body_.num_inputs(),
             carried_, carried_ + 2);
     Require(body_.num_outputs() > carried_, "the body has {} outputs, at least {} are expected", body_.num_outputs(),
@@ -103,7 +105,7 @@ class Loop final : public Kernel {
   void Compute(KernelContext& context) override {
     const int64_t limit = TripLimit(context);
     bool condition = true;
-    if (const Value* given = context.input_value(1); given != nullptr && !given->is_none()) {
+    if (const Value* given = Given(context, 1); given != nullptr && !given->is_none()) {
       condition = ToBool(*given, "the condition");
     }
     const int64_t trips = never_stops_ ? (condition ? limit : 0) : -1;
@@ -145,8 +147,11 @@ class Loop final : public Kernel {
   }
 
  private:
-  static int64_t TripLimit(const KernelContext& context) {
-    const Value* given = context.input_value(0);
+  /// The trip count or the condition; where an omitted one ends the node's inputs, what the body captures follows at its place.
+  const Value* Given(const KernelContext& context, size_t i) const { return i < given_ ? context.input_value(i) : nullptr; }
+
+  int64_t TripLimit(const KernelContext& context) const {
+    const Value* given = Given(context, 0);
     if (given == nullptr || given->is_none()) return std::numeric_limits<int64_t>::max();
     const Tensor& trips = given->tensor();
     Require(trips.is(ElementType::kInt64) && trips.num_elements() == 1, "the trip count is {} {}, one int64 is expected",
@@ -161,6 +166,7 @@ class Loop final : public Kernel {
 
   SubgraphRunner& body_;
   bool never_stops_;
+  size_t given_ = 0;  // of trip count and condition
   size_t carried_ = 0;
   size_t scans_ = 0;
   std::vector<TypeInfo> types_;
