@@ -104,14 +104,12 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
   }
   if (auto_pad_ == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
   const int64_t room = size + window.begin[i] + window.end[i] - extent;
-  if (ceil_ && size > 0 && room < 0 && room + stride > 0) {
-    output = 1;  // rounded up, a part of a window is one
-    return;
-  }
   if (room < 0) {
-    // An empty axis gives an empty output; a window larger than its input is an error.
-    Require(size == 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i, room + extent);
-    output = 0;
+    // By the formula a window that is up to a stride larger than its input gives an empty output, and no output where it is
+    // larger yet; rounded up, a part of a window is one. An empty axis gives an empty one.
+    const int64_t lacking = -room;
+    output = size == 0 ? 0 : 1 - (ceil_ ? lacking / stride : CeilDiv(lacking, stride));
+    Require(output >= 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i, room + extent);
     return;
   }
   output = (ceil_ ? room + stride - 1 : room) / stride + 1;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/infer_windows.h"
 #include "graph/onnx_schemas.h"
 #include "graph/schema.h"
 #include "graph/shape_values.h"
@@ -421,6 +422,7 @@ void GraphInference::InferNode(const Node& node) {
     bool failed = true;
     try {
       InferenceOf(node, *schema)(context);
+      if (SlidesWindows(node)) CorrectWindows(node, context);
       failed = false;
     } catch (const Error&) {
       throw;

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from recipe import choice, recipe, single, values
+from onnx import helper
+
+from recipe import Case, choice, recipe, single, values
 
 
 def geometry(rng, rank, low=4, high=11):
@@ -123,4 +125,29 @@ def linear_attention(rng):
     state = values(rng, (batch, heads, size, size), np.float32, -1, 1) if rng.random() < 0.5 else None
     case = single("LinearAttention", [*x, state, decay, beta], outputs=2, q_num_heads=heads, kv_num_heads=heads, update_rule=rule)
     case.atol = 1e-4
+    return case
+
+
+@recipe("EmptyWindows")
+def empty_windows(rng):
+    """Along one axis the window is up to a stride larger than the image: no window fits, by the formula that both peers bend."""
+    rank, channels = int(rng.integers(1, 4)), 4 * int(rng.integers(1, 5))
+    dims, kernel, attributes = geometry(rng, rank)
+    axis = int(rng.integers(rank))
+    kernel[axis], attributes["pads"][axis], attributes["pads"][rank + axis] = 3, 0, 0
+    attributes["strides"][axis] = stride = int(rng.integers(1, 4))
+    dims[axis] = int(rng.integers(max(1, 3 - stride), 3))
+    attributes["pads"] = [min(pad, kernel[i % rank] - 1) for i, pad in enumerate(attributes["pads"])]
+    op = choice(rng, ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"])
+    dtype, result = (np.uint8, np.int32) if op == "ConvInteger" else (np.float32, np.float32)
+    inputs = {"x": values(rng, (int(rng.integers(1, 3)), channels, *dims), dtype)}
+    if op.startswith("Conv"):
+        attributes["group"] = group = choice(rng, [1, 2, channels])
+        inputs["w"] = values(rng, (channels, channels // group, *kernel), dtype)
+    nodes = [helper.make_node(op, list(inputs), ["y"], kernel_shape=kernel, **attributes), helper.make_node("Shape", ["y"], ["dims"])]
+    sizes = [size + attributes["pads"][i] + attributes["pads"][rank + i] - kernel[i] for i, size in enumerate(dims)]
+    output = (*inputs["x"].shape[:2], *(size // attributes["strides"][i] + 1 for i, size in enumerate(sizes)))
+    case = Case(nodes, inputs, ["y", "dims"], dynamic=bool(rng.random() < 0.5))
+    case.constants = {"w": case.inputs.pop("w")} if "w" in inputs and rng.random() < 0.6 else {}
+    case.peer = lambda _: [np.zeros(output, result), np.array(output, np.int64)]
     return case

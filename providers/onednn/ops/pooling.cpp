@@ -27,6 +27,10 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar. Codes
   // are pooled pixel after pixel.
   const DataType type = TypeOf(builder.desc(x.memory));
+  if (IsEmpty(Plain(out, type))) {  // oneDNN makes no descriptor where a dilated window is larger than its input
+    builder.SetOutput(node, {out, builder.Temporary(Plain(out, type))});
+    return;
+  }
   const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0, of_codes = Unrounded(type) != DataType::f32;
   const MemoryIndex src = of_codes ? builder.InLayout(x.memory, ChannelsLast(x.dims, type)) : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
   const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);

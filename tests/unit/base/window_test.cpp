@@ -48,7 +48,17 @@ TEST(Window, CeilModeDropsWindowsThatStartInThePadding) {
   EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}, {"pads", Ints{0, 1}}}, {2}, {1}).output, Shape({1}));
   EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {2}).output, Shape({1}));
   EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{3}}}, {1}, {3}).output, Shape({1}));
-  EXPECT_THROW(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {3}), Error);
+}
+
+TEST(Window, LargerThanItsInput) {
+  EXPECT_EQ(Fit({}, {2}, {3}).output, Shape({0}));
+  EXPECT_EQ(Fit({{"strides", Ints{2}}}, {2}, {3}).output, Shape({0}));
+  EXPECT_EQ(Fit({{"strides", Ints{2}}}, {1}, {3}).output, Shape({0}));
+  EXPECT_EQ(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {3}).output, Shape({0}));
+  EXPECT_EQ(Fit({{"auto_pad", std::string("VALID")}}, {2}, {3}).output, Shape({0}));
+  EXPECT_THROW(Fit({}, {1}, {3}), Error);
+  EXPECT_THROW(Fit({{"strides", Ints{2}}}, {1}, {4}), Error);
+  EXPECT_THROW(Fit({{"ceil_mode", int64_t{1}}, {"strides", Ints{2}}}, {1}, {5}), Error);
 }
 
 TEST(Window, EmptyAxes) {
