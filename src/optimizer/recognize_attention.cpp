@@ -1,6 +1,7 @@
 // recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul,
 // becomes Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and
-// written there, without Transpose. A row of which the mask leaves nothing gives zeros, where Softmax gives NaN.
+// written there, without Transpose. A row of which the mask leaves nothing gives NaN, as Softmax does, where Attention by itself
+// gives zeros; in models that are written it gives these.
 
 #include <algorithm>
 #include <array>
@@ -214,8 +215,10 @@ class Builder {
  private:
   const SymbolicShape& Shape(ValueIndex value) const { return *ShapeOf(graph_, value); }
 
-  ValueIndex NewValue(SymbolicShape shape) {
+  ValueIndex NewValue(SymbolicShape shape) { return NewValue(std::move(shape), ElementOf(graph_, pattern_.q)); }
+  ValueIndex NewValue(SymbolicShape shape, ElementType element) {
     TypeInfo type = graph_.value(pattern_.q).type;
+    type.element = element;
     type.shape = std::move(shape);
     return graph_.AddValue("", std::move(type));
   }
@@ -255,7 +258,7 @@ class Builder {
       std::memset(zero.mutable_raw(), 0, zero.byte_size());
       const ValueIndex masked = graph_.AddConstant("", std::move(number));
       const ValueIndex kept = sum == kNone ? graph_.AddConstant("", std::move(zero)) : sum;
-      sum = NewValue(sum == kNone ? Shape(mask->value) : Broadcast(Shape(sum), Shape(mask->value)));
+      sum = NewValue(sum == kNone ? Shape(mask->value) : Broadcast(Shape(sum), Shape(mask->value)), MaskType());
       Add("Where", {mask->value, mask->inverted ? masked : kept, mask->inverted ? kept : masked}, sum);
     }
     if (sum == kNone || pattern_.floor == kNone) return sum;
@@ -272,12 +275,21 @@ class Builder {
   }
 
   /// What is added to the scores that `mask` replaces by a number. Where it replaces all of a row's, that row weighs all values
-  /// the same, so that nothing may be left of the scores. Float16 has no number so low: there, they still tell in such rows.
+  /// the same, so that nothing may be left of the scores.
   Tensor Fill(const MaskTerm& mask) const {
     const Tensor number = graph_.constant(mask.fill)->Reshaped({});
-    const bool all_replace = std::ranges::all_of(pattern_.masks, [](const MaskTerm& other) { return other.fill != kNone; });
-    const bool low = *ScalarOf(&number) <= kAbsorbing, holds = number.is(ElementType::kFloat) || number.is(ElementType::kDouble);
-    return all_replace && holds && !low ? FromDoubles(number.type(), {}, {kAbsorbing}) : number.Clone();
+    const double fill = *ScalarOf(&number);
+    return AllReplace() ? FromDoubles(MaskType(), {}, {std::isfinite(fill) ? std::min(fill, kAbsorbing) : fill}) : number.Clone();
+  }
+
+  bool AllReplace() const {
+    return std::ranges::all_of(pattern_.masks, [](const MaskTerm& mask) { return mask.fill != kNone; });
+  }
+
+  /// The scores', or where masks replace halves one that holds a number so low.
+  ElementType MaskType() const {
+    const ElementType type = ElementOf(graph_, pattern_.q);
+    return type != ElementType::kDouble && AllReplace() ? ElementType::kFloat : type;
   }
 
   static SymbolicShape Broadcast(SymbolicShape a, SymbolicShape b) {
@@ -359,6 +371,13 @@ class Builder {
   const ValueIndex result_;
 };
 
+/// Whether a row's scores may all become minus infinity.
+bool MayLeaveNothing(const Graph& graph, const AttentionPattern& pattern) {
+  return std::ranges::any_of(pattern.masks, [&](const MaskTerm& mask) {
+    return mask.fill == kNone || !std::isfinite(*ScalarOf(graph.constant(mask.fill)));
+  });
+}
+
 class AttentionRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
@@ -387,6 +406,7 @@ class AttentionRecognition final : public NodeRewrite {
       if (context.writable) return false;  // the attribute is this library's own
       SetAttribute(fused, "tessera_broadcast", int64_t{1});
     }
+    if (!context.writable && MayLeaveNothing(graph, *pattern)) SetAttribute(fused, "tessera_nan_rows", int64_t{1});
     SetAttribute(fused, "scale", static_cast<float>(pattern->scale));
     if (!MayFuse(graph, graph.node(index), fused, context)) return false;
     Builder(graph, *pattern).Replace(std::move(fused));

@@ -178,6 +178,25 @@ def halves(rng):
                                variants=[narrow(variant) for variant in whole.variants], opset=23)
 
 
+@recipe("ModelMaskedAttention")
+def masked_attention(rng):
+    """Attention with rows that are masked altogether: their probabilities are NaN, or equal where a number replaces the scores."""
+    dtype, heads, queries, keys = choice(rng, [np.float32, np.float16]), int(rng.integers(1, 4)), int(rng.integers(1, 20)), int(rng.integers(1, 20))
+    b = Builder(rng, {"q": values(rng, (2, heads, queries, 8), dtype, -1, 1), "k": values(rng, (2, heads, keys, 8), dtype, -1, 1),
+                      "v": values(rng, (2, heads, keys, 4), dtype, -1, 1)})
+    allowed = rng.random(choice(rng, [(2, 1, 1, keys), (queries, keys), (2, 1, queries, keys), (2, heads, queries, keys)])) < 0.6
+    allowed.reshape(-1, keys)[int(rng.integers(allowed.size // keys))] = False
+    fill, how = dtype(choice(rng, [-np.inf, -1e4])), choice(rng, ["Where", "inverted", "Add"])
+    fill = dtype(-np.inf) if how == "Add" else fill  # numbers that are added to halves are rounded with them
+    b.inputs["mask"] = {"Where": allowed, "inverted": ~allowed, "Add": np.where(allowed, dtype(0), fill)}[how]
+    scores = b("Mul", b("MatMul", "q", b("Transpose", "k", perm=[0, 1, 3, 2])), dtype(0.35))
+    masked = b("Add", scores, "mask") if how == "Add" else b("Where", "mask", *([scores, fill] if how == "Where" else [fill, scores]))
+    output = b("MatMul", b("Softmax", masked, axis=-1), "v")
+    if rng.random() < 0.5:
+        output = b("Transpose", output, perm=[0, 2, 1, 3])
+    return Case(b.nodes, b.inputs, [output], 22, b.constants, 1e-3 if dtype == np.float32 else 2e-2, 1e-4 if dtype == np.float32 else 1e-2)
+
+
 @recipe("ModelShapes")
 def shapes(rng):
     """Sizes computed from sizes."""

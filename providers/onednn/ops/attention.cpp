@@ -61,10 +61,15 @@ struct MaskShape {
   bool is_given = false;
 };
 
-/// Rows of scores, scaled and masked, to what each key counts; zeros where the mask leaves none.
+/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by the optimizer's wish NaN.
 class MaskedSoftmaxStep final : public NativeStep {
  public:
-  MaskedSoftmaxStep(const Dims& scores, float scale, bool causal, MaskShape mask) : scores_(scores), scale_(scale), causal_(causal), mask_(std::move(mask)) {}
+  MaskedSoftmaxStep(const Dims& scores, const Node& node, float scale, MaskShape mask)
+      : scores_(scores),
+        scale_(AttributeOr<float>(node, "scale", scale)),
+        causal_(AttributeOr<int64_t>(node, "is_causal", 0) != 0),
+        nothing_(AttributeOr<int64_t>(node, "tessera_nan_rows", 0) != 0 ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
+        mask_(std::move(mask)) {}
 
   /// Scores, results and perhaps a mask.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
@@ -100,13 +105,14 @@ class MaskedSoftmaxStep final : public NativeStep {
     if (sees) {
       cpu::SoftmaxKernelsF32().rows(out, out, 1, seen, false);
     } else {
-      std::fill_n(out, seen, 0.0f);
+      std::fill_n(out, seen, nothing_);
     }
   }
 
   Dims scores_;  // batch, heads, queries, keys
   float scale_;
   bool causal_;
+  float nothing_;
   MaskShape mask_;
 };
 
@@ -156,7 +162,7 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const HeadRows
   const MemoryIndex result = builder.Temporary(Plain(scores));
   std::vector<MemoryIndex> memories = {products, result};
   if (mask.is_given) memories.push_back(builder.InPlainLayout(builder.input(node, kMask)));
-  builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, AttributeOr<float>(node, "scale", usual), AttributeOr<int64_t>(node, "is_causal", 0) != 0, mask), memories);
+  builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, node, usual, mask), memories);
   return result;
 }
 

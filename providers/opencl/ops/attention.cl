@@ -5,7 +5,7 @@ typedef struct {
   long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
   long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   int causal, stage;
-  float scale, softcap;
+  float scale, softcap, nothing;
 } Problem;
 
 GROUP_FOLD(TX)
@@ -101,7 +101,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
     for (int c = 0; c < COLUMNS; ++c) {
       const long column = first + lane + c * LANES;
       // A row without a key to attend to is 0.
-      if (column < p.value_width) PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)0 : sums[c] / total);
+      if (column < p.value_width) PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)p.nothing : sums[c] / total);
     }
   }
 }
@@ -186,7 +186,7 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
   if (first + row > last) return;
   const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
   // A row without a key to attend to is 0.
-  const TX scale = total == 0 ? (TX)0 : 1 / total;
+  const TX scale = total == 0 ? (TX)p.nothing : 1 / total;
   for (int j = 0; j < WIDTH / 4 / PARTS; ++j) {
     const TX results[4] = {sums[j].x, sums[j].y, sums[j].z, sums[j].w};
     for (int c = 0; c < 4; ++c) {
@@ -229,7 +229,7 @@ __kernel void attend_row(ARGUMENTS) {
     }
   }
   const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
-  for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)0 : sums[c] / total);
+  for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)p.nothing : sums[c] / total);
 }
 #endif
 

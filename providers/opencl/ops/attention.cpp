@@ -1,5 +1,6 @@
 // Attention (23-25), and what the optimizer makes of products that broadcast.
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -124,6 +125,7 @@ class Attention final : public Kernel {
         stage_(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         causal_(info.attribute<int64_t>("is_causal", 0) != 0),
         broadcasts_(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
+        nan_rows_(info.attribute<int64_t>("tessera_nan_rows", 0) != 0),
         softcap_(info.attribute<float>("softcap", 0)) {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
@@ -165,6 +167,7 @@ class Attention final : public Kernel {
     p.stage = static_cast<cl_int>(stage_);
     p.scale = scale_ ? *scale_ : DefaultAttentionScale(qh.width);
     p.softcap = softcap_;
+    p.nothing = nan_rows_ && p.keys > 0 ? std::numeric_limits<cl_float>::quiet_NaN() : 0;
     FitMask(mask, mask_dims, p);
     const Buffer lengths = SendLengths(context, p, past_key != nullptr);
     const Tensor* y = context.output(0, yh.packed ? Shape{yh.batch, yh.rows, yh.row_step()} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
@@ -281,7 +284,7 @@ class Attention final : public Kernel {
   std::optional<Launchable> capture_;
   SentIntegers lengths_;
   int64_t q_heads_, kv_heads_, left_, right_, stage_;
-  bool causal_, broadcasts_;
+  bool causal_, broadcasts_, nan_rows_;
   std::optional<float> scale_;
   float softcap_;
 };

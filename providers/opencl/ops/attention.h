@@ -20,6 +20,7 @@ struct AttentionProblem {
   cl_long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   cl_int causal, stage;
   cl_float scale, softcap;
+  cl_float nothing;  // what rows give of which the mask leaves nothing
 };
 
 struct AttentionTypes {

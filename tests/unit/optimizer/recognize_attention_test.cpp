@@ -111,6 +111,43 @@ TEST(RecognizeAttentionMasks, NumbersOfEveryType) {
   }
 }
 
+/// Row 1 of the scores is masked altogether, by `how` ("Where" or "Add") with `number`.
+ModelBuilder MaskedRow(ElementType type, const std::string& how, float number) {
+  ModelBuilder model(23);
+  model.Input("q", type, {2, 3, 5, 8}).Input("k", type, {2, 3, 8, 7}).Input("v", type, {2, 3, 7, 6}).Output("y", type, {2, 3, 5, 6});
+  std::array<uint8_t, 35> allowed;
+  std::vector<float> added;
+  for (size_t i = 0; i < allowed.size(); ++i) {
+    allowed[i] = i / 7 != 1 && i % 3 != 0;
+    added.push_back(allowed[i] != 0 ? 0.0f : number);
+  }
+  model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL).Floats("number", {}, {number}).Floats("added", {5, 7}, added);
+  for (const char* constant : {"number", "added"}) {
+    Int(model.Node("Cast", {constant}, {std::string(constant) + "_cast"}), "to", static_cast<int64_t>(type));
+  }
+  model.Node("MatMul", {"q", "k"}, {"s"});
+  if (how == "Where") {
+    model.Node("Where", {"allowed", "s", "number_cast"}, {"masked"});
+  } else {
+    model.Node("Add", {"s", "added_cast"}, {"masked"});
+  }
+  Int(model.Node("Softmax", {"masked"}, {"p"}), "axis", -1);
+  model.Node("MatMul", {"p", "v"}, {"y"});
+  return model;
+}
+
+TEST(RecognizeAttentionMasks, RowsOfNothingAreAsTheyWere) {
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
+    for (const auto& [how, number] : {std::pair("Where", kNothing), std::pair("Where", -1e4f), std::pair("Add", kNothing)}) {
+      SCOPED_TRACE(::testing::Message() << ElementTypeName(type) << ", " << how << " of " << number);
+      const Rewriting rewriting(MaskedRow(type, how, number), {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
+      EXPECT_NE(rewriting.after().find("Attention"), std::string::npos) << rewriting.after();
+      EXPECT_EQ(rewriting.Difference(1, 4, true), "");
+    }
+  }
+}
+
 /// Queries, keys and values of [batch, rows, heads * width], as exporters reshape and transpose them.
 ModelBuilder SideBySide(int opset, int64_t batch) {
   ModelBuilder model(opset);

@@ -25,6 +25,7 @@ struct AttentionAttributes {
         left(info.attribute<int64_t>("left_window_size", -1)),
         right(info.attribute<int64_t>("right_window_size", -1)),
         broadcasts(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
+        nan_rows(info.attribute<int64_t>("tessera_nan_rows", 0) != 0),
         columns(info.attribute<std::vector<int64_t>>("tessera_columns", {})) {
     Require(columns.empty() || columns.size() == 6, "tessera_columns has {} numbers, not 6", columns.size());
     Require(q_heads >= 0 && kv_heads >= 0, "q_num_heads is {} and kv_num_heads is {}", q_heads, kv_heads);
@@ -41,6 +42,8 @@ struct AttentionAttributes {
   int64_t left, right;
   /// Set by the optimizer on what was MatMul, Add and MatMul: batch, queries and mask broadcast as there.
   bool broadcasts;
+  /// Set by the optimizer, too: a row of which the mask leaves nothing is NaN, as of Softmax.
+  bool nan_rows;
   /// Set by the optimizer where Q, K or V is some columns of its input: first and end of each.
   std::vector<int64_t> columns;
 };
@@ -168,6 +171,7 @@ class Attention final : public Kernel {
                                                          : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
     problem.softcap = static_cast<C>(attributes_.softcap);
     problem.rounds = rounds_;
+    problem.nan_rows = attributes_.nan_rows;
     problem.bias = FitMask<C>(context, context.input(3), problem.sizes, !attributes_.broadcasts);
     problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
     HeadSizes y_sizes = q_sizes;

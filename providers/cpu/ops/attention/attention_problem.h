@@ -53,6 +53,7 @@ struct AttentionProblem {
   const C* sinks = nullptr;  // by head: a score that takes part in the softmax without a value
   CaptureStage capture = CaptureStage::kNone;
   C* captured = nullptr;  // [batch, head, query, key]
+  bool nan_rows = false;  // results of a row of which the mask leaves nothing are NaN, not 0
   bool rounds = false;    // factors of products may be rounded to bfloat16, by a processor that has the instructions
 };
 

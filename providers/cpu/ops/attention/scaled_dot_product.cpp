@@ -166,13 +166,14 @@ class TiledAttention {
     std::copy_n(scores + begin, end - begin, captured + begin);
   }
 
-  /// Divides by the sum of exponentials; results of a row that sees no key are 0.
+  /// Divides by the sum of exponentials; results of a row that sees no key are 0, or NaN where that is asked for and there are keys.
   void FinishRow(int64_t b, int64_t h, int64_t i, C sum, C* captured) const {
     // A row without a key to attend to has scores of minus infinity or NaN alone.
     const bool may_be_masked = p_.sinks != nullptr || !std::isfinite(sum);
     const bool masked = sum == C{0} || (may_be_masked && FullyMasked(b, h, i));
+    const C nothing = p_.nan_rows && s_.keys > 0 ? std::numeric_limits<C>::quiet_NaN() : C{0};
     const auto finish = [&](C* row, int64_t width) {
-      if (masked) std::fill_n(row, width, C{0});
+      if (masked) std::fill_n(row, width, nothing);
       else ScaleRow<C>(row, width, C{1} / sum);
     };
     finish(Result(b, h, i), s_.value_width);
