@@ -142,7 +142,8 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
       right = builder.InLayout(builder.Alias(builder.InPlainLayout(b), Plain(b_dims)), builder.desc(left));
     }
   } else {
-    if (LowerChannelwise(builder, node, a, {b_dims, b.memory})) return;
+    const MemoryIndex numbers = b.dims == b_dims ? b.memory : builder.Alias(builder.InPlainLayout(b), Plain(b_dims));
+    if (LowerChannelwise(builder, node, a, {b_dims, numbers})) return;
     // Other broadcasts go row-major: blocked layouts have few fast paths.
     left = builder.InPlainLayout(a);
     right = builder.Alias(builder.InPlainLayout(b), Plain(b_dims));

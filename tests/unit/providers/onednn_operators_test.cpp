@@ -62,6 +62,23 @@ TEST(OnednnOperators, Elementwise) {
   }
 }
 
+/// One channel lies in memory as channels that come last do.
+TEST(OnednnOperators, NumbersOfFewerDimensionsBesideOneChannel) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {1}, {1, 1}, {1, 1, 1}, {7}, {5, 1}}) {
+    for (const char* op : {"Add", "Sub", "Mul", "Div"}) {
+      SCOPED_TRACE(::testing::Message() << op << " of " << dims.size() << " dimensions");
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {1, 1, 5, 8}).Input("c", ElementType::kFloat, dims).Output("y", ElementType::kFloat, {1, 1, 5, 7});
+      Weights(model, "w", {8, 7});
+      model.Node("MatMul", {"x", "w"}, {"a"});
+      model.Node(op, {"a", "c"}, {"y"});
+      const std::vector<float> numbers = {1.5f, -2, 3, 0.5f, -0.25f, 2, -1};
+      const Shape shape(dims);
+      ExpectOnOnednn(model, {RandomTensor({1, 1, 5, 8}, 4), Tensor::Of<float>(shape, std::span(numbers).first(static_cast<size_t>(shape.num_elements())))});
+    }
+  }
+}
+
 /// Of which oneDNN would give the other operand.
 TEST(OnednnOperators, ExtremesOfNaN) {
   for (const char* op : {"Max", "Min"}) {
