@@ -61,7 +61,7 @@ class ScanOutput {
 
   void Finish(KernelContext& context, size_t output, const TypeInfo& stated, const TypeInfo& body) {
     if (count_ == 0) {
-      context.output(output, StatedType(stated, body), ShapeWithoutRows(body, 0, 0));
+      context.output(output, StatedType(stated, body), ShapeWithoutRows(body, stated, 0, 0));
     } else if (!rows_.empty()) {
       Tensor* target = context.output(output, type_, WithRows(count_));
       for (size_t i = 0; target != nullptr && i < rows_.size(); ++i) {

@@ -88,11 +88,17 @@ inline void MoveAxis(const Tensor& source, size_t axis, bool back, Tensor& targe
   }
 }
 
-/// A body output's shape after no iteration at all: `rows` at `axis`, and 0 where the graph does not know a dimension.
-inline Shape ShapeWithoutRows(const TypeInfo& row, int64_t rows, size_t axis) {
+/// A body output's shape after no iteration at all: `rows` at `axis`, and 0 where the graph does not know a dimension. Of a body
+/// that says nothing of them, the node's own output may tell.
+inline Shape ShapeWithoutRows(const TypeInfo& row, const TypeInfo& output, int64_t rows, size_t axis) {
   Shape shape;
-  if (row.shape.has_value()) {
-    for (const Dimension& dimension : *row.shape) shape.Append(dimension.known() ? dimension.value : 0);
+  const bool whole = !row.shape.has_value() && output.shape.has_value() && axis < output.shape->size();
+  if (whole || row.shape.has_value()) {
+    for (const Dimension& dimension : whole ? *output.shape : *row.shape) shape.Append(dimension.known() ? dimension.value : 0);
+  }
+  if (whole) {
+    shape[axis] = rows;
+    return shape;
   }
   axis = std::min(axis, shape.rank());
   Shape result;

@@ -1,5 +1,7 @@
 // Scan, ai.onnx, versions 9, 11, 16, 19, 21, 23, 24, 25; version 8 with batches and sequence_lens.
 
+#include <algorithm>
+
 #include "ops/control_flow/rows.h"
 #include "ops/ops.h"
 
@@ -167,10 +169,10 @@ class Scan final : public Kernel {
     const size_t output = scan_.states + i;
     if (!context.has_output(output)) return;
     if (trips == 0) {
-      const TypeInfo& row = scan_.body.output_type(output);
-      const size_t rank = row.shape.has_value() ? row.shape->size() : 0;
-      const size_t axis = CheckedAxis(output_axes_[i], rank + 1, "scan output");
-      context.output(output, StatedType(scan_.types[output], row), ShapeWithoutRows(row, 0, axis));
+      const TypeInfo &row = scan_.body.output_type(output), &stated = scan_.types[output];
+      const size_t stated_rank = stated.shape.has_value() ? std::max<size_t>(stated.shape->size(), 1) : 1;
+      const size_t axis = CheckedAxis(output_axes_[i], row.shape.has_value() ? row.shape->size() + 1 : stated_rank, "scan output");
+      context.output(output, StatedType(stated, row), ShapeWithoutRows(row, stated, 0, axis));
     } else if (target.moved.defined()) {
       MoveAxis(target.moved, CheckedAxis(output_axes_[i], target.row.rank() + 1, "scan output"), true, *target.output);
     }
@@ -266,7 +268,7 @@ class BatchedScan final : public Kernel {
 
   void StoreNothing(KernelContext& context, size_t i, int64_t batch, int64_t longest) const {
     const TypeInfo& row = scan_.body.output_type(i);
-    Shape shape = ShapeWithoutRows(row, batch, 0);
+    Shape shape = ShapeWithoutRows(row, {}, batch, 0);
     if (i >= scan_.states) shape = WithDim(shape, 1, longest);
     Tensor* output = context.output(i, StatedType(scan_.types[i], row), shape);
     if (!output->is(ElementType::kString) && output->byte_size() > 0) std::memset(output->mutable_raw(), 0, output->byte_size());

@@ -50,5 +50,23 @@ TEST(ControlFlow, RowsOfNoIterationHaveTheSizeThatTheBodyDeclares) {
   EXPECT_EQ(ShapeOfRows(Rows({"m", "k"}, {-1}), 5, false), (Shape{0, 3}));
 }
 
+TEST(ControlFlow, RowsOfNoIterationHaveTheRankThatTheNodeDeclares) {
+  ModelBuilder model = Rows({"m", "k"}, {3});
+  auto& graph = *model.proto().mutable_graph();
+  auto& body = *graph.mutable_node(0)->mutable_attribute(0)->mutable_g();
+  body.mutable_output(1)->clear_type();
+  body.mutable_node(0)->set_op_type("Reshape");  // to a shape that nothing tells
+  body.mutable_node(0)->add_input("sizes");
+  model.Input("sizes", ElementType::kInt64, {-1});
+  ModelBuilder::Declare(graph.mutable_output(0), "z", ElementType::kFloat, {-1, 2, 3});
+  const std::vector<std::string> names = {"m", "k", "v", "sizes"};
+  const std::vector<int64_t> sizes = {2, 3};
+  const int64_t trips = 0;
+  const bool again = true;
+  const std::vector<Value> inputs = {Tensor::Of<int64_t>({}, std::span(&trips, 1)), Tensor::Of<bool>({}, std::span(&again, 1)),
+                                     Floats({3}, {1, 2, 3}), Tensor::Of<int64_t>({2}, sizes)};
+  EXPECT_EQ(model.Session().Run(names, inputs).at(0).tensor().shape(), (Shape{0, 2, 3}));
+}
+
 }  // namespace
 }  // namespace tessera
