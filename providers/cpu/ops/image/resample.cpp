@@ -53,13 +53,13 @@ class CoordinateMap {
 };
 
 /// Positions on or halfway between source elements, without the rounding errors that would tip floor and ceil over.
-double SnapToHalves(double x) {
+double SnapToHalves(double x, double error) {
   const double half = std::round(2 * x) / 2;
-  return std::abs(x - half) <= 1e-9 * std::max(1.0, std::abs(x)) ? half : x;
+  return std::abs(x - half) <= error * std::max(1.0, std::abs(x)) ? half : x;
 }
 
-int64_t NearestIndex(NearestMode mode, double position, double scale) {
-  const double x = SnapToHalves(position);
+int64_t NearestIndex(NearestMode mode, double position, const AxisRequest& request) {
+  const double x = SnapToHalves(position, request.scale_error);
   const double floor = std::floor(x);
   const double ratio = x - floor;
   double index = floor;
@@ -76,7 +76,7 @@ int64_t NearestIndex(NearestMode mode, double position, double scale) {
       index = std::ceil(x);
       break;
     case NearestMode::kSimple:
-      index = scale < 1 ? std::ceil(x) : std::trunc(x);
+      index = request.scale < 1 ? std::ceil(x) : std::trunc(x);
       break;
   }
   return static_cast<int64_t>(index);
@@ -130,11 +130,11 @@ double Bounded(double x, int64_t in) {
   return std::clamp(x, -limit, limit);
 }
 
-void FillNearest(const ResampleOptions& options, const CoordinateMap& map, double scale, AxisTable& table) {
+void FillNearest(const ResampleOptions& options, const CoordinateMap& map, const AxisRequest& request, AxisTable& table) {
   for (int64_t o = 0; o < table.out; ++o) {
     const double x = Bounded(map(o), table.in);
     table.first[static_cast<size_t>(o)] =
-        static_cast<int32_t>(std::clamp<int64_t>(NearestIndex(options.nearest, x, scale), 0, table.in - 1));
+        static_cast<int32_t>(std::clamp<int64_t>(NearestIndex(options.nearest, x, request), 0, table.in - 1));
   }
 }
 
@@ -195,7 +195,7 @@ AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRe
   table.first.resize(static_cast<size_t>(table.out));
   const CoordinateMap map(options.coordinates, in, request);
   if (options.mode == ResampleMode::kNearest) {
-    FillNearest(options, map, request.scale, table);
+    FillNearest(options, map, request, table);
   } else {
     FillWeighted(options, map, request.scale, table);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "types.h"
@@ -13,9 +14,11 @@ void CheckScale(double scale) { Require(std::isfinite(scale) && scale > 0, "scal
 
 AxisRequest Scaled(int64_t in, double scale) {
   CheckScale(scale);
-  const double out = std::floor(static_cast<double>(in) * scale);
+  // Scales are floats: 10 elements by 1.3f are 12.9999995. Rounded to a float, as shape inference has it, they are the 13 meant.
+  const double exact = static_cast<double>(in) * scale;
+  const double out = std::floor(in <= int64_t{1} << 24 ? static_cast<double>(static_cast<float>(exact)) : exact);
   Require(out < 0x1p62, "an axis of {} elements can not be scaled by {}", in, scale);
-  return {.out = static_cast<int64_t>(out), .scale = scale};
+  return {.out = static_cast<int64_t>(out), .scale = scale, .scale_error = std::numeric_limits<float>::epsilon()};
 }
 
 CoordinateMode ParseCoordinates(const std::string& name) {

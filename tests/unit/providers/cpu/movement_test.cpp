@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "attributes.h"
 #include "error_of.h"
@@ -187,6 +188,31 @@ TEST(Movement, ResizeAsksForItsResultBeforeItMakesTables) {
   const std::vector<Value> inputs = {Floats({1, 1, 2, 2}, {1, 2, 3, 4}), Ints({4}, {1, 1, 2, (int64_t{1} << 31) - 1})};
   std::vector<Value> results(1);
   EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }), HasSubstr("Resize 'huge': cpu_mem_limit exceeded"));
+}
+
+TEST(Movement, ResizeTakesScalesForTheDecimalsThatTheyRound) {
+  const auto resize = [](const char* op, int opset, int64_t in, float scale, const char* coordinates) {
+    std::vector<float> ramp(static_cast<size_t>(in));
+    std::iota(ramp.begin(), ramp.end(), 0.0f);
+    const Value scales = Floats({1}, {scale}), data = Tensor::Of<float>({in}, ramp);
+    const bool early = opset < 11;
+    return ToVector(Compute({op, opset, early ? std::vector<Value>{data, scales} : std::vector<Value>{data, Floats({0}, {}), scales},
+                             [&](onnx::NodeProto& node) {
+                               SetString(node, "mode", "nearest");
+                               if (early) return;
+                               SetString(node, "coordinate_transformation_mode", coordinates);
+                               SetString(node, "nearest_mode", "floor");
+                             }}));
+  };
+  // As floats, 1.3 and 0.7 are less than as decimals, so that exact products stay below 13 and 7; 1.7 and 0.6 are more, so
+  // that exact quotients of 17 and 3 stay below 10 and 5.
+  EXPECT_THAT(resize("Resize", 11, 10, 1.3f, "asymmetric"), ElementsAre(0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9));
+  EXPECT_THAT(resize("Resize", 11, 10, 0.7f, "asymmetric"), ElementsAre(0, 1, 2, 4, 5, 7, 8));
+  EXPECT_THAT(resize("Resize", 11, 11, 1.7f, "asymmetric"), ElementsAre(0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8, 9, 10));
+  EXPECT_THAT(resize("Resize", 19, 9, 0.6f, "asymmetric"), ElementsAre(0, 1, 3, 5, 6));
+  EXPECT_THAT(resize("Resize", 19, 10, 0.9f, "half_pixel").size(), 9);
+  EXPECT_THAT(resize("Resize", 10, 10, 1.3f, "").size(), 13);
+  EXPECT_THAT(resize("Upsample", 9, 10, 2.3f, "").size(), 23);
 }
 
 TEST(Movement, CutsBeforeItRepeats) {
