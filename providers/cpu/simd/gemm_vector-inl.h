@@ -1,6 +1,7 @@
 // Products of one row, bound by the reading of the matrix. Part of gemm-inl.h.
 
 #include "simd/gemm_tile-inl.h"
+#include "simd/load_first-inl.h"
 
 #if defined(TESSERA_GEMM_VECTOR_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_VECTOR_INL_H
@@ -48,15 +49,16 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
       t2 = hn::MulAdd(x1, hn::LoadU(d, b2 + p + kLanes), t2);
       t3 = hn::MulAdd(x1, hn::LoadU(d, b3 + p + kLanes), t3);
     }
-    T sums[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
-                 hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
-    for (; p < k; ++p) {
-      const T x = args.a[p];
-      sums[0] += x * b0[p];
-      sums[1] += x * b1[p];
-      sums[2] += x * b2[p];
-      sums[3] += x * b3[p];
+    for (; p < k; p += kLanes) {
+      const int64_t left = std::min<int64_t>(k - p, kLanes);
+      const V x = LoadFirst(d, args.a + p, left);
+      s0 = hn::MulAdd(x, LoadFirst(d, b0 + p, left), s0);
+      s1 = hn::MulAdd(x, LoadFirst(d, b1 + p, left), s1);
+      s2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), s2);
+      s3 = hn::MulAdd(x, LoadFirst(d, b3 + p, left), s3);
     }
+    const T sums[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
+                       hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
     for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, sums[i], n + i);
   }
   for (; n < n1; ++n) {
@@ -69,9 +71,11 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
         s[u] = hn::MulAdd(hn::LoadU(d, args.a + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
       }
     }
-    T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3]))));
-    for (; p < k; ++p) sum += args.a[p] * b[p];
-    args.c[n] = FinishOne(args, sum, n);
+    for (; p < k; p += kLanes) {
+      const int64_t left = std::min<int64_t>(k - p, kLanes);
+      s[0] = hn::MulAdd(LoadFirst(d, args.a + p, left), LoadFirst(d, b + p, left), s[0]);
+    }
+    args.c[n] = FinishOne(args, hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3])))), n);
   }
 }
 
