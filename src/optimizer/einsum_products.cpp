@@ -1,6 +1,6 @@
 // einsum_products: an Einsum that is one matrix product becomes a MatMul, with what moves and merges axes around it: with constant
 // weights, as Keras and XLNet project, so that they are packed and fused like others; and with two batch axes, as attention is spelled
-// with it, so that it is recognized.
+// with it, so that it is recognized. One that sums nothing, as state space models scale their inputs, becomes a Mul.
 
 #include <algorithm>
 
@@ -43,6 +43,7 @@ class EinsumProducts final : public NodeRewrite {
     if (type != ElementType::kFloat && type != ElementType::kDouble && !IsHalf(type)) return false;
     const auto equation = Parsed(node);
     if (!equation) return false;
+    if (IsElementwise(*equation)) return Multiply(graph, node, *equation);
     const Term &left = equation->inputs()[0], &right = equation->inputs()[1];
     for (const bool swapped : {false, true}) {
       const Product product(graph, node, swapped ? right : left, swapped ? left : right, equation->output(), swapped);
@@ -67,6 +68,55 @@ class EinsumProducts final : public NodeRewrite {
     ValueIndex value;
     Term axes;
   };
+
+  static bool IsElementwise(const EinsumEquation& equation) {
+    return std::ranges::all_of(equation.inputs(), [&](const Term& term) {
+      return std::ranges::all_of(term, [&](int8_t label) { return Has(equation.output(), label); });
+    });
+  }
+
+  static bool Multiply(Graph& graph, const Node& node, const EinsumEquation& equation) {
+    const Term& out = equation.output();
+    if (out.empty() || VersionOf(graph, "Unsqueeze") < 13) return false;
+    for (size_t i = 0; i < 2; ++i) {
+      const SymbolicShape* shape = ShapeOf(graph, node.inputs[i]);
+      if (shape == nullptr || shape->size() != equation.inputs()[i].size()) return false;
+    }
+    std::vector<ValueIndex> factors;
+    for (size_t i = 0; i < 2; ++i) factors.push_back(Spread(graph, node, {node.inputs[i], equation.inputs()[i]}, out));
+    const ValueIndex product = graph.AddValue("", graph.value(node.outputs[0]).type);
+    AddOperator(graph, "Mul", std::move(factors), product, node.index).name = node.name;
+    return BypassNode(graph, node.index, product);
+  }
+
+  /// The operand with its axes in the order of `out`, and axes of one element where it has none.
+  static ValueIndex Spread(Graph& graph, const Node& node, Operand from, const Term& out) {
+    const SymbolicShape given = *ShapeOf(graph, from.value);
+    const ElementType type = ElementOf(graph, from.value);
+    Permutation perm;
+    SymbolicShape moved, spread;
+    std::vector<int64_t> missing;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (Has(from.axes, out[i])) {
+        perm.push_back(std::ranges::find(from.axes, out[i]) - from.axes.begin());
+        moved.push_back(given[static_cast<size_t>(perm.back())]);
+        spread.push_back(moved.back());
+      } else {
+        missing.push_back(static_cast<int64_t>(i));
+        spread.push_back({1, {}});
+      }
+    }
+    if (!std::ranges::is_sorted(perm)) {
+      const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(type, std::move(moved)));
+      SetAttribute(AddOperator(graph, "Transpose", {from.value}, result, node.index), "perm", std::move(perm));
+      from.value = result;
+    }
+    // Axes of one element in front are there without being said.
+    if (missing.empty() || missing.back() + 1 == static_cast<int64_t>(missing.size())) return from.value;
+    const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(type, std::move(spread)));
+    AddOperator(graph, "Unsqueeze", {from.value, AddIntegers(graph, missing)}, result, node.index);
+    return result;
+  }
 
   /// [batch, rows, inner] of a times [batch, inner, columns] of b.
   class Product {

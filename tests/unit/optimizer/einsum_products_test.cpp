@@ -60,11 +60,32 @@ TEST(EinsumProducts, WithOpenSizes) {
   }
 }
 
+TEST(EinsumProducts, ThatSumNothing) {
+  for (const EinsumCase& c : std::vector<EinsumCase>{
+           {"ab,ab->ab", {2, 3}, {2, 3}, "Mul"},
+           {"ab,cd->abcd", {2, 3}, {4, 5}, "Unsqueeze Mul"},
+           {"abc,cd->abcd", {2, 3, 4}, {4, 5}, "Unsqueeze Mul"},            // Mamba: steps and states
+           {"abc,c->abc", {2, 3, 4}, {4}, "Mul"},
+           {"ab,ba->ab", {2, 3}, {3, 2}, "Mul"},                            // the constant is transposed once
+           {"ab,c->cba", {2, 3}, {4}, "Transpose Mul"},
+           {"ab,bc->bac", {2, 3}, {3, 4}, "Transpose Unsqueeze Mul"},
+           {"ab,bc->abc", {2, 1}, {3, 4}, "Unsqueeze Mul"},                 // one element is repeated
+           {"a,b->ab", {0}, {4}, "Unsqueeze Mul"},
+           {"ab,->ab", {2, 3}, {}, "Mul"},
+       }) {
+    SCOPED_TRACE(c.equation);
+    const Rewriting rewriting(EinsumModel(c, ResultRank(c)), {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
+    EXPECT_EQ(rewriting.after(), c.after);
+    EXPECT_EQ(rewriting.Difference(1, 3, true), "");
+  }
+  const Rewriting open(EinsumModel({"abc,cd->adbc", {-1, -1, -1}, {4, 5}, ""}, 4), {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
+  EXPECT_EQ(open.after(), "Unsqueeze Mul");
+  EXPECT_EQ(open.Difference(1, 4), "");
+}
+
 TEST(EinsumProducts, LeavesOthers) {
   for (const EinsumCase& c : std::vector<EinsumCase>{
-           {"ab,cd->abcd", {2, 3}, {4, 5}, ""},        // nothing is summed
-           {"ab,bc->c", {2, 3}, {3, 4}, ""},           // rows are, too
-           {"ab,ab->ab", {2, 3}, {2, 3}, ""},
+           {"ab,bc->c", {2, 3}, {3, 4}, ""},           // rows are summed, too
            {"ab,ab->a", {2, 3}, {2, 3}, ""},
            {"aab,bc->ac", {2, 2, 3}, {3, 4}, ""},      // a diagonal
            {"ab,bc->ac", {2, 1}, {3, 4}, ""},          // one column is repeated

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/einsum_equation.h"
+#include "engine/strided_copy.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
 #include "ops/ops.h"
@@ -88,16 +89,14 @@ class Contraction {
   }
 
   /// Copies the labels of the output, in order, to `out`.
-  void Store(const View<C>& view, C* out) const {
-    const View<C> target = Contiguous(out, output_);
-    Walk(output_, sizes_, view.strides, target.strides, [&](int64_t from, int64_t to) { out[to] = view.data[from]; });
-  }
+  void Store(const View<C>& view, C* out) const { Move(view, output_, out); }
 
   /// The product of two views, summed over labels outside `needed`; straight into `out` where its order allows (then the
   /// result's data is `out`).
   View<C> Contract(const View<C>& a, const View<C>& b, uint64_t needed, C* out) const {
     const uint64_t both = a.labels & b.labels;
-    if ((both & ~needed) == 0 && (a.labels & ~both) == 0 && (b.labels & ~both) == 0) return Multiply(a, b, out);
+    const bool alike = a.labels == b.labels;
+    if ((both & ~needed) == 0 && (both != 0 || alike)) return Multiply(a, b, out);
     // The last label of the output should run along the product's columns.
     const bool swap = output_.count > 0 && (a.labels & ~both & Bit(output_.at[static_cast<size_t>(output_.count - 1)])) != 0;
     return swap ? MatrixProduct(b, a, both, needed, out) : MatrixProduct(a, b, both, needed, out);
@@ -154,19 +153,53 @@ class Contraction {
     return stride < 0 ? 1 : stride;
   }
 
-  View<C> Copy(const View<C>& view, const Labels& order) const {
-    C* out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
-    const View<C> copy = Contiguous(out, order);
-    Walk(order, sizes_, view.strides, copy.strides, [&](int64_t from, int64_t to) { out[to] = view.data[from]; });
-    return copy;
+  void Move(const View<C>& view, const Labels& order, C* out) const {
+    const View<C> target = Contiguous(out, order);
+    StridedCopy copy(ElementKind{.bytes = sizeof(C)});
+    for (const int8_t label : order) {
+      const auto at = static_cast<size_t>(label);
+      copy.Add(sizes_[at], view.strides[at], target.strides[at]);
+    }
+    copy.Run(context_.threads(), view.data, out);
   }
 
-  View<C> Multiply(const View<C>& a, const View<C>& b, C* out) const {
-    const Labels order = Order(a.labels);
-    if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
-    C* to = out;
-    Walk(order, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) { *to++ = static_cast<C>(Widen(a.data[x]) * b.data[y]); });
+  View<C> Copy(const View<C>& view, const Labels& order) const {
+    C* out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
+    Move(view, order, out);
     return Contiguous(out, order);
+  }
+
+  /// Nothing is summed: each element of one meets those of the other that agree in the labels of both.
+  View<C> Multiply(const View<C>& a, const View<C>& b, C* out) const {
+    const Labels order = Order(a.labels | b.labels);
+    if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
+    Labels rows = order;
+    int64_t count = 1, step_a = 0, step_b = 0;
+    if (order.count > 0) {
+      const auto last = static_cast<size_t>(order.at[static_cast<size_t>(--rows.count)]);
+      count = sizes_[last];
+      step_a = a.strides[last];
+      step_b = b.strides[last];
+    }
+    C* to = out;
+    Walk(rows, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) {
+      MultiplyRow(a.data + x, step_a, b.data + y, step_b, count, to);
+      to += count;
+    });
+    return Contiguous(out, order);
+  }
+
+  /// The frequent steps are constants for the compiler.
+  static void MultiplyRow(const C* a, int64_t step_a, const C* b, int64_t step_b, int64_t count, C* out) {
+    const auto multiply = [&](auto a_step, auto b_step) {
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(Widen(a[i * a_step]) * b[i * b_step]);
+    };
+    constexpr std::integral_constant<int64_t, 0> kStays;
+    constexpr std::integral_constant<int64_t, 1> kNext;
+    if (step_a == 1 && step_b == 1) return multiply(kNext, kNext);
+    if (step_a == 0 && step_b == 1) return multiply(kStays, kNext);
+    if (step_a == 1 && step_b == 0) return multiply(kNext, kStays);
+    multiply(step_a, step_b);
   }
 
   /// Narrow unsigned products would overflow int.
@@ -182,15 +215,32 @@ class Contraction {
     return order.count == output_.count && std::equal(order.begin(), order.end(), output_.begin());
   }
 
+  /// Moves to `batch` those first labels of `labels` that no one stride walks together with the rest, where the rest is `enough`.
+  void Split(const View<C>& view, Labels& labels, uint64_t& batch, int64_t enough) const {
+    int first = 0;
+    Labels rest = labels;
+    while (Collapse(view, rest) < 0) {
+      ++first;
+      rest.count = 0;
+      for (int i = first; i < labels.count; ++i) rest.Add(labels.at[static_cast<size_t>(i)]);
+    }
+    if (first == 0 || Product(rest, sizes_) < enough) return;
+    for (int i = 0; i < first; ++i) batch |= Bit(labels.at[static_cast<size_t>(i)]);
+    labels = rest;
+  }
+
   View<C> MatrixProduct(View<C> a, View<C> b, uint64_t both, uint64_t needed, C* out) const {
-    const Labels batch = Order(both & needed);
+    constexpr int64_t kEnough = 32;  // rows or columns of a product that is worth its start
+    uint64_t repeated = both & needed;
     const Labels inner = Order(both & ~needed);
-    const Labels rows = Order(a.labels & ~both);
-    const Labels columns = Order(b.labels & ~both);
-    if (Collapse(a, rows) < 0 || Collapse(a, inner) < 0) a = Copy(a, Join(batch, rows, inner));
-    if (Collapse(b, columns) < 0 || Collapse(b, inner) < 0) b = Copy(b, Join(batch, inner, columns));
-    const Labels order = Join(batch, rows, columns);
-    if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
+    Labels rows = Order(a.labels & ~both);
+    Labels columns = Order(b.labels & ~both);
+    Split(a, rows, repeated, kEnough);
+    Split(b, columns, repeated, kEnough);
+    const Labels batch = Order(repeated);
+    if (Collapse(a, rows) < 0 || Collapse(a, inner) < 0) a = Copy(a, Join(Order(repeated & a.labels), rows, inner));
+    if (Collapse(b, columns) < 0 || Collapse(b, inner) < 0) b = Copy(b, Join(Order(repeated & b.labels), inner, columns));
+    const View<C> c = Target(batch, rows, columns, out);
     GemmArgs<C> args;
     args.m = Product(rows, sizes_);
     args.n = Product(columns, sizes_);
@@ -199,23 +249,37 @@ class Contraction {
     args.a_k = Collapse(a, inner);
     args.b_k = Collapse(b, inner);
     args.b_col = Collapse(b, columns);
-    args.c_row = args.n;
+    args.c_row = std::max(Collapse(c, rows), args.n);  // of one row any
     const int64_t count = Product(batch, sizes_);
-    const auto offsets = context_.scratch<int64_t>(static_cast<size_t>(CheckedMul<int64_t>(count, 2)));
+    const auto offsets = context_.scratch<Offsets>(static_cast<size_t>(count));
     int64_t filled = 0;
-    Walk(batch, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) {
-      offsets[2 * filled] = x;
-      offsets[2 * filled + 1] = y;
-      ++filled;
-    });
+    Walk(batch, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) { offsets[static_cast<size_t>(filled++)] = {x, y, 0}; });
+    filled = 0;
+    Walk(batch, sizes_, c.strides, c.strides, [&](int64_t z, int64_t) { offsets[static_cast<size_t>(filled++)].c = z; });
+    C* const results = const_cast<C*>(c.data);
     RunProducts<C>(context_, count, [&](int64_t i) {
+      const Offsets& at = offsets[static_cast<size_t>(i)];
       GemmArgs<C> one = args;
-      one.a = a.data + offsets[2 * i];
-      one.b = b.data + offsets[2 * i + 1];
-      one.c = out + i * args.m * args.n;
+      one.a = a.data + at.a;
+      one.b = b.data + at.b;
+      one.c = results + at.c;
       return one;
     });
-    return Contiguous(out, order);
+    return c;
+  }
+
+  struct Offsets {
+    int64_t a, b, c;
+  };
+
+  /// Where products of these rows and columns go: to their places in `out`, if each row of a product is one there.
+  View<C> Target(const Labels& batch, const Labels& rows, const Labels& columns, C* out) const {
+    const Labels order = Join(batch, rows, columns);
+    if (out != nullptr && order.count == output_.count) {
+      const View<C> whole = Contiguous(out, output_);
+      if (Collapse(whole, columns) == 1 && Collapse(whole, rows) >= 0) return whole;
+    }
+    return Contiguous(context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data(), order);
   }
 
   KernelContext& context_;
