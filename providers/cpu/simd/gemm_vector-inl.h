@@ -79,49 +79,63 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   }
 }
 
-/// One row times row-major B: eight vectors of columns at a time, down all of k.
-void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. A sum waits for its last
+/// addition, so that few vectors take several sums each.
+template <int kVectors, bool kPartial = false>
+HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
+  static_assert(kVectors == 1 || !kPartial);
+  constexpr int kSums = kVectors >= 4 ? 1 : 4 / kVectors;
   const D d;
-  constexpr int kVectors = 8;
-  int64_t n = n0;
-  for (; n + kVectors * kLanes <= n1; n += kVectors * kLanes) {
-    V acc[kVectors];
+  V acc[kSums][kVectors];
 #pragma GCC unroll 8
-    for (int j = 0; j < kVectors; ++j) acc[j] = hn::Zero(d);
-    const T* b = args.b + n;
-    for (int64_t p = 0; p < args.k; ++p, b += args.b_k) {
-      const V x = hn::Set(d, args.a[p * args.a_k]);
-#pragma GCC unroll 8
-      for (int j = 0; j < kVectors; ++j) acc[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), acc[j]);
-    }
-    TileOut out{args.c + n, args.c_row, args.alpha, args.accumulate, true, &args.epilogue, args.epilogue.row_bias,
-                args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + n,
-                args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + n};
+  for (int i = 0; i < kSums * kVectors; ++i) acc[i / kVectors][i % kVectors] = hn::Zero(d);
+  const T* b = args.b + n;
+  const auto add = [&](int64_t p, V* sums) HWY_ATTR {
+    const V x = hn::Set(d, args.a[p * args.a_k]);
 #pragma GCC unroll 8
     for (int j = 0; j < kVectors; ++j) {
-      V one[1][1] = {{acc[j]}};
+      if constexpr (kPartial) {
+        sums[j] = hn::MulAdd(x, LoadFirst(d, b, columns), sums[j]);
+      } else {
+        sums[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), sums[j]);
+      }
+    }
+    b += args.b_k;
+  };
+  int64_t p = 0;
+  for (; p + kSums <= args.k; p += kSums) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kSums; ++i) add(p + i, acc[i]);
+  }
+  for (; p < args.k; ++p) add(p, acc[0]);
+#pragma GCC unroll 8
+  for (int j = 0; j < kVectors; ++j) {
+    V sum = acc[0][j];
+#pragma GCC unroll 4
+    for (int i = 1; i < kSums; ++i) sum = hn::Add(sum, acc[i][j]);
+    const int64_t column = n + j * kLanes;
+    if constexpr (kPartial) {
+      HWY_ALIGN T lanes[kLanes];
+      hn::Store(sum, d, lanes);
+      for (int64_t i = 0; i < columns; ++i) args.c[column + i] = FinishOne(args, lanes[i], column + i);
+    } else {
+      const TileOut out{args.c + column, args.c_row, args.alpha, args.accumulate, true, &args.epilogue, args.epilogue.row_bias,
+                        args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + column,
+                        args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + column};
+      V one[1][1] = {{sum}};
       StoreTile<1, 1>(d, one, out);
-      out.c += kLanes;
-      if (out.col_bias != nullptr) out.col_bias += kLanes;
-      if (out.residual != nullptr) out.residual += kLanes;
     }
   }
-  for (; n + kLanes <= n1; n += kLanes) {
-    V acc = hn::Zero(d);
-    for (int64_t p = 0; p < args.k; ++p) {
-      acc = hn::MulAdd(hn::Set(d, args.a[p * args.a_k]), hn::LoadU(d, args.b + p * args.b_k + n), acc);
-    }
-    const TileOut out{args.c + n, args.c_row, args.alpha, args.accumulate, true, &args.epilogue, args.epilogue.row_bias,
-                      args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + n,
-                      args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + n};
-    V one[1][1] = {{acc}};
-    StoreTile<1, 1>(d, one, out);
-  }
-  for (; n < n1; ++n) {
-    T sum = 0;
-    for (int64_t p = 0; p < args.k; ++p) sum += args.a[p * args.a_k] * args.b[p * args.b_k + n];
-    args.c[n] = FinishOne(args, sum, n);
-  }
+}
+
+/// One row times row-major B: eight vectors of columns at a time.
+void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+  int64_t n = n0;
+  for (; n + 8 * kLanes <= n1; n += 8 * kLanes) RowTimesColumns<8>(args, n);
+  for (; n + 4 * kLanes <= n1; n += 4 * kLanes) RowTimesColumns<4>(args, n);
+  for (; n + 2 * kLanes <= n1; n += 2 * kLanes) RowTimesColumns<2>(args, n);
+  for (; n + kLanes <= n1; n += kLanes) RowTimesColumns<1>(args, n);
+  if (n < n1) RowTimesColumns<1, true>(args, n, n1 - n);
 }
 
 }  // namespace
