@@ -55,6 +55,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"attend_in_place", kExtended, AttendInPlace, true},
     RewriteEntry{"split_skips", kExtended, SplitSkips, true},
     RewriteEntry{"fuse_sums", kExtended, FuseSums, true},
+    RewriteEntry{"turn_factors", kExtended, TurnFactors, true},
     RewriteEntry{"fold_matrices", kBasic, FoldMatrices, true},
 };
 

@@ -69,5 +69,6 @@ std::unique_ptr<Rewrite> RecognizeSwish();
 std::unique_ptr<Rewrite> AttendInPlace();
 std::unique_ptr<Rewrite> SplitSkips();
 std::unique_ptr<Rewrite> FuseSums();
+std::unique_ptr<Rewrite> TurnFactors();
 
 }  // namespace tessera
