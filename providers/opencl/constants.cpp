@@ -64,4 +64,23 @@ Tensor DeviceConstants::OnDevice(const Tensor& constant) {
   return Tensor::Share(constant.type(), constant.shape(), block->memory(), std::const_pointer_cast<ConstantBlock>(block), kDeviceMemory);
 }
 
+bool HostWeights::AnyAddress(const Device& device, ElementType type) noexcept {
+  const Capabilities& can = device.capabilities();
+  return can.is_cpu && can.shares_host_memory && type == ElementType::kFloat;
+}
+
+HostWeights::HostWeights(const Device& device, const Tensor& constant) {
+  const bool in_place = AnyAddress(device, constant.type()) && constant.byte_size() + kHostAlignment <= device.capabilities().largest_buffer_bytes;
+  const auto* data = static_cast<const std::byte*>(in_place ? constant.unaligned_raw() : constant.raw());
+  // What lies before the first element, back to where a buffer may begin, is in the same page.
+  offset_ = in_place ? reinterpret_cast<uintptr_t>(data) % kHostAlignment : 0;
+  buffer_ = device.ViewOf(data - offset_, constant.byte_size() + offset_);
+}
+
+std::string_view HostWeights::Defines(const Device& device, ElementType type) noexcept {
+  if (!AnyAddress(device, type)) return "";
+  return "typedef struct __attribute__((packed)) { float value; } Packed;\n"
+         "#undef GET_X\n#define GET_X(p, i) (((__global const Packed*)(p))[i].value)\n";
+}
+
 }  // namespace tessera::opencl

@@ -66,4 +66,20 @@ class DeviceConstants {
   std::map<Key, Held> held_;
 };
 
+/// A constant in host memory for a kernel that puts it into a form of its own: where it lies, at any address, if the device is a
+/// processor; else perhaps a copy. The constant must live as long.
+class HostWeights {
+ public:
+  HostWeights(const Device& device, const Tensor& constant);
+  BufferRange range() const noexcept { return {buffer_.get(), offset_}; }
+  /// Stands after Computed('X', type): how the kernel reads elements of constants of this type, wherever they are.
+  static std::string_view Defines(const Device& device, ElementType type) noexcept;
+
+ private:
+  static bool AnyAddress(const Device& device, ElementType type) noexcept;
+
+  Buffer buffer_;
+  size_t offset_ = 0;
+};
+
 }  // namespace tessera::opencl

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/pages.h"
 
 namespace tessera::opencl {
 namespace {
@@ -76,6 +77,8 @@ cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
          bytes, device_->capabilities().name, status, ErrorName(status));
   }
   if (shares) {
+    // Few faults when weights and the arena are first written. Fails where the kernel has no such pages: then small ones do.
+    if (bytes > kHugePage) madvise(address, bytes, MADV_HUGEPAGE);
     auto block = std::make_unique<std::pair<void*, size_t>>(address, bytes);
     Check(clSetMemObjectDestructorCallback(buffer.get(), Unmap, block.get()), "clSetMemObjectDestructorCallback");
     block.release();

@@ -30,6 +30,16 @@ namespace {
 
 /// Blocks of rows that an item computes at most, and how many rows of a panel it keeps for them.
 constexpr int64_t kMostBlocks = 8, kDepth = 256;
+/// Rows of a panel that an item packs.
+constexpr int64_t kPackedLines = 64;
+
+std::string PackDefines(const KernelInfo& info, ElementType type) {
+  return fmt::format("{}{}#define LINES {}\n#define ROWS {}\n", PanelDefines(info), HostWeights::Defines(DeviceOf(info), type), kPackedLines, kBlockRows);
+}
+
+std::array<size_t, 3> PackedItems(int64_t k, int64_t panels, int64_t stacks) {
+  return {static_cast<size_t>(CeilDiv(k, kPackedLines)), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
+}
 
 const char* Name(PanelProduct::Left left) {
   switch (left) {
@@ -51,7 +61,7 @@ PanelProduct::PanelProduct(const KernelInfo& info, Left left)
                 BlockDefines(info, Name(left)) + EpilogueOf(info).defines +
                     fmt::format("#define MOST {}\n#define DEPTH {}\n", kMostBlocks, kDepth),
                 "multiply"),
-      pack_(DeviceOf(info), "product", PanelDefines(info), "pack_matrix"),
+      pack_(device_, "product", PackDefines(info, info.input_type(0)), "pack_matrix"),
       element_bytes_(ElementBytes(info)) {}
 
 std::shared_ptr<const ConstantBlock> PanelProduct::PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
@@ -60,9 +70,8 @@ std::shared_ptr<const ConstantBlock> PanelProduct::PackRight(const KernelInfo& i
   if (elements == 0) return nullptr;
   const std::string form = fmt::format("{} panels of {} x {} by {} and {}", stacks, k, n, row, column);
   return ConstantsOf(info).Form(b, form, static_cast<size_t>(elements) * element_bytes_, [&](const BufferRange& packed) {
-    const Buffer from = DeviceOf(info).ViewOf(b.raw(), b.byte_size());
-    const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(Panels(n)), static_cast<size_t>(stacks)};
-    pack_.Compile().On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed, static_cast<cl_int>(k),
+    const HostWeights from(DeviceOf(info), b);
+    pack_.Compile().On(QueueOf(info), PackedItems(k, Panels(n), stacks), {1, 1, 1}, from.range(), packed, static_cast<cl_int>(k),
                        static_cast<cl_int>(n), row, column, cl_long{k * n});
     Finish(QueueOf(info));
   });
@@ -73,10 +82,10 @@ std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& in
   if (elements == 0) return nullptr;
   const std::string form = fmt::format("{} blocks of rows of {} x {}", stacks, m, k);
   return ConstantsOf(info).Form(a, form, static_cast<size_t>(elements) * ElementBytes(info), [&](const BufferRange& packed) {
-    const Buffer from = DeviceOf(info).ViewOf(a.raw(), a.byte_size());
-    Launchable pack(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define ROWS {}\n", kBlockRows), "pack_rows");
+    const HostWeights from(DeviceOf(info), a);
+    Launchable pack(DeviceOf(info), "product", PackDefines(info, a.type()), "pack_rows");
     const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
-    pack.On(QueueOf(info), global, {1, 1, 1}, BufferRange{from.get(), 0}, packed, static_cast<cl_int>(m), static_cast<cl_int>(k),
+    pack.On(QueueOf(info), global, {1, 1, 1}, from.range(), packed, static_cast<cl_int>(m), static_cast<cl_int>(k),
             cl_long{m * k});
     Finish(QueueOf(info));
   });
@@ -99,8 +108,8 @@ void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operand
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,
                         cl_int column, int64_t stacks) {
-  pack_.Compile()(context, {static_cast<size_t>(k), static_cast<size_t>(Panels(n)), static_cast<size_t>(stacks)}, {1, 1, 1}, b,
-        packed, static_cast<cl_int>(k), static_cast<cl_int>(n), row, column, cl_long{k * n});
+  pack_.Compile()(context, PackedItems(k, Panels(n), stacks), {1, 1, 1}, b, packed, static_cast<cl_int>(k), static_cast<cl_int>(n), row, column,
+                  cl_long{k * n});
 }
 
 }  // namespace tessera::opencl

@@ -74,10 +74,10 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   const int64_t elements = CheckedMul(CheckedMul(CheckedMul(blocks, rows), weights_[1]), points());
   const auto bytes = static_cast<size_t>(CheckedMul<int64_t>(elements, sizeof(cl_float)));
   filters_ = ConstantsOf(info).Form(weights, fmt::format("filters of tile {} in {} rows", tile, rows), bytes, [&](const BufferRange& filters) {
-    const Buffer from = DeviceOf(info).ViewOf(weights.raw(), weights.byte_size());
-    Launchable transform(DeviceOf(info), "winograd", Defines(info, tile) + fmt::format("#define ROWS {}\n", rows), "transform_filters");
-    transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, BufferRange{from.get(), 0},
-                 filters, static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
+    const HostWeights from(DeviceOf(info), weights);
+    Launchable transform(DeviceOf(info), "winograd", fmt::format("{}{}#define ROWS {}\n", Defines(info, tile), HostWeights::Defines(DeviceOf(info), weights.type()), rows), "transform_filters");
+    transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, from.range(), filters,
+                 static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
     Finish(QueueOf(info));
   });
   transform_image_.Compile();

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <fstream>
 #include <functional>
 
 #include "faulty_driver.h"
 #include "model/loading.h"
+#include "opencl/constants.h"
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
 #include "temporary_folder.h"
@@ -187,6 +189,43 @@ ModelBuilder Weighted(bool external) {
   model.Node("MatMul", {"x", "w"}, {"p"});
   model.Node("Max", {"x", "base"}, {"c"});
   return model;
+}
+
+TEST_F(OpenclPrograms, ProcessorsPackWeightsWhereTheyLie) {
+  const auto device = opencl::Device::Open({});
+  if (!device->capabilities().is_cpu || !device->capabilities().shares_host_memory) GTEST_SKIP() << device->capabilities().name << " is no processor";
+  const auto block = std::make_shared<std::array<float, 64>>();
+  auto* const start = reinterpret_cast<std::byte*>(block->data());
+  for (const size_t shift : {0, 1, 4, 63}) {
+    const Tensor constant = Tensor::ShareUnaligned(ElementType::kFloat, Shape{32}, start + shift, block);
+    const opencl::HostWeights weights(*device, constant);
+    void* memory = nullptr;
+    ASSERT_EQ(clGetMemObjectInfo(weights.range().buffer, CL_MEM_HOST_PTR, sizeof memory, &memory, nullptr), CL_SUCCESS);
+    EXPECT_EQ(static_cast<std::byte*>(memory) + weights.range().offset, start + shift) << shift;
+  }
+}
+
+/// In files of models, initializers begin anywhere: names of four lengths shift them by a byte each.
+TEST_F(OpenclPrograms, WeightsMayLieAtAnyAddress) {
+  for (const size_t length : {1, 2, 3, 4}) {
+    const std::string b(length, 'b'), a(length, 'a'), filters(length, 'f');
+    ModelBuilder model(18);
+    model.Input("x", ElementType::kFloat, {1, 32, 32, 32}).Output("y", ElementType::kFloat, {1, 32, 32, 70});
+    model.Constant(filters, {32, 32, 3, 3}, Random(9216, 1, -0.1f, 0.1f)).Constant(b, {32, 70}, Random(2240, 2)).Constant(a, {32, 32}, Random(1024, 3));
+    Ints(model.Node("Conv", {"x", filters}, {"c"}), "pads", {1, 1, 1, 1});
+    model.Node("MatMul", {a, "c"}, {"l"});
+    model.Node("MatMul", {"l", b}, {"y"});
+    const std::filesystem::path file = folder_.path() / fmt::format("{}.onnx", length);
+    std::ofstream(file, std::ios::binary) << model.bytes();
+    const std::vector<Value> inputs = {RandomFloats({1, 32, 32, 32}, 4)};
+    const std::vector<float> expected = Result(Session(file, On("cpu")), inputs);
+    for (const char* winograd : {"0", "1"}) {
+      SCOPED_TRACE(fmt::format("{}, winograd {}", length, winograd));
+      SessionOptions options = On(kOpencl, {{"kernels", "panels"}, {"winograd", winograd}});
+      options.config["session.min_island_nodes"] = "0";
+      EXPECT_THAT(Result(Session(file, options), inputs), Pointwise(FloatNear(2e-3f), expected));
+    }
+  }
 }
 
 TEST_F(OpenclPrograms, SessionsShareConstants) {

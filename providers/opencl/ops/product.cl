@@ -115,13 +115,33 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong 
 #endif
 
 #ifdef KERNEL_pack_matrix
-// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs one row of a panel.
+// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs LINES rows of a panel: neighbours in memory one
+// after the other, so that they come by vectors, or by lines of the cache that no other item needs.
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulong yo, int k, int n, int row_b, int col_b, long stack_b) {
-  const int i = get_global_id(0), column = get_global_id(1) * COLUMNS;
+  const int first = get_global_id(0) * LINES, column = get_global_id(1) * COLUMNS;
+  const int lines = min(LINES, k - first), width = min(COLUMNS, n - column);
   const long panels = get_global_size(1);
-  const long from = get_global_id(2) * stack_b + (long)i * row_b + (long)column * col_b;
-  __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * panels + get_global_id(1)) * k + i) * COLUMNS;
-  for (int j = 0; j < COLUMNS; ++j) to[j] = column + j < n ? GET_X(b_ + bo, from + (long)j * col_b) : (TX)0;
+  __global const uchar* b = b_ + bo;
+  long from = get_global_id(2) * stack_b + (long)first * row_b + (long)column * col_b;
+  __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * panels + get_global_id(1)) * k + first) * COLUMNS;
+  if (width < COLUMNS) {
+    for (int i = 0; i < lines * COLUMNS; ++i) to[i] = 0;
+  }
+  if (col_b != 1) {
+    for (int j = 0; j < width; ++j, from += col_b) {
+      for (int i = 0; i < lines; ++i) to[i * COLUMNS + j] = GET_X(b, from + (long)i * row_b);
+    }
+  } else if (width < COLUMNS) {
+    for (int i = 0; i < lines; ++i, from += row_b, to += COLUMNS) {
+      for (int j = 0; j < width; ++j) to[j] = GET_X(b, from + j);
+    }
+  } else {
+    for (int i = 0; i < lines; ++i, from += row_b, to += COLUMNS) {
+      TX row[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) row[j] = GET_X(b, from + j);
+      for (int j = 0; j < COLUMNS; ++j) to[j] = row[j];
+    }
+  }
 }
 #endif
 
