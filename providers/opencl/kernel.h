@@ -233,6 +233,7 @@ inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape
 void RegisterAffineGrid(KernelRegistry& registry);
 void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
+void RegisterCausalConv(KernelRegistry& registry);
 void RegisterCol2Im(KernelRegistry& registry);
 void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
@@ -244,6 +245,7 @@ void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
 void RegisterIntegerProduct(KernelRegistry& registry);
+void RegisterLinearAttention(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);
 void RegisterLosses(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);

@@ -35,6 +35,7 @@ const KernelRegistry& Kernels() {
     RegisterAffineGrid(kernels);
     RegisterAttention(kernels);
     RegisterBinary(kernels);
+    RegisterCausalConv(kernels);
     RegisterCol2Im(kernels);
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
@@ -46,6 +47,7 @@ const KernelRegistry& Kernels() {
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
     RegisterIntegerProduct(kernels);
+    RegisterLinearAttention(kernels);
     RegisterLines(kernels);
     RegisterLosses(kernels);
     RegisterMatMul(kernels);

@@ -460,5 +460,62 @@ TEST_F(OpenclOperatorsTest, PackedIntegersAreDequantized) {
   }
 }
 
+TEST_F(OpenclOperatorsTest, LinearAttentionByEveryRule) {
+  constexpr int64_t kWidth = 5, kValues = 7;
+  for (const std::string rule : {"linear", "gated", "delta", "gated_delta"}) {
+    for (const int64_t group : {1, 2}) {
+      for (const int64_t steps : {0, 1, 4}) {
+        const bool gated = rule.starts_with("gated"), delta = rule.ends_with("delta"), by_row = group == 2;
+        const int64_t decays = by_row ? 3 * kWidth : 3, betas = by_row ? 1 : 3;
+        ModelBuilder model(27);
+        std::vector<Value> inputs;
+        const auto input = [&](const char* name, const std::vector<int64_t>& dims, float low) {
+          model.Input(name, ElementType::kFloat, dims);
+          inputs.push_back(Floats(dims, Random(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(inputs.size() + 1), low, 0.5f)));
+        };
+        input("q", {2, steps, 3 * group * kWidth}, -0.5f);
+        input("k", {2, steps, 3 * kWidth}, -0.5f);
+        input("v", {2, steps, 3 * kValues}, -0.5f);
+        if (steps != 1) input("p", {2, 3, kWidth, kValues}, -0.5f);
+        if (gated) input("d", {2, steps, decays}, -2.0f);
+        if (delta) input("b", {2, steps, betas}, 0);
+        std::vector<std::string> names = {"q", "k", "v", steps != 1 ? "p" : "", gated ? "d" : "", delta ? "b" : ""};
+        while (names.back().empty()) names.pop_back();
+        model.Output("y", ElementType::kFloat, {2, steps, 3 * group * kValues}).Output("n", ElementType::kFloat, {2, 3, kWidth, kValues});
+        auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "LinearAttention", names, {"y", "n"}, "");
+        Text(node, "update_rule", rule);
+        Int(node, "q_num_heads", 3 * group);
+        Int(node, "kv_num_heads", 3);
+        SCOPED_TRACE(fmt::format("{}, {} heads for each key, {} steps", rule, group, steps));
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, CausalConvolutionsGoOnFromTheirState) {
+  for (const int64_t k : {1, 4}) {
+    for (const int64_t length : {0, 1, 2, 9}) {
+      for (const bool whole : {false, true}) {
+        ModelBuilder model(27);
+        model.Input("x", ElementType::kFloat, {2, 3, length}).Input("w", ElementType::kFloat, {3, 1, k});
+        std::vector<Value> inputs = {Floats({2, 3, length}, Random(static_cast<size_t>(6 * length), 1)), Floats({3, 1, k}, Random(static_cast<size_t>(3 * k), 2))};
+        std::vector<std::string> names = {"x", "w"};
+        if (whole) {
+          model.Input("b", ElementType::kFloat, {3}).Input("p", ElementType::kFloat, {2, 3, k - 1});
+          inputs.push_back(Floats({3}, Random(3, 3)));
+          inputs.push_back(Floats({2, 3, k - 1}, Random(static_cast<size_t>(6 * (k - 1)), 4)));
+          names = {"x", "w", "b", "p"};
+        }
+        model.Output("y", ElementType::kFloat, {2, 3, length}).Output("n", ElementType::kFloat, {2, 3, k - 1});
+        Text(ModelBuilder::AddNode(*model.proto().mutable_graph(), "CausalConvWithState", names, {"y", "n"}, ""), "activation",
+             whole ? "silu" : "none");
+        SCOPED_TRACE(fmt::format("{} taps, {} steps, {}", k, length, whole ? "with bias and past" : "alone"));
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera

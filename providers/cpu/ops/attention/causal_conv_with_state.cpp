@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/attention/causal_conv_shape.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/ops.h"
 #include "simd/causal_conv.h"
@@ -11,30 +12,16 @@
 namespace tessera::cpu {
 namespace {
 
-struct CausalConvSizes {
-  int64_t batch, channels, length, k;
-  int64_t carried() const { return k - 1; }
-};
-
 class CausalConvWithState final : public Kernel {
  public:
-  explicit CausalConvWithState(const KernelInfo& info) {
-    const auto activation = info.attribute<std::string>("activation", "none");
-    Require(activation == "none" || activation == "silu" || activation == "swish", "activation is '{}'; none, silu and swish are known",
-            activation);
-    for (const auto& [attribute, expected] : {std::pair{"ndim", 1}, {"dilation", 1}, {"channels_last", 0}, {"state_window", 0}}) {
-      const auto value = info.attribute<int64_t>(attribute, expected);
-      Require(value == expected, "{} is {}; only {} is supported", attribute, value, expected);
-    }
-    silu_ = activation != "none";
-  }
+  explicit CausalConvWithState(const KernelInfo& info) : silu_(CausalConvHasSilu(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& weight = context.required_input(1);
     const Tensor* bias = context.input(2);
     const Tensor* past = context.input(3);
-    const CausalConvSizes sizes = Check(x.shape(), weight.shape(), bias, past);
+    const CausalConvSizes sizes = InferCausalConv(x.shape(), weight.shape(), bias, past);
     Tensor* y = context.output(0, x.shape());
     Tensor* present = context.output(1, Shape{sizes.batch, sizes.channels, sizes.carried()});
     const float* weights = RealView<float>(context, weight);
@@ -74,17 +61,6 @@ class CausalConvWithState final : public Kernel {
   }
 
  private:
-  static CausalConvSizes Check(const Shape& x, const Shape& weight, const Tensor* bias, const Tensor* past) {
-    Require(x.rank() == 3, "input is {}; [batch,channels,length] is expected", x);
-    Require(weight.rank() == 3 && weight[0] == x[1] && weight[1] == 1 && weight[2] > 0, "weight is {}; [{},1,k] is expected",
-            weight, x[1]);
-    const CausalConvSizes sizes{x[0], x[1], x[2], weight[2]};
-    Require(bias == nullptr || bias->shape() == Shape{x[1]}, "bias needs one element for each of {} channels", x[1]);
-    Require(past == nullptr || past->shape() == Shape({x[0], x[1], sizes.carried()}), "past_state needs the shape [{},{},{}]", x[0], x[1],
-            sizes.carried());
-    return sizes;
-  }
-
   bool silu_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "ops/attention/linear_attention_shape.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/ops.h"
 #include "simd/linear_attention.h"
@@ -12,53 +13,33 @@
 namespace tessera::cpu {
 namespace {
 
-struct LinearAttentionSizes {
-  int64_t batch, steps, heads, width, value_width;  // heads: of keys and values
-};
-
 class LinearAttention final : public Kernel {
  public:
-  explicit LinearAttention(const KernelInfo& info)
-      : q_heads_(info.attribute<int64_t>("q_num_heads")),
-        kv_heads_(info.attribute<int64_t>("kv_num_heads")),
-        scale_(info.attribute<float>("scale", 0.0f)) {
-    Require(q_heads_ > 0 && kv_heads_ > 0, "q_num_heads is {} and kv_num_heads {}", q_heads_, kv_heads_);
-    // com.microsoft's queries may also be for several keys each.
-    const bool fits = q_heads_ % kv_heads_ == 0 || (kv_heads_ % q_heads_ == 0 && !info.node().domain.empty());
-    Require(fits, "{} query heads are no positive multiple of {} key heads", q_heads_, kv_heads_);
-    out_heads_ = std::max(q_heads_, kv_heads_);
-    Require(info.attribute<int64_t>("state_window", 0) == 0, "states of several steps (state_window) are not supported");
-    const auto rule = info.attribute<std::string>("update_rule", "gated_delta");
-    gated_ = rule == "gated" || rule == "gated_delta";
-    delta_ = rule == "delta" || rule == "gated_delta";
-    Require(gated_ || delta_ || rule == "linear", "update_rule is '{}'; linear, gated, delta and gated_delta are known", rule);
-    Require(info.has_input(4) == gated_, "update_rule '{}' {} decay", rule, gated_ ? "needs" : "has no");
-    Require(info.has_input(5) == delta_, "update_rule '{}' {} beta", rule, delta_ ? "needs" : "has no");
-  }
+  explicit LinearAttention(const KernelInfo& info) : attributes_(info) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);
     const Tensor& value = context.required_input(2);
     const Tensor* past = context.input(3);
-    const LinearAttentionSizes s = Check(query.shape(), context.required_input(1).shape(), value.shape(), past);
-    Tensor* y = context.output(0, Shape{s.batch, s.steps, CheckedMul(out_heads_, s.value_width)});
+    const LinearAttentionSizes s = attributes_.Infer(query.shape(), context.required_input(1).shape(), value.shape(), past);
+    Tensor* y = context.output(0, Shape{s.batch, s.steps, CheckedMul(attributes_.out_heads, s.value_width)});
     Tensor* present = context.output(1, Shape{s.batch, s.heads, s.width, s.value_width});
 
     LinearAttentionBlock all{};
     all.steps = s.steps;
     all.width = s.width;
-    all.group = out_heads_ / kv_heads_;
-    all.scale = scale_ != 0 ? scale_ : 1 / std::sqrt(static_cast<float>(std::max<int64_t>(s.width, 1)));
+    all.group = attributes_.out_heads / attributes_.kv_heads;
+    all.scale = attributes_.Scale(s);
     all.q = RealView<float>(context, query);
     all.k = RealView<float>(context, context.required_input(1));
     all.v = RealView<float>(context, value);
-    all.q_step = q_heads_ * s.width;
+    all.q_step = attributes_.q_heads * s.width;
     all.k_step = s.heads * s.width;
     all.v_step = s.heads * s.value_width;
-    all.out_step = out_heads_ * s.value_width;
+    all.out_step = attributes_.out_heads * s.value_width;
     all.out_head = s.value_width;
-    if (gated_) SetDecay(context, context.required_input(4), s, all);
-    if (delta_) SetBeta(context, context.required_input(5), s, all);
+    if (attributes_.gated) SetDecay(context, context.required_input(4), s, all);
+    if (attributes_.delta) SetBeta(context, context.required_input(5), s, all);
     const float* before = past == nullptr ? nullptr : RealView<float>(context, *past);
     const auto count = static_cast<size_t>(y == nullptr ? s.batch * s.steps * all.out_step : 0);
     float* unwanted = context.scratch<float>(count).data();
@@ -96,7 +77,7 @@ class LinearAttention final : public Kernel {
             std::fill_n(to, kColumns, 0.0f);
             if (before != nullptr) std::copy_n(before + (rows + row) * s.value_width + column, block.columns, to);
           }
-          block.q += b * s.steps * all.q_step + head * q_heads_ / kv_heads_ * s.width;
+          block.q += b * s.steps * all.q_step + head * attributes_.q_heads / attributes_.kv_heads * s.width;
           block.k += b * s.steps * all.k_step + head * s.width;
           block.v += b * s.steps * all.v_step + head * s.value_width + column;
           block.out += b * s.steps * all.out_step + head * all.group * s.value_width + column;
@@ -111,24 +92,9 @@ class LinearAttention final : public Kernel {
     });
   }
 
-  LinearAttentionSizes Check(const Shape& q, const Shape& k, const Shape& v, const Tensor* past) const {
-    Require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3, "query is {}, key {} and value {}; all need 3 dimensions", q,
-            k, v);
-    Require(q[2] % q_heads_ == 0 && k[2] % kv_heads_ == 0 && v[2] % kv_heads_ == 0,
-            "query {}, key {} and value {} do not divide into {} and {} heads", q, k, v, q_heads_, kv_heads_);
-    const LinearAttentionSizes s{q[0], q[1], kv_heads_, q[2] / q_heads_, v[2] / kv_heads_};
-    Require(k[0] == s.batch && v[0] == s.batch && k[1] == s.steps && v[1] == s.steps && k[2] / kv_heads_ == s.width,
-            "query is {}, key {} and value {}: batches, steps or head sizes differ", q, k, v);
-    Require(past == nullptr || past->shape() == Shape({s.batch, s.heads, s.width, s.value_width}), "past_state needs the shape [{},{},{},{}]",
-            s.batch, s.heads, s.width, s.value_width);
-    return s;
-  }
-
   static void SetDecay(KernelContext& context, const Tensor& decay, const LinearAttentionSizes& s, LinearAttentionBlock& block) {
     const Shape& shape = decay.shape();
-    Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps && (shape[2] == s.heads || shape[2] == s.heads * s.width),
-            "decay is {}; [{},{},{}] or [{},{},{}] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps,
-            s.heads * s.width);
+    CheckDecay(shape, s);
     block.decay_row = shape[2] == s.heads ? 0 : 1;
     block.decay_step = shape[2];
     const int64_t count = decay.num_elements();
@@ -142,15 +108,12 @@ class LinearAttention final : public Kernel {
 
   static void SetBeta(KernelContext& context, const Tensor& beta, const LinearAttentionSizes& s, LinearAttentionBlock& block) {
     const Shape& shape = beta.shape();
-    Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps && (shape[2] == s.heads || shape[2] == 1),
-            "beta is {}; [{},{},{}] or [{},{},1] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps);
+    CheckBeta(shape, s);
     block.beta_step = shape[2];
     block.beta = RealView<float>(context, beta);
   }
 
-  int64_t q_heads_, kv_heads_, out_heads_;
-  float scale_;
-  bool gated_, delta_;
+  LinearAttentionAttributes attributes_;
 };
 
 }  // namespace
