@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/declared_rows.h"
 #include "graph/infer_windows.h"
 #include "graph/onnx_schemas.h"
 #include "graph/schema.h"
@@ -381,36 +382,6 @@ onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& sche
   }
   return schema.GetTypeAndShapeInferenceFunction();
 }
-
-/// The sizes that the body of a Loop or Scan declares for its rows. Without an iteration nothing else tells them, so that numbers
-/// go before symbols that inference finds; values that go round may change their shapes whatever is declared.
-class DeclaredRows {
- public:
-  DeclaredRows(const Graph& graph, const Node& node) {
-    if (!node.domain.empty() || (node.op_type != "Loop" && node.op_type != "Scan")) return;
-    const AttributeValue* scans = node.FindAttribute("num_scan_inputs");
-    const int64_t* rows = scans == nullptr ? nullptr : std::get_if<int64_t>(scans);
-    for (const auto& [name, body] : graph.Subgraphs(node.index)) {
-      const int64_t states = static_cast<int64_t>(body->inputs().size()) - (node.op_type == "Loop" ? 1 : rows == nullptr ? 0 : *rows);
-      for (size_t i = 0; i < body->outputs().size(); ++i) {
-        GraphValue& value = body->value(body->outputs()[i]);
-        if (static_cast<int64_t>(i) >= states && value.type.shape) declared_.emplace_back(&value.type, *value.type.shape);
-      }
-    }
-  }
-
-  void Restore() const {
-    for (const auto& [type, shape] : declared_) {
-      if (!type->shape || type->shape->size() != shape.size()) continue;
-      for (size_t i = 0; i < shape.size(); ++i) {
-        if (shape[i].known() && !(*type->shape)[i].known()) (*type->shape)[i] = shape[i];
-      }
-    }
-  }
-
- private:
-  std::vector<std::pair<TypeInfo*, std::vector<Dimension>>> declared_;
-};
 
 void GraphInference::InferNode(const Node& node) {
   CheckIndexAttributes(node);
