@@ -366,6 +366,16 @@ TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
   FloatNetwork first({1, 3, 24, 24}), odd({1, 3, 24, 24});
   EXPECT_TRUE(Blocks(Compare(first, {first.Conv("x", {16, 3, 7, 2, 3})}, {1, 3, 24, 24})));
   EXPECT_FALSE(Blocks(Compare(odd, {odd.Conv("x", {24, 3, 7, 2, 3})}, {1, 3, 24, 24})));
+  // Depthwise: large windows, and those that leave elements out.
+  const auto moves = [](const BlockedConvSpec& spec, int64_t width) {
+    FloatNetwork depthwise({1, 32, 12, width});
+    return Blocks(Compare(depthwise, {depthwise.Conv("x", spec)}, {1, 32, 12, width}));
+  };
+  EXPECT_TRUE(moves({32, 32, 7, 1, 3, 32}, 70));
+  EXPECT_TRUE(moves({32, 32, 3, 1, 2, 32, 2}, 12));
+  EXPECT_TRUE(moves({32, 32, 3, 2, 3, 32, 3}, 70));
+  EXPECT_FALSE(moves({32, 32, 3, 1, 2, 32, 2}, 70));
+  EXPECT_FALSE(moves({32, 32, 5, 1, 2, 32}, 12));
 }
 
 }  // namespace
