@@ -51,6 +51,40 @@ struct ModOf {
   }
 };
 
+/// ModOf reals, of vectors: what a fused multiplication leaves is exact, as it is a multiple of the divisor's last place and less than
+/// the divisor. Vectors with quotients that are not whole numbers' neighbours any more, or no numbers, go one by one.
+template <bool kFloor>
+struct VectorModOf {
+  template <class D, class V>
+  V operator()(D d, V a, V b) const {
+    using T = hn::TFromD<D>;
+    const V size = hn::Abs(a), divisor = hn::Abs(b);
+    const V quotient = hn::Trunc(hn::Div(size, divisor));
+    const auto less = hn::Lt(size, divisor);
+    if (!hn::AllTrue(d, hn::Or(less, hn::Lt(quotient, hn::Set(d, sizeof(T) == 4 ? T(0x1p22) : T(0x1p51)))))) return OneByOne(d, a, b);
+    V rest = hn::NegMulAdd(quotient, divisor, size);
+    rest = hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, divisor), rest);  // the quotient was rounded up
+    rest = hn::CopySign(hn::IfThenElse(less, size, rest), a);
+    if constexpr (kFloor) {
+      const auto none = hn::Eq(rest, hn::Zero(d)), opposite = hn::Lt(hn::CopySign(hn::Set(d, T(1)), a), hn::Zero(d));
+      const auto differs = hn::Xor(opposite, hn::Lt(b, hn::Zero(d)));
+      rest = hn::IfThenElse(none, hn::CopySign(hn::Zero(d), b), hn::IfThenElse(differs, hn::Add(rest, b), rest));
+    }
+    return rest;
+  }
+
+ private:
+  template <class D, class V>
+  HWY_NOINLINE static V OneByOne(D d, V a, V b) {
+    using T = hn::TFromD<D>;
+    HWY_ALIGN T x[HWY_MAX_BYTES / sizeof(T)], y[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(a, d, x);
+    hn::Store(b, d, y);
+    for (size_t i = 0; i < hn::Lanes(d); ++i) x[i] = ModOf<kFloor>()(x[i], y[i]);
+    return hn::Load(d, x);
+  }
+};
+
 template <bool kFloor>
 void ModInt64Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
   const int64_t divisor = *static_cast<const int64_t*>(inputs[1]);
@@ -67,6 +101,7 @@ template <bool kFloor>
 SpanLoop LoopOf(ElementType type) {
   return LoopOfNumber(type, []<class T>() -> SpanLoop {
     if constexpr (std::is_same_v<T, int64_t>) return ModInt64Loop<kFloor>;
+    else if constexpr (std::is_floating_point_v<T> && HWY_TARGET <= HWY_AVX2) return VectorBinaryLoop<T, VectorModOf<kFloor>>;
     else return BinaryLoop<T, T, T, ModOf<kFloor>>;
   });
 }
