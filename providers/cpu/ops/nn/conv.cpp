@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "engine/strided_copy.h"
 #include "ops/nn/conv_input.h"
 #include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
@@ -311,12 +312,38 @@ class Conv final : public Kernel {
     packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
   }
 
+  /// A pointwise convolution with strides is one without, of the pixels that it reads.
+  template <class C>
+  static ConvProblem<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvProblem<C>& problem) {
+    const int64_t channels = problem.batch * problem.channels;
+    C* pixels = context.scratch<C>(static_cast<size_t>(channels * problem.pixels)).data();
+    StridedCopy copy(ElementKind{.bytes = sizeof(C)});
+    int64_t from = problem.plane, to = problem.pixels;
+    copy.Add(channels, from, to);
+    for (size_t i = 0; i < window.rank(); ++i) {
+      from /= window.input[i];
+      to /= window.output[i];
+      copy.Add(window.output[i], from * window.strides[i], to);
+    }
+    copy.Run(context.threads(), problem.input, pixels);
+    ConvProblem<C> picked = problem;
+    picked.input = pixels;
+    picked.plane = problem.pixels;
+    return picked;
+  }
+
   template <class C>
   void Run(KernelContext& context, const Window& window, const ConvProblem<C>& problem) const {
-    bool pointwise = problem.kernel_size == 1;
+    bool pointwise = problem.kernel_size == 1 && problem.plane > 0, strided = false;
     for (size_t i = 0; i < window.rank(); ++i) {
-      pointwise = pointwise && window.strides[i] == 1 && window.begin[i] == 0 && window.end[i] == 0;
+      pointwise = pointwise && window.begin[i] == 0 && window.end[i] == 0;
+      strided = strided || window.strides[i] != 1;
     }
+    RunAs(context, window, pointwise && strided ? OfPixelsRead(context, window, problem) : problem, pointwise);
+  }
+
+  template <class C>
+  void RunAs(KernelContext& context, const Window& window, const ConvProblem<C>& problem, bool pointwise) const {
     const bool depthwise = problem.channels == problem.groups && problem.groups > 1 && problem.kernel_size > 1;
     if (packed_) {
       const C* packed = packed_->data<C>();
