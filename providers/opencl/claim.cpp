@@ -93,12 +93,42 @@ std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+/// Transforms are sums over all points for each bin: where these are many, the CPU provider's fast transforms take fewer steps by far.
+std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
+  constexpr int64_t kMostPoints = 4096;
+  if (IntegerAttribute(node, "inverse", 0) != 0) return "inverse transforms are left to the CPU provider";
+  const auto number = [&](size_t i) -> std::optional<int64_t> {
+    const Tensor* tensor = HasInput(node, i) ? graph.constant(node.inputs[i]) : nullptr;
+    if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
+    if (tensor->is(ElementType::kInt32)) return *tensor->data<int32_t>();
+    return tensor->is(ElementType::kInt64) ? std::optional(*tensor->data<int64_t>()) : std::nullopt;
+  };
+  const auto& shape = graph.value(node.inputs[0]).type.shape;
+  const auto dimension = [&](int64_t axis) -> std::optional<int64_t> {
+    const int64_t rank = shape ? static_cast<int64_t>(shape->size()) : 0, at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank || !(*shape)[static_cast<size_t>(at)].known()) return std::nullopt;
+    return (*shape)[static_cast<size_t>(at)].value;
+  };
+  const bool frames = node.op_type == "STFT";
+  const size_t length_input = frames ? 3 : 1;
+  std::optional<int64_t> length;
+  if (HasInput(node, length_input)) {
+    length = number(length_input);
+  } else if (frames) {
+    length = HasInput(node, 2) ? KnownSize(graph.value(node.inputs[2]).type) : dimension(1);
+  } else {
+    const auto axis = node.since_version < 20 ? IntegerAttribute(node, "axis", 1) : HasInput(node, 2) ? number(2) : std::optional<int64_t>(-2);
+    if (axis) length = dimension(*axis);
+  }
+  if (!length) return "transforms of lengths that are not known are left to the CPU provider";
+  return *length > kMostPoints ? fmt::format("transforms of more than {} points are left to the CPU provider", kMostPoints) : "";
+}
+
 /// What kernels cannot do of an operator that they do otherwise.
 std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   const std::string& op = node.op_type;
   const auto type = [&](size_t i) -> const TypeInfo& { return graph.value(node.inputs[i]).type; };
-  const bool first_only = op == "BatchNormalization" || op == "Dropout";
-  if (HasOutput(node, 1) && first_only) return "only the first output is computed on the device";
+  if (HasOutput(node, 1) && op == "BatchNormalization") return "only the first output is computed on the device";
   if (op == "Conv" || op == "ConvTranspose" || op == "GridSample" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
@@ -128,6 +158,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     return "only numbers are combined on the device";
   }
   if (op == "Attention" && node.FindAttribute("tessera_columns") != nullptr) return "columns are picked by the CPU provider";
+  if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
   if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;

@@ -239,6 +239,7 @@ void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
 void RegisterDeformConv(KernelRegistry& registry);
+void RegisterDropout(KernelRegistry& registry);
 void RegisterFill(KernelRegistry& registry);
 void RegisterGather(KernelRegistry& registry);
 void RegisterGatherSlices(KernelRegistry& registry);
@@ -268,6 +269,7 @@ void RegisterShape(KernelRegistry& registry);
 void RegisterSkipNormalization(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);
 void RegisterTopK(KernelRegistry& registry);
+void RegisterTransform(KernelRegistry& registry);
 void RegisterUnary(KernelRegistry& registry);
 
 }  // namespace tessera::opencl

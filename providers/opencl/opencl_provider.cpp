@@ -41,6 +41,7 @@ const KernelRegistry& Kernels() {
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
     RegisterDeformConv(kernels);
+    RegisterDropout(kernels);
     RegisterFill(kernels);
     RegisterGather(kernels);
     RegisterGatherSlices(kernels);
@@ -70,6 +71,7 @@ const KernelRegistry& Kernels() {
     RegisterSkipNormalization(kernels);
     RegisterStrided(kernels);
     RegisterTopK(kernels);
+    RegisterTransform(kernels);
     RegisterUnary(kernels);
     return kernels;
   }();

@@ -1,4 +1,4 @@
-// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity, Dropout (inference), BitCast (26): the same buffer under another shape or
+// Reshape (5-25), Flatten, Squeeze, Unsqueeze, Identity, BitCast (26): the same buffer under another shape or
 // type. Shape, Size.
 
 #include <algorithm>
@@ -178,7 +178,6 @@ void RegisterShape(KernelRegistry& registry) {
   registry.Add(Op("Flatten").Versions(1).Alias(0, 0).Make<Flatten>());
   registry.Add(Op("Identity").Versions(1).Alias(0, 0).Make<Identity>());
   registry.Add(Op("BitCast").Versions(26).Alias(0, 0).Make<BitCast>());
-  registry.Add(Op("Dropout").Versions(7).Types(0, kReals).HostInput(1).HostInput(2).Alias(0, 0).Make<Identity>());
   registry.Add(Op("Squeeze").Versions(1).HostInput(1).Alias(0, 0).Make<Squeeze>());
   registry.Add(Op("Unsqueeze").Versions(1).HostInput(1).Alias(0, 0).Make<Unsqueeze>());
   registry.Add(Op("Shape").Versions(1).HostOutput(0).Make<ShapeOf>());

@@ -517,5 +517,57 @@ TEST_F(OpenclOperatorsTest, CausalConvolutionsGoOnFromTheirState) {
   }
 }
 
+TEST_F(OpenclOperatorsTest, TransformsOfAnyAxisAndLength) {
+  for (const int64_t axis : {0, 1, -2}) {
+    for (const int64_t components : {1, 2}) {
+      for (const int64_t length : {0, 1, 6, 9}) {  // 0: that of the axis
+        for (const int64_t onesided : {0, 1}) {
+          if (onesided == 1 && components == 2) continue;
+          ModelBuilder model(20);
+          model.Input("x", ElementType::kFloat, {7, 8, 5, components}).Ints("axis", {axis}).Output("y", ElementType::kFloat, {-1, -1, -1, 2});
+          model.proto().mutable_graph()->mutable_initializer(0)->clear_dims();
+          if (length > 0) {
+            model.Ints("length", {length});
+            model.proto().mutable_graph()->mutable_initializer(1)->clear_dims();
+          }
+          Int(model.Node("DFT", {"x", length > 0 ? "length" : "", "axis"}, {"y"}), "onesided", onesided);
+          SCOPED_TRACE(fmt::format("axis {}, {} components, {} points, onesided {}", axis, components, length, onesided));
+          ExpectAsOnCpu(model, {Floats({7, 8, 5, components}, Random(static_cast<size_t>(280 * components), 1))});
+        }
+      }
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, TransformsOfFrames) {
+  for (const int64_t points : {3, 16, 50}) {
+    for (const int64_t onesided : {0, 1}) {
+      ModelBuilder model(17);
+      model.Input("x", ElementType::kFloat, {2, points, 1}).Ints("step", {3}).Ints("length", {16}).Constant("w", {16}, Random(16, 2));
+      for (int i = 0; i < 2; ++i) model.proto().mutable_graph()->mutable_initializer(i)->clear_dims();
+      model.Output("y", ElementType::kFloat, {2, -1, -1, 2});
+      Int(model.Node("STFT", {"x", "step", "w", "length"}, {"y"}), "onesided", onesided);
+      SCOPED_TRACE(fmt::format("{} points, onesided {}", points, onesided));
+      ExpectAsOnCpu(model, {Floats({2, points, 1}, Random(static_cast<size_t>(2 * points), 1))});
+    }
+  }
+}
+
+TEST_F(OpenclOperatorsTest, LongTransformsStayOnTheCpu) {
+  ModelBuilder model(20);
+  model.Input("x", ElementType::kFloat, {1, 4097, 1}).Output("y", ElementType::kFloat, {1, 4097, 2});
+  model.Node("DFT", {"x"}, {"y"});
+  const Session session = model.Session(PlainOn(kOpencl));
+  EXPECT_THAT(session.placement().nodes.at(0).refusals.at(0).second, ::testing::HasSubstr("4096 points"));
+}
+
+/// Before version 10 masks have the type of the input.
+TEST_F(OpenclOperatorsTest, MasksOfDropoutKeepAll) {
+  ModelBuilder model(9);
+  model.Input("x", ElementType::kFloat, {3, 5}).Output("y", ElementType::kFloat, {3, 5}).Output("m", ElementType::kFloat, {3, 5});
+  model.Node("Dropout", {"x"}, {"y", "m"});
+  ExpectAsOnCpu(model, {Floats({3, 5}, Random(15, 1))});
+}
+
 }  // namespace
 }  // namespace tessera
