@@ -24,24 +24,37 @@ static inline float rounded_to_bfloat16(float v) {
 }
 
 #ifdef KERNEL_quantize
+#define CODE(q, zero) clamp(rint(q) + (zero), (float)LOWEST, (float)HIGHEST)
+
 __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
-                       __global uchar* y_, ulong yo, Layout layout, int one_zero) {
-  const ulong i = get_global_id(0);
-  if (i >= total) return;
-  const long at = scale_of((long)i, layout);
-  const float q = ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at))));
-  const float zero = zero_ != 0 ? (float)GET_Y(zero_ + zo, one_zero ? 0 : at) : 0.0f;
-#ifdef FLOAT8
-  PUT_Y(y_ + yo, i, zero != 0 ? q + zero : q);  // a zero point of 0 is not added: -0 stays
+                       __global uchar* y_, ulong yo, Layout layout, int one_zero, long count) {
+  const ulong item = get_global_id(0);
+  if (item >= total) return;
+#ifdef BITS
+  // The first of a byte's codes stands in its lowest bits.
+  uint byte = 0;
+  for (long i = (long)item * (8 / BITS), shift = 0; shift < 8 && i < count; ++i, shift += BITS) {
 #else
-  PUT_Y(y_ + yo, i, clamp(rint(q) + zero, (float)LOWEST, (float)HIGHEST));
+  const long i = (long)item;
+#endif
+    const long at = scale_of(i, layout);
+    const float q = ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at))));
+    const float zero = zero_ != 0 ? (float)GET_Y(zero_ + zo, one_zero ? 0 : at) : 0.0f;
+#if defined(BITS)
+    byte |= ((uint)(int)CODE(q, zero) & ((1u << BITS) - 1)) << shift;
+  }
+  AT(uchar, y_, yo)[item] = (uchar)byte;
+#elif defined(FLOAT8)
+    PUT_Y(y_ + yo, i, zero != 0 ? q + zero : q);  // a zero point of 0 is not added: -0 stays
+#else
+    PUT_Y(y_ + yo, i, CODE(q, zero));
 #endif
 }
 #endif
 
 #ifdef KERNEL_dequantize
 __kernel void dequantize(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
-                         __global uchar* y_, ulong yo, Layout layout, int one_zero) {
+                         __global uchar* y_, ulong yo, Layout layout, int one_zero, long count) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
 #ifdef FLOAT8

@@ -1,5 +1,5 @@
 // QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block), DynamicQuantizeLinear
-// (11). Integers of 8 bits and more, floats of 8; smaller integers are only dequantized.
+// (11). Integers of 2 to 16 bits, floats of 8.
 
 #include "base/rounding.h"
 #include "kernel.h"
@@ -37,13 +37,23 @@ Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size
 }
 
 const char* LowestCode(ElementType type) {
-  return type == ElementType::kInt8 ? "-128" : type == ElementType::kInt16 ? "-32768" : "0";
+  switch (type) {
+    case ElementType::kInt8: return "-128";
+    case ElementType::kInt16: return "-32768";
+    case ElementType::kInt4: return "-8";
+    case ElementType::kInt2: return "-2";
+    default: return "0";
+  }
 }
 const char* HighestCode(ElementType type) {
   switch (type) {
     case ElementType::kInt8: return "127";
     case ElementType::kUInt8: return "255";
     case ElementType::kInt16: return "32767";
+    case ElementType::kInt4: return "7";
+    case ElementType::kUInt4: return "15";
+    case ElementType::kInt2: return "1";
+    case ElementType::kUInt2: return "3";
     default: return "65535";
   }
 }
@@ -60,6 +70,7 @@ std::string CodeDefines(const KernelInfo& info, bool quantizes) {
   const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
   std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
   if (kFloat8s.contains(codes)) text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
+  if (quantizes && kPackedIntegers.contains(codes)) text += fmt::format("#define BITS {}\n", BitWidth(codes));
   if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes), HighestCode(codes));
   return text;
 }
@@ -83,7 +94,9 @@ class Linear final : public Kernel {
     Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
             zero == nullptr ? "" : ElementTypeName(zero->type()));
     Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros, scale.num_elements());
-    kernel_.Linear(context, x.num_elements(), x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1));
+    // Packed codes are written by the byte.
+    const int64_t count = x.num_elements(), items = quantizes_ && kPackedIntegers.contains(y.type()) ? static_cast<int64_t>(y.byte_size()) : count;
+    kernel_.Linear(context, items, x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1), cl_long{count});
   }
 
  private:
@@ -113,7 +126,7 @@ class DynamicQuantizeLinear final : public Kernel {
     const BufferRange zero = given_zero != nullptr ? DeviceAllocator::Find(given_zero->raw()) : own_zero.range();
     extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count});
     choose_.Linear(context, 1, parts.range(), scale, zero, static_cast<cl_int>(groups));
-    quantize_.Linear(context, count, x, scale, zero, y, Layout{}, cl_int{1});
+    quantize_.Linear(context, count, x, scale, zero, y, Layout{}, cl_int{1}, cl_long{count});
   }
 
  private:
@@ -124,7 +137,7 @@ class DynamicQuantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterQuantization(KernelRegistry& registry) {
-  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized | kFloat8s).Make<Linear>());
+  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized | kFloat8s | kPackedIntegers).Make<Linear>());
   registry.Add(Op("DequantizeLinear")
                    .Versions(10)
                    .Types(0, kQuantized | TypeSet{ElementType::kInt32} | kFloat8s | kPackedIntegers)

@@ -569,5 +569,20 @@ TEST_F(OpenclOperatorsTest, MasksOfDropoutKeepAll) {
   ExpectAsOnCpu(model, {Floats({3, 5}, Random(15, 1))});
 }
 
+TEST_F(OpenclOperatorsTest, QuotientsBecomePackedIntegers) {
+  for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2, ElementType::kUInt2}) {
+    for (const int64_t columns : {1, 5, 8}) {
+      ModelBuilder model(25);
+      model.Input("x", ElementType::kFloat, {3, columns}).Input("s", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {3, columns});
+      auto& node = model.Node("QuantizeLinear", {"x", "s"}, {"q"});
+      Int(node, "axis", 0);
+      Int(node, "output_dtype", static_cast<int64_t>(type));
+      Int(model.Node("DequantizeLinear", {"q", "s"}, {"y"}), "axis", 0);
+      SCOPED_TRACE(fmt::format("{}, {} columns", ElementTypeName(type), columns));
+      ExpectAsOnCpu(model, {Floats({3, columns}, Random(static_cast<size_t>(3 * columns), 1, -9, 18)), Floats({3}, {0.5f, 2, -1})});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera
