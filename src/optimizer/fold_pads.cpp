@@ -28,6 +28,12 @@ bool IsNone(const std::vector<int64_t>* pads) {
   return pads == nullptr || std::ranges::all_of(*pads, [](int64_t pad) { return pad == 0; });
 }
 
+/// The maximum of an empty image is not that of the zeros around it.
+bool IsNotEmpty(const SymbolicShape* image) {
+  return image != nullptr && image->size() > 2 &&
+         std::all_of(image->begin() + 2, image->end(), [](const Dimension& size) { return size.known() && size.value > 0; });
+}
+
 /// Whether `node` gives the same where zeros around its image are its own padding.
 bool TakesZeros(const Graph& graph, const Node& node, const Node& pad) {
   if (StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return false;
@@ -38,7 +44,7 @@ bool TakesZeros(const Graph& graph, const Node& node, const Node& pad) {
     return node.since_version >= 7 && (IntAttribute(node, "count_include_pad", 0) != 0 || IsNone(IntsAttribute(node, "pads")));
   }
   const Node* relu = IsOp(node, "MaxPool") && HasOneOutput(node) ? Producer(graph, pad, 0) : nullptr;
-  return relu != nullptr && IsOp(*relu, "Relu");
+  return relu != nullptr && IsOp(*relu, "Relu") && IsNotEmpty(ShapeOf(graph, pad.inputs[0]));
 }
 
 /// Every window of a pool must keep an element of the image: maxima of padding alone are not zero, and some versions forbid it.
