@@ -227,6 +227,8 @@ MODELS = {
     # pooling, resampling, detection, recurrent
     "MaxPool 3x3 s2": model("MaxPool", [IMAGE], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 2x2 s2": model("MaxPool", [IMAGE], kernel_shape=[2, 2], strides=[2, 2]),
+    "MaxPool 2x2 s2 places": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[2, 2], strides=[2, 2]),
+    "MaxPool 3x3 s2 places": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 3x3 small": model("MaxPool", [((1, 512, 14, 14), F32)], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
     "MaxPool 3d": model("MaxPool", [((1, 32, 16, 28, 28), F32)], kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
     "AveragePool 3x3": model("AveragePool", [IMAGE], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),

@@ -5,6 +5,7 @@
 #include "ops/nn/float_view.h"
 #include "ops/nn/pool.h"
 #include "ops/ops.h"
+#include "simd/max_places.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -27,33 +28,52 @@ int64_t ColumnMajor(const Window& window, int64_t offset) {
   return result;
 }
 
+/// One output of a row: its maximum and where that stands in the plane, -1 where the window is all padding.
+template <class T>
+void PoolOutput(const Window& window, std::span<const int64_t> rows, const T* plane, int64_t o, T& best, int64_t& at) {
+  const size_t last = window.rank() - 1;
+  const KernelRange range = InsideInput(window, last, o);
+  const int64_t start = o * window.strides[last] - window.begin[last];
+  best = Lowest<T>();
+  at = -1;
+  for (const int64_t row : rows) {
+    for (int64_t k = range.first; k < range.last; ++k) {
+      const int64_t offset = row * window.input[last] + start + k * window.dilations[last];
+      if (at < 0 || plane[offset] > best) {
+        best = plane[offset];
+        at = offset;
+      }
+    }
+  }
+}
+
 /// With the flat index of each maximum; the first of equals wins.
 template <class T>
 void PoolWithIndices(KernelContext& context, const Window& window, int64_t planes, bool column_major, const T* in, T* out,
                      int64_t* indices) {
   PoolRows rows(context, window, planes);
   const size_t last = window.rank() - 1;
-  const int64_t plane_size = window.input.num_elements();
-  const int64_t width = window.input[last];
-  rows.ForEach([&](const PoolRowPlace& place, int64_t) {
+  const int64_t plane_size = window.input.num_elements(), outputs = window.output[last];
+  const bool vectors = std::is_same_v<T, float> && plane_size <= std::numeric_limits<int32_t>::max();
+  const auto [inner, inner_end] = window.inner(last);
+  rows.ForEach([&, inner = inner, inner_end = inner_end](const PoolRowPlace& place, int64_t) {
     const T* plane = in + place.plane * plane_size;
-    const int64_t out_row = (place.plane * rows.output_rows() + place.output_row) * window.output[last];
-    for (int64_t o = 0; o < window.output[last]; ++o) {
-      const KernelRange range = InsideInput(window, last, o);
-      const int64_t start = o * window.strides[last] - window.begin[last];
-      T best = Lowest<T>();
-      int64_t at = -1;
-      for (int64_t row : place.rows) {
-        for (int64_t k = range.first; k < range.last; ++k) {
-          const int64_t offset = row * width + start + k * window.dilations[last];
-          if (at < 0 || plane[offset] > best) {
-            best = plane[offset];
-            at = offset;
-          }
-        }
-      }
-      out[out_row + o] = best;
-      indices[out_row + o] = at < 0 ? -1 : place.plane * plane_size + (column_major ? ColumnMajor(window, at) : at);
+    const int64_t out_row = (place.plane * rows.output_rows() + place.output_row) * outputs;
+    T* best = out + out_row;
+    int64_t* at = indices + out_row;
+    int64_t done = inner;  // [inner, done) came as vectors
+    if constexpr (std::is_same_v<T, float>) {
+      const MaxTaps taps{place.rows, window.input[last], window.kernel[last], window.dilations[last], window.strides[last]};
+      const int64_t start = inner * taps.stride - window.begin[last];
+      if (vectors && !place.rows.empty()) done += MaximaWithPlaces(plane, taps, start, inner_end - inner, best + inner, at + inner);
+    }
+    const auto one_by_one = [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) PoolOutput(window, place.rows, plane, o, best[o], at[o]);
+    };
+    one_by_one(0, inner);
+    one_by_one(done, outputs);
+    for (int64_t o = 0; o < outputs; ++o) {
+      if (at[o] >= 0) at[o] = place.plane * plane_size + (column_major ? ColumnMajor(window, at[o]) : at[o]);
     }
   });
 }
