@@ -193,6 +193,8 @@ TileKernel KernelForStep(const BlockedProduct& product, int64_t pixels) {
       return KernelForPixels<B, 1>(pixels);
     case 3:
       return KernelForPixels<B, 3>(pixels);
+    case 4:
+      return KernelForPixels<B, 4>(pixels);
     case 5:
       return KernelForPixels<B, 5>(pixels);
     case 7:

@@ -45,15 +45,51 @@ constexpr bool MayLieOutside(int64_t i) {
   return KW == 0 || i < KW - 1 || i > (P - 1) * SX;
 }
 
-/// P neighbouring output pixels. KW, SX: the kernel's width and the stride where they are known, undilated, and the padding is
-/// narrower; else 0. kVolume: the window may have several slices. kEdge: some of what is read may lie beside the input.
-template <int P, int KW, int SX, bool kVolume, bool kEdge, class Op>
+/// What is known of a row of windows: the kernel's width and the stride, with padding narrower than the kernel, or 0; whether there is a
+/// dilation, and whether there may be several slices.
+template <int kWidth, int kStride, bool kHasDilation, bool kHasSlices>
+struct Known {
+  static constexpr int KW = kWidth, SX = kStride;
+  static constexpr bool kDilated = kHasDilation, kVolume = kHasSlices;
+  /// Wide windows that move by a pixel load each input once, for all outputs that read it, with the line's weights in registers.
+  static constexpr bool kSlides = KW == 7 && SX == 1 && !kDilated;
+};
+using Unknown = Known<0, 0, true, true>;
+
+/// A line of the input to P neighbouring outputs, each of which reads the KW from its own on.
+template <int P, class K, bool kEdge, class Op>
+HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, int64_t first_weight, const Op& op,
+                           BlockVector (&acc)[P][kBlockVectors]) {
+  const BlockTag d;
+#pragma GCC unroll 2
+  for (int v = 0; v < kBlockVectors; ++v) {
+    BlockVector weights[K::KW];
+#pragma GCC unroll 8
+    for (int kx = 0; kx < K::KW; ++kx) weights[kx] = op.Weight(first_weight + kx, v);
+#pragma GCC unroll 16
+    for (int i = 0; i < P + K::KW - 1; ++i) {
+      const int64_t read = first_x + i;
+      const float* from = line + read * kChannelBlock;
+      if constexpr (kEdge) {
+        if (MayLieOutside<P, K::KW, 1>(i) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(width)) from = op.Outside();
+      }
+      const BlockVector x = hn::LoadU(d, from + v * kBlockLanes);
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) {
+        if (i - p >= 0 && i - p < K::KW) acc[p][v] = op.Add(acc[p][v], x, weights[i - p]);
+      }
+    }
+  }
+}
+
+/// P neighbouring output pixels. kEdge: some of what is read may lie beside the input.
+template <int P, class K, bool kEdge, class Op>
 HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockTag d;
   const BlockedWindow& w = row.window;
-  const int64_t kernel_width = KW == 0 ? w.x.kernel : KW;
-  const int64_t stride = SX == 0 ? w.x.stride : SX;
-  const int64_t dilation = KW == 0 ? w.x.dilation : 1;
+  const int64_t kernel_width = K::KW == 0 ? w.x.kernel : K::KW;
+  const int64_t stride = K::SX == 0 ? w.x.stride : K::SX;
+  const int64_t dilation = K::kDilated ? w.x.dilation : 1;
   const int64_t first_x = x * stride - w.x.pad;
   BlockVector acc[P][kBlockVectors];
 #pragma GCC unroll 16
@@ -61,7 +97,11 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const auto add_slice = [&](const float* slice, int64_t first_weight) HWY_ATTR {
     for (int64_t ky = row.rows.begin; ky < row.rows.end; ++ky) {
       const float* line = slice + (row.first_y + ky * w.y.dilation) * w.x.input * kChannelBlock;
-#pragma GCC unroll 5
+      if constexpr (K::kSlides) {
+        SlideAlong<P, K, kEdge>(line, first_x, w.x.input, first_weight + ky * kernel_width, op, acc);
+        continue;
+      }
+#pragma GCC unroll 7
       for (int64_t kx = 0; kx < kernel_width; ++kx) {
         const int64_t column = first_x + kx * dilation;
 #pragma GCC unroll 2
@@ -72,7 +112,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
             const int64_t read = column + p * stride;
             const float* from = line + read * kChannelBlock;
             if constexpr (kEdge) {
-              if (MayLieOutside<P, KW, SX>(kx + p * SX) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input)) from = op.Outside();
+              if ((K::kDilated || MayLieOutside<P, K::KW, K::SX>(kx + p * K::SX)) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input)) from = op.Outside();
             }
             acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
           }
@@ -80,7 +120,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
       }
     }
   };
-  if constexpr (!kVolume) {
+  if constexpr (!K::kVolume) {
     add_slice(row.image, 0);
   } else {
     for (int64_t kz = row.slices.begin; kz < row.slices.end; ++kz) {
@@ -90,29 +130,29 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   op.Store(&acc[0][0], P, row, x);
 }
 
-template <int P, int KW, int SX, bool kVolume, class Op>
+template <int P, class K, class Op>
 HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockedWindow& w = row.window;
   const int64_t first = x * w.x.stride - w.x.pad;
   const int64_t last = first + (P - 1) * w.x.stride + (w.x.kernel - 1) * w.x.dilation;
-  if (first >= 0 && last < w.x.input) return ComputeTile<P, KW, SX, kVolume, false>(row, x, op);
-  ComputeTile<P, KW, SX, kVolume, true>(row, x, op);
+  if (first >= 0 && last < w.x.input) return ComputeTile<P, K, false>(row, x, op);
+  ComputeTile<P, K, true>(row, x, op);
 }
 
-template <int KW, int SX, bool kVolume, class Op>
+template <class K, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
   const int64_t width = row.window.x.output;
   int64_t x = 0;
   if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
     if (width % 7 == 0) {                             // the usual images
-      for (; x < width; x += 7) ComputeAnyTile<7, KW, SX, kVolume>(row, x, op);
+      for (; x < width; x += 7) ComputeAnyTile<7, K>(row, x, op);
       return;
     }
-    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, KW, SX, kVolume>(row, x, op);
-    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, KW, SX, kVolume>(row, x, op);
-    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, KW, SX, kVolume>(row, x, op);
+    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, K>(row, x, op);
+    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, K>(row, x, op);
+    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, K>(row, x, op);
   }
-  for (; x < width; ++x) ComputeAnyTile<1, KW, SX, kVolume>(row, x, op);
+  for (; x < width; ++x) ComputeAnyTile<1, K>(row, x, op);
 }
 
 struct DepthwiseRow {
@@ -211,11 +251,16 @@ DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
   const BlockedAxis& x = w.x;
   const bool wide_pads = x.pad >= x.kernel || (x.output - 1) * x.stride - x.pad >= x.input;
   const bool one = x.stride == 1, volume = w.z.kernel > 1;
-  if (x.dilation != 1 || x.stride > 2 || wide_pads) return ComputeRow<0, 0, true, DepthwiseRow>;
-  if (x.kernel == 3 && volume) return one ? ComputeRow<3, 1, true, DepthwiseRow> : ComputeRow<3, 2, true, DepthwiseRow>;
-  if (x.kernel == 3) return one ? ComputeRow<3, 1, false, DepthwiseRow> : ComputeRow<3, 2, false, DepthwiseRow>;
-  if (x.kernel == 5 && !volume) return one ? ComputeRow<5, 1, false, DepthwiseRow> : ComputeRow<5, 2, false, DepthwiseRow>;
-  return ComputeRow<0, 0, true, DepthwiseRow>;
+  const auto by_stride = [&]<int KW, bool kVolume>() {
+    return one ? ComputeRow<Known<KW, 1, false, kVolume>, DepthwiseRow> : ComputeRow<Known<KW, 2, false, kVolume>, DepthwiseRow>;
+  };
+  if (x.dilation != 1 && one && !volume && x.kernel == 3) return ComputeRow<Known<3, 1, true, false>, DepthwiseRow>;
+  if (x.dilation != 1 && one && !volume && x.kernel == 5) return ComputeRow<Known<5, 1, true, false>, DepthwiseRow>;
+  if (x.dilation != 1 || x.stride > 2 || wide_pads) return ComputeRow<Unknown, DepthwiseRow>;
+  if (x.kernel == 3) return volume ? by_stride.operator()<3, true>() : by_stride.operator()<3, false>();
+  if (x.kernel == 5 && !volume) return by_stride.operator()<5, false>();
+  if (x.kernel == 7 && !volume) return by_stride.operator()<7, false>();
+  return ComputeRow<Unknown, DepthwiseRow>;
 }
 
 void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks, const BlockedEpilogue& epilogue,
@@ -242,7 +287,7 @@ void Pool(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t 
   const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.positions() : 0;
   ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t, int64_t row) {
     float* out = output + row * w.x.output * kChannelBlock;
-    kind == BlockedPool::kMax ? ComputeRow<0, 0, true>(plan, MaxRow{out}) : ComputeRow<0, 0, true>(plan, AverageRow{out, fixed_count});
+    kind == BlockedPool::kMax ? ComputeRow<Unknown>(plan, MaxRow{out}) : ComputeRow<Unknown>(plan, AverageRow{out, fixed_count});
   });
 }
 

@@ -183,9 +183,11 @@ class BlockedDense::Regions {
 
 BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, Source source)
     : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), source_(source) {
-  const int64_t width = window.kernel[2];
-  const bool row_steps = window.dilations[2] == 1 && (width == 3 || width == 5 || width == 7);
-  if (source == Source::kPlanes) step_ = row_steps ? width : 1;
+  if (source != Source::kPlanes) return;
+  step_ = 1;
+  for (const int64_t step : {3, 4, 5, 7, 8}) {  // those that MultiplyBlocked takes
+    if (window.dilations[2] == 1 && window.kernel[2] % step == 0) step_ = step;
+  }
 }
 
 void BlockedDense::Pack(ThreadPool& threads, const float* weights, float* packed) const {
