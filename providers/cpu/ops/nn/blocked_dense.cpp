@@ -173,7 +173,8 @@ class BlockedDense::Regions {
       const auto [z, y, x] = at(i);
       cost += z.taps() * (z.end - z.begin) * y.taps() * (y.end - y.begin) * x.taps() * std::max(x.end - x.begin, kFewestColumns);
     }
-    return 10 * cost < 8 * window.kernel.num_elements() * window.output.num_elements();
+    // Whole rows of pixels make whole tiles.
+    return 100 * cost < (bands_[2].count == 1 ? 95 : 80) * window.kernel.num_elements() * window.output.num_elements();
   }
 
  private:
