@@ -33,6 +33,8 @@ struct WinogradPlanes {
     const int64_t y = point / points, x = point % points;
     return first[static_cast<size_t>(y)] * planes + of(y) * first[static_cast<size_t>(x)];
   }
+  /// A power of two, as the planes of any point are.
+  constexpr int64_t most_planes() const { return planes == points ? 1 : 4; }
   constexpr int64_t PlanesOf(int64_t point) const { return of(point / points) * of(point % points); }
 };
 

@@ -157,10 +157,8 @@ class BlockedConv final : public Kernel {
     const auto* from = input.data<float>();
     if (source_ == Source::kBlocks) return from;
     float* blocks = context.scratch<float>(static_cast<size_t>(input.num_elements())).data();
-    const int64_t pixels = input.shape().SizeOfRange(2, input.shape().rank()), block = pixels * kChannelBlock;
-    context.threads().ParallelFor(input.num_elements() / block, static_cast<double>(pixels) * 3, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) BlockChannels(from + i * block, pixels, 0, pixels, blocks + i * block);
-    });
+    const int64_t pixels = input.shape().SizeOfRange(2, input.shape().rank());
+    BringIntoBlocks(context, from, input.num_elements() / (pixels * kChannelBlock), pixels, blocks);
     return blocks;
   }
 

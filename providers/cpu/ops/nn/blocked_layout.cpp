@@ -48,11 +48,7 @@ class ToBlocked final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const float* from = input.data<float>();
     float* to = output->mutable_data<float>();
-    const int64_t pixels = Pixels(output->shape());
-    ForPixels(context, shape[0] * shape[1] / kChannelBlock, pixels, [&](int64_t block, int64_t begin, int64_t end) {
-      const int64_t at = block * pixels * kChannelBlock;
-      BlockChannels(from + at, pixels, begin, end, to + at);
-    });
+    BringIntoBlocks(context, from, shape[0] * shape[1] / kChannelBlock, Pixels(output->shape()), to);
   }
 };
 
@@ -134,6 +130,13 @@ class BlockedGlobalAveragePool final : public Kernel {
 };
 
 }  // namespace
+
+void BringIntoBlocks(KernelContext& context, const float* planes, int64_t blocks, int64_t pixels, float* to) {
+  ForPixels(context, blocks, pixels, [&](int64_t block, int64_t begin, int64_t end) {
+    const int64_t at = block * pixels * kChannelBlock;
+    BlockChannels(planes + at, pixels, begin, end, to + at);
+  });
+}
 
 void RegisterToBlocked(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("ToBlocked").Make<ToBlocked>());

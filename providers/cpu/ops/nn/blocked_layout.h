@@ -42,4 +42,7 @@ inline Shape BlockedShape(int64_t batch, int64_t blocks, std::span<const int64_t
   return shape;
 }
 
+/// Planes of all channels, eight to each of `blocks`, to blocks of `pixels`; shared out to threads.
+void BringIntoBlocks(KernelContext& context, const float* planes, int64_t blocks, int64_t pixels, float* to);
+
 }  // namespace tessera::cpu

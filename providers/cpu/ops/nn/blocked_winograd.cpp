@@ -45,7 +45,7 @@ class BlockedRun {
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const BlockedTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = planes_.all_planes() * largest.column_matrix(), products = planes_.all_points() * largest.product_matrix();
-    const int64_t steps = planes_.all_planes() * slice_.summed_blocks();
+    const int64_t steps = (2 * planes_.most_planes() - 1) * slice_.summed_blocks();
     const BlockedBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
@@ -69,7 +69,7 @@ class BlockedRun {
     const BlockedTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
     const BlockedBuffers all = Take(planes_.all_planes() * block.column_matrix(), planes_.all_points() * block.product_matrix(),
-                                    planes_.all_planes() * summed);
+                                    (2 * planes_.most_planes() - 1) * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -119,12 +119,11 @@ class BlockedRun {
     }
   }
 
-  /// Of all points' products, those of plane `i` of the form from i * (their number) on; slices of padding have none. Returns the
-  /// steps of one plane.
+  /// The steps of points of one plane, of two and of four, those of `planes` from (planes - 1) * (what is returned: the steps of one plane)
+  /// on; slices of padding have none.
   int64_t FindSteps(const BlockedTileRows& block, int64_t slice, BlockedStep* steps) const {
     int64_t count = 0;
-    for (int64_t point = 0; point < planes_.all_points(); ++point) {
-      const int64_t planes = planes_.PlanesOf(point);
+    for (int64_t planes = 1; planes <= planes_.most_planes(); planes *= 2) {
       for (int64_t k = 0; k < block.slices; ++k) {
         if (Read(slice, k) == nullptr) continue;
         for (int64_t i = 0; i < block.input_blocks; ++i) {
@@ -135,7 +134,7 @@ class BlockedRun {
         }
       }
     }
-    return count / planes_.all_planes();
+    return count / (2 * planes_.most_planes() - 1);
   }
 
   int64_t GroupOf(int64_t slice) const { return slice / window_.output[0] % groups_; }
@@ -147,7 +146,7 @@ class BlockedRun {
     const int64_t depth = block.summed_blocks() * kChannelBlock;
     BlockedProduct product;
     product.input = buffers.columns + plane * block.column_matrix();
-    product.steps = buffers.steps + plane * steps;
+    product.steps = buffers.steps + (planes - 1) * steps;
     product.num_steps = planes * steps;
     product.depth = planes * depth;
     product.pixels = block.tiles();
