@@ -164,8 +164,10 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
 #pragma omp parallel
     {
 #pragma omp for
-      for (int64_t o = 0; o < outputs; ++o)
-        cpu::TransformWinogradWeights(from.data(), outputs, channels, o, o + 1, transformed.data());
+      for (int64_t o = 0; o < outputs; ++o) {
+        cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9, channels,
+                                      outputs * channels, transformed.data() + o * channels);
+      }
 #pragma omp for
       for (int64_t i = 0; i < kWinogradPoints * panels; ++i) {
         const int64_t point = i / panels, first = i % panels * width;

@@ -16,8 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Those that kernels have several algorithms for, sorted: convolutions of three-by-three along the last two axes or three along a
-/// line, in one group and with constant weights.
+/// Those that kernels may have several algorithms for, sorted: convolutions in one group whose constant weights are windows along the last
+/// two axes or a line.
 std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
@@ -28,7 +28,7 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
     const size_t rank = weights->shape().rank();
     if (rank < 3 || rank > 5) continue;
     const auto window = weights->shape().dims().last(std::min<size_t>(rank - 2, 2));
-    if (std::ranges::all_of(window, [](int64_t size) { return size == 3; })) nodes.push_back(index);
+    if (std::ranges::any_of(window, [](int64_t size) { return size > 1; })) nodes.push_back(index);
   }
   std::sort(nodes.begin(), nodes.end());
   return nodes;

@@ -7,6 +7,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <iterator>
+#include <utility>
+
 #include "simd/blocked-inl.h"
 #include "simd/winograd-inl.h"
 
@@ -15,11 +18,11 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 /// A tile's pixels from (y, x) on, zeros outside the image.
-template <int64_t kReach>
+template <int64_t kRows, int64_t kColumns>
 HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, int64_t y, int64_t x, float* tile) {
   const BlockTag d;
-  for (int64_t i = 0; i < kReach; ++i) {
-    for (int64_t j = 0; j < kReach; ++j, tile += kChannelBlock) {
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kColumns; ++j, tile += kChannelBlock) {
       const int64_t row = y + i * shape.y.dilation, column = x + j * shape.x.dilation;
       const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
       const float* from = plane + (row * shape.width + column) * kChannelBlock;
@@ -30,70 +33,77 @@ HWY_INLINE void LoadEdgeTile(const BlockedTileRows& shape, const float* plane, i
   }
 }
 
+/// A form, its transforms along both axes, and what they take.
+template <WinogradLine kY, WinogradLine kX>
+struct Tiles {
+  static constexpr WinogradForm kForm = {kY, kX};
+  static constexpr WinogradPlanes kOfY = PlanesOf(kY), kOfX = PlanesOf(kX);
+  using Y = WinogradTransform<kY>;
+  using X = WinogradTransform<kX>;
+};
+
 /// The number of the plane that is plane `i` of a tile's rows and plane `j` of its columns.
-template <class Form>
+template <class T>
 struct PlaneNumbers {
-  static constexpr WinogradPlanes kPlanes = Form::kPlanes;
-  int64_t of[kPlanes.planes][kPlanes.planes];
+  int64_t of[T::kOfY.planes][T::kOfX.planes];
 
   constexpr PlaneNumbers() : of{} {
-    for (int64_t point = 0; point < kPlanes.all_points(); ++point) {
-      const int64_t y = point / kPlanes.points, x = point % kPlanes.points;
-      for (int64_t k = 0; k < kPlanes.PlanesOf(point); ++k) {
-        const int64_t i = kPlanes.first[static_cast<size_t>(y)] + k / kPlanes.of(x);
-        const int64_t j = kPlanes.first[static_cast<size_t>(x)] + k % kPlanes.of(x);
-        of[i][j] = kPlanes.FirstPlane(point) + k;
+    for (int64_t point = 0; point < T::kForm.points(); ++point) {
+      const int64_t y = point / T::kOfX.points, x = point % T::kOfX.points;
+      for (int64_t k = 0; k < T::kForm.PlanesOfPoint(point); ++k) {
+        const int64_t i = T::kOfY.first[static_cast<size_t>(y)] + k / T::kOfX.of(x);
+        const int64_t j = T::kOfX.first[static_cast<size_t>(x)] + k % T::kOfX.of(x);
+        of[i][j] = T::kForm.FirstPlane(point) + k;
       }
     }
   }
 };
 
 /// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the planes go to out[plane * matrix].
-template <class Form>
+template <class T>
 HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
-  static constexpr PlaneNumbers<Form> kNumbers;
-  constexpr int kReach = Form::kPlanes.reach(), kPlanes = Form::kPlanes.planes;
+  static constexpr PlaneNumbers<T> kNumbers;
+  constexpr int kRows = T::kOfY.reach(), kColumns = T::kOfX.reach(), kPlanesY = T::kOfY.planes, kPlanesX = T::kOfX.planes;
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
-    HWY_ALIGN float half[kPlanes * kReach * kBlockLanes];
-    for (int j = 0; j < kReach; ++j) {
-      BlockVector x[kReach], y[kPlanes];
-#pragma GCC unroll 6
-      for (int i = 0; i < kReach; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * pixel);
-      Form::Input(d, x, y);
-#pragma GCC unroll 6
-      for (int i = 0; i < kPlanes; ++i) hn::Store(y[i], d, half + (i * kReach + j) * kBlockLanes);
+    HWY_ALIGN float half[kPlanesY * kColumns * kBlockLanes];
+    for (int j = 0; j < kColumns; ++j) {
+      BlockVector x[kRows], y[kPlanesY];
+#pragma GCC unroll 9
+      for (int i = 0; i < kRows; ++i) x[i] = hn::LoadU(d, from + v + i * row + j * pixel);
+      T::Y::Input(d, x, y);
+#pragma GCC unroll 11
+      for (int i = 0; i < kPlanesY; ++i) hn::Store(y[i], d, half + (i * kColumns + j) * kBlockLanes);
     }
-    for (int i = 0; i < kPlanes; ++i) {
-      BlockVector x[kReach], y[kPlanes];
-#pragma GCC unroll 6
-      for (int j = 0; j < kReach; ++j) x[j] = hn::Load(d, half + (i * kReach + j) * kBlockLanes);
-      Form::Input(d, x, y);
-#pragma GCC unroll 6
-      for (int j = 0; j < kPlanes; ++j) hn::StoreU(y[j], d, out + kNumbers.of[i][j] * matrix + v);
+    for (int i = 0; i < kPlanesY; ++i) {
+      BlockVector x[kColumns], y[kPlanesX];
+#pragma GCC unroll 9
+      for (int j = 0; j < kColumns; ++j) x[j] = hn::Load(d, half + (i * kColumns + j) * kBlockLanes);
+      T::X::Input(d, x, y);
+#pragma GCC unroll 11
+      for (int j = 0; j < kPlanesX; ++j) hn::StoreU(y[j], d, out + kNumbers.of[i][j] * matrix + v);
     }
   }
 }
 
-template <class Form>
+template <class T>
 void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
-  constexpr int64_t kReach = Form::kPlanes.reach(), kStride = Form::kPlanes.stride;
+  constexpr int64_t kRows = T::kOfY.reach(), kColumns = T::kOfX.reach();
   const int64_t matrix = shape.column_matrix();
   const int64_t row_size = shape.width * kChannelBlock;
   for (int64_t block = begin; block < end; ++block) {
     const float* plane = image + block * shape.input_plane;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = shape.y.first_pixel(row) * kStride - shape.pad_top;
+      const int64_t y = shape.y.first_pixel(row) * T::kOfY.stride - shape.pad_top;
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, out += kChannelBlock) {
-        const int64_t x = shape.x.first_pixel(tile) * kStride - shape.pad_left;
-        if (!shape.y.leaves(y, kReach, shape.height) && !shape.x.leaves(x, kReach, shape.width)) {
-          TransformTile<Form>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock,
-                              out, matrix);
+        const int64_t x = shape.x.first_pixel(tile) * T::kOfX.stride - shape.pad_left;
+        if (!shape.y.leaves(y, kRows, shape.height) && !shape.x.leaves(x, kColumns, shape.width)) {
+          TransformTile<T>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, out, matrix);
         } else {
-          HWY_ALIGN float edge[kReach * kReach * kChannelBlock];
-          LoadEdgeTile<kReach>(shape, plane, y, x, edge);
-          TransformTile<Form>(edge, kReach * kChannelBlock, kChannelBlock, out, matrix);
+          HWY_ALIGN float edge[kRows * kColumns * kChannelBlock];
+          LoadEdgeTile<kRows, kColumns>(shape, plane, y, x, edge);
+          TransformTile<T>(edge, kColumns * kChannelBlock, kChannelBlock, out, matrix);
         }
       }
     }
@@ -101,30 +111,30 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
 }
 
 /// A tile's output pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
-template <class Form>
+template <class T>
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
                            const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel, float* out) {
-  constexpr int kPoints = Form::kPlanes.points, kSide = Form::kPlanes.side;
+  constexpr int kPointsY = T::kOfY.points, kPointsX = T::kOfX.points, kRows = T::kOfY.side, kColumns = T::kOfX.side;
   const BlockTag d;
   const Clamp clamp(epilogue);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
-    HWY_ALIGN float half[kSide * kPoints * kBlockLanes];
-    for (int j = 0; j < kPoints; ++j) {
-      BlockVector x[kPoints], y[kSide];
+    HWY_ALIGN float half[kRows * kPointsX * kBlockLanes];
+    for (int j = 0; j < kPointsX; ++j) {
+      BlockVector x[kPointsY], y[kRows];
 #pragma GCC unroll 6
-      for (int i = 0; i < kPoints; ++i) x[i] = hn::LoadU(d, from + (i * kPoints + j) * matrix + v);
-      Form::Output(d, x, y);
+      for (int i = 0; i < kPointsY; ++i) x[i] = hn::LoadU(d, from + (i * kPointsX + j) * matrix + v);
+      T::Y::Output(d, x, y);
 #pragma GCC unroll 4
-      for (int i = 0; i < kSide; ++i) hn::Store(y[i], d, half + (i * kPoints + j) * kBlockLanes);
+      for (int i = 0; i < kRows; ++i) hn::Store(y[i], d, half + (i * kPointsX + j) * kBlockLanes);
     }
     const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
     for (int64_t i = 0; i < rows; ++i) {
-      BlockVector x[kPoints], y[kSide];
+      BlockVector x[kPointsX], y[kColumns];
 #pragma GCC unroll 6
-      for (int j = 0; j < kPoints; ++j) x[j] = hn::Load(d, half + (i * kPoints + j) * kBlockLanes);
-      Form::Output(d, x, y);
+      for (int j = 0; j < kPointsX; ++j) x[j] = hn::Load(d, half + (i * kPointsX + j) * kBlockLanes);
+      T::X::Output(d, x, y);
 #pragma GCC unroll 4
-      for (int j = 0; j < kSide; ++j) {
+      for (int j = 0; j < kColumns; ++j) {
         if (j >= columns) continue;
         const int64_t at = i * row_size + j * pixel + v;
         BlockVector value = hn::Add(y[j], offset);
@@ -135,7 +145,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
   }
 }
 
-template <class Form>
+template <class T>
 void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
             float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
@@ -149,7 +159,7 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
         const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile<Form>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
+        FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
                          shape.x.dilation * kChannelBlock, image + at);
       }
       for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
@@ -157,27 +167,26 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
   }
 }
 
-/// Calls what(Form()).
-template <class What>
-void ForForm(WinogradForm form, const What& what) {
-  switch (form) {
-    case WinogradForm::kFour:
-      return what(FourTiles());
-    case WinogradForm::kTwo:
-      return what(TwoTiles());
-    case WinogradForm::kStrided:
-      return what(StridedTiles());
-  }
+/// Calls what(Tiles<...>()) with those of the form.
+template <class What, size_t... kIndices>
+void ForForm(WinogradForm form, std::index_sequence<kIndices...> /*all*/, const What& what) {
+  const auto call = [&]<WinogradForm kForm>() {
+    if (form != kForm) return false;
+    what(Tiles<kForm.y, kForm.x>());
+    return true;
+  };
+  (call.template operator()<kWinogradForms[kIndices]>() || ...);
 }
+using AllForms = std::make_index_sequence<std::size(kWinogradForms)>;
 
 }  // namespace
 
 void WinogradInputInBlocks(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
-  ForForm(shape.form, [&](auto form) { Input<decltype(form)>(shape, image, begin, end, columns); });
+  ForForm(shape.form, AllForms(), [&](auto tiles) { Input<decltype(tiles)>(shape, image, begin, end, columns); });
 }
 void WinogradOutputInBlocks(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
                             int64_t end, float* image) {
-  ForForm(shape.form, [&](auto form) { Output<decltype(form)>(shape, products, epilogue, begin, end, image); });
+  ForForm(shape.form, AllForms(), [&](auto tiles) { Output<decltype(tiles)>(shape, products, epilogue, begin, end, image); });
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// The one-dimensional transforms of F(4x4, 3x3) with the points 0, +-a, +-1/a and infinity, where a is the root of 1/2: the
-// numbers stay near 1, and the result is about as exact as a direct convolution's. Included once per instruction set.
+// The one-dimensional transforms of Winograd's convolutions. Those of six points have 0, +-a, +-1/a and infinity, where a is the root of
+// 1/2: the numbers stay near 1, and the result is about as exact as a direct convolution's. Included once per instruction set.
 
 #if defined(TESSERA_WINOGRAD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_WINOGRAD_INL_H
@@ -21,15 +21,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kA = 0.70710678118654752f;
 constexpr float kB = 1.41421356237309505f;
 
-/// Three taps to the factors of the six products.
-constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
-constexpr double kWeightTransform[6][3] = {{1, 0, 0},
-                                           {-2.0 / 3, -2 * kRootHalf / 3, -1.0 / 3},
-                                           {-2.0 / 3, 2 * kRootHalf / 3, -1.0 / 3},
-                                           {1.0 / 6, kRootTwo / 6, 1.0 / 3},
-                                           {1.0 / 6, -kRootTwo / 6, 1.0 / 3},
-                                           {0, 0, 1}};
-
 /// Six rows or columns of a tile times the transform of the input.
 template <class D, class V>
 HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
@@ -44,32 +35,52 @@ HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
   y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
 }
 
-/// Six products to four output pixels.
-template <class D, class V>
-HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[4]) {
+/// Six products to two, three or four output pixels.
+template <class D, class V, size_t kSide>
+HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
+  static_assert(kSide >= 2 && kSide <= 4);
   const V sum_a = hn::Add(x[1], x[2]), difference_a = hn::Sub(x[1], x[2]);
   const V sum_b = hn::Add(x[3], x[4]), difference_b = hn::Sub(x[3], x[4]);
   y[0] = hn::Add(x[0], hn::Add(sum_a, sum_b));
-  y[1] = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
-  y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, hn::Add(sum_b, sum_b));
-  y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
+  const V first = hn::Mul(hn::Set(d, kB), difference_b);
+  y[1] = hn::MulAdd(hn::Set(d, kA), difference_a, kSide == 2 ? hn::Add(first, x[5]) : first);
+  if constexpr (kSide > 2) {
+    const V second = hn::Add(sum_b, sum_b);
+    y[2] = hn::MulAdd(hn::Set(d, 0.5f), sum_a, kSide == 3 ? hn::Add(second, x[5]) : second);
+  }
+  if constexpr (kSide > 3) {
+    y[3] = hn::MulAdd(hn::Set(d, kA / 2), difference_a, hn::MulAdd(hn::Set(d, 2 * kB), difference_b, x[5]));
+  }
 }
 
-/// Forms as the two-dimensional transforms want them.
-struct FourTiles {
-  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kFour);
+/// A line as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its points. Those of six
+/// points differ in how many pixels they have.
+template <WinogradLine kLine>
+struct WinogradTransform {
   template <class D, class V>
   static HWY_INLINE void Input(D d, const V (&x)[6], V (&y)[6]) {
     InputTransform(d, x, y);
   }
-  template <class D, class V>
-  static HWY_INLINE void Output(D d, const V (&x)[6], V (&y)[4]) {
+  template <class D, class V, size_t kSide>
+  static HWY_INLINE void Output(D d, const V (&x)[6], V (&y)[kSide]) {
     OutputTransform(d, x, y);
   }
 };
 
-struct TwoTiles {
-  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kTwo);
+template <>
+struct WinogradTransform<WinogradLine::kOne> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[1], V (&y)[1]) {
+    y[0] = x[0];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[1], V (&y)[1]) {
+    y[0] = x[0];
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kTwo> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[4]) {
     y[0] = hn::Sub(x[0], x[2]);
@@ -84,8 +95,36 @@ struct TwoTiles {
   }
 };
 
-struct StridedTiles {
-  static constexpr WinogradPlanes kPlanes = PlanesOf(WinogradForm::kStrided);
+template <>
+struct WinogradTransform<WinogradLine::kThreeOfSeven> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D d, const V (&x)[9], V (&y)[11]) {
+    const V early[6] = {x[0], x[1], x[2], x[3], x[4], x[5]}, late[6] = {x[4], x[5], x[6], x[7], x[8], x[8]};
+    V of_early[6], of_late[6];  // the last of which no tap meets
+    InputTransform(d, early, of_early);
+    InputTransform(d, late, of_late);
+#pragma GCC unroll 5
+    for (int i = 0; i < 5; ++i) {
+      y[2 * i] = of_early[i];
+      y[2 * i + 1] = of_late[i];
+    }
+    y[10] = of_early[5];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D d, const V (&x)[6], V (&y)[3]) {
+    OutputTransform(d, x, y);
+  }
+};
+
+/// Three products of F(2, 2) to two output pixels.
+template <class V>
+HWY_INLINE void OutputOfThree(const V (&x)[3], V (&y)[2]) {
+  y[0] = hn::Add(x[0], x[1]);
+  y[1] = hn::Add(x[1], x[2]);
+}
+
+template <>
+struct WinogradTransform<WinogradLine::kStrided> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[5], V (&y)[5]) {
     y[0] = hn::Sub(x[0], x[2]);
@@ -96,8 +135,24 @@ struct StridedTiles {
   }
   template <class D, class V>
   static HWY_INLINE void Output(D /*d*/, const V (&x)[3], V (&y)[2]) {
-    y[0] = hn::Add(x[0], x[1]);
-    y[1] = hn::Add(x[1], x[2]);
+    OutputOfThree(x, y);
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kStridedFour> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[6], V (&y)[6]) {
+    y[0] = hn::Sub(x[0], x[2]);
+    y[1] = hn::Sub(x[1], x[3]);
+    y[2] = x[2];
+    y[3] = x[3];
+    y[4] = hn::Sub(x[4], x[2]);
+    y[5] = hn::Sub(x[5], x[3]);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[3], V (&y)[2]) {
+    OutputOfThree(x, y);
   }
 };
 

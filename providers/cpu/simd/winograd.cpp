@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 
 #include "simd/activate-inl.h"
 #include "simd/pad_row-inl.h"
@@ -26,6 +27,47 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
+
+constexpr int64_t kMostWinogradTaps = 7, kMostLinePlanes = 11;  // of a line
+
+/// What each tap of a line adds to each of its planes.
+using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLinePlanes>;
+
+/// Taps [begin, end) of F(m, end - begin) of six points: what a polynomial with the taps as coefficients is there, over the product of the
+/// point's distances from the others; at infinity the sixth tap less m - 1. Goes to every `step`-th plane.
+void TakeSixPoints(int64_t begin, int64_t end, int64_t side, size_t first, size_t step, LineTaps& taps) {
+  constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
+  constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
+  for (size_t point = 0; point < 5; ++point) {
+    double power = 1;
+    for (int64_t k = begin; k < end; ++k, power *= kPoints[point]) taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
+  }
+  if (end - begin == 7 - side) taps[first + 5 * step][static_cast<size_t>(end - 1)] = 1;
+}
+
+LineTaps TapsOf(WinogradLine line) {
+  switch (line) {
+    case WinogradLine::kOne:
+      return {{{1}}};
+    case WinogradLine::kTwo:
+      return {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
+    case WinogradLine::kStrided:
+      return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
+    case WinogradLine::kStridedFour:
+      return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    default:
+      break;
+  }
+  const WinogradPlanes of = PlanesOf(line);
+  LineTaps taps{};
+  if (line == WinogradLine::kThreeOfSeven) {
+    TakeSixPoints(0, 4, of.side, 0, 2, taps);
+    TakeSixPoints(4, 7, of.side, 1, 2, taps);
+  } else {
+    TakeSixPoints(0, of.taps, of.side, 0, 1, taps);
+  }
+  return taps;
+}
 
 /// Elements of each of the four column phases of a padded row: a tile reads two columns of the next one.
 int64_t PhaseSize(const WinogradBlock& block) { return RoundUp(block.tiles_x(), kLanes) + kLanes; }
@@ -173,30 +215,40 @@ void WinogradOutput(const WinogradBlock& block, const float* products, const flo
   OutputImage(block, products, bias, epilogue, begin, end, image);
 }
 
-void WinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed) {
-  constexpr auto& g = kWeightTransform;
-  // The 36 results of a filter lie far apart: those of a cache line of filters are written together.
-  constexpr int64_t kFilters = 16;
-  for (int64_t first = begin * channels; first < end * channels; first += kFilters) {
-    const int64_t count = std::min(kFilters, end * channels - first);
-    float w[9][kFilters] = {}, results[kWinogradPoints][kFilters];
-    for (int64_t i = 0; i < count; ++i) {
-      for (int64_t p = 0; p < 9; ++p) w[p][i] = LoadUnaligned(weights + (first + i) * 9 + p);
+void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
+  const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
+  const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
+  // The results of a filter lie far apart: those of a cache line of filters are written together.
+  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostPlanes = kMostLinePlanes * kMostLinePlanes;
+  const int64_t positions = of_y.taps * of_x.taps;
+  for (int64_t first = 0; first < count; first += kFilters) {
+    const int64_t here = std::min(kFilters, count - first);
+    float w[kMostTaps][kFilters] = {}, results[kMostPlanes][kFilters];
+    for (int64_t i = 0; i < here; ++i) {
+      for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
-    for (int r = 0; r < 6; ++r) {
-      double half[3][kFilters];
-      for (int c = 0; c < 3; ++c) {
-        for (int64_t i = 0; i < kFilters; ++i) half[c][i] = g[r][0] * w[c][i] + g[r][1] * w[3 + c][i] + g[r][2] * w[6 + c][i];
-      }
-      for (int c = 0; c < 6; ++c) {
-        for (int64_t i = 0; i < kFilters; ++i) {
-          const double sum = half[0][i] * g[c][0] + half[1][i] * g[c][1] + half[2][i] * g[c][2];
-          results[r * 6 + c][i] = static_cast<float>(sum);
+    for (int64_t r = 0; r < of_y.planes; ++r) {
+      double half[kMostWinogradTaps][kFilters] = {};
+      for (int64_t c = 0; c < of_x.taps; ++c) {
+        for (int64_t k = 0; k < of_y.taps; ++k) {
+          for (int64_t i = 0; i < kFilters; ++i) half[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
         }
       }
+      for (int64_t c = 0; c < of_x.planes; ++c) {
+        double sums[kFilters] = {};
+        for (int64_t k = 0; k < of_x.taps; ++k) {
+          for (int64_t i = 0; i < kFilters; ++i) sums[i] += taps_x[c][k] * half[k][i];
+        }
+        for (int64_t i = 0; i < kFilters; ++i) results[r * of_x.planes + c][i] = static_cast<float>(sums[i]);
+      }
     }
-    for (int64_t p = 0; p < kWinogradPoints; ++p) {
-      std::copy_n(results[p], count, transformed + p * outputs * channels + first);
+    for (int64_t point = 0; point < form.points(); ++point) {
+      const int64_t y = point / of_x.points, x = point % of_x.points, planes = form.PlanesOfPoint(point);
+      float* to = transformed + form.FirstPlane(point) * matrix + first * planes;
+      for (int64_t k = 0; k < planes; ++k) {
+        const int64_t row = of_y.first[static_cast<size_t>(y)] + k / of_x.of(x), column = of_x.first[static_cast<size_t>(x)] + k % of_x.of(x);
+        for (int64_t i = 0; i < here; ++i) to[i * planes + k] = results[row * of_x.planes + column][i];
+      }
     }
   }
 }
@@ -210,7 +262,7 @@ namespace tessera::cpu {
 HWY_EXPORT(WinogradBuffer);
 HWY_EXPORT(WinogradInput);
 HWY_EXPORT(WinogradOutput);
-HWY_EXPORT(WinogradWeights);
+HWY_EXPORT(WinogradFilters);
 
 int64_t WinogradBufferSize(const WinogradBlock& block) { return HWY_DYNAMIC_DISPATCH(WinogradBuffer)(block); }
 
@@ -247,9 +299,8 @@ bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, d
   return transformed < (pairs > kManyPairs ? 0.5 : 0.9) * 9 * pairs * area.pixels * kProductNs;
 }
 
-void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
-                              float* transformed) {
-  HWY_DYNAMIC_DISPATCH(WinogradWeights)(weights, outputs, channels, begin, end, transformed);
+void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
+  HWY_DYNAMIC_DISPATCH(WinogradFilters)(form, filters, count, matrix, transformed);
 }
 
 }  // namespace tessera::cpu

@@ -40,9 +40,9 @@ struct WinogradBlock {
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// weights[outputs][channels][3][3], at any address, to transformed[36][outputs][channels], outputs [begin, end).
-void TransformWinogradWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end,
-                              float* transformed);
+/// filters[count][taps of y][taps of x], at any address, to what their products with the planes of an input are made of: plane k of the n of
+/// a point whose first is p, of filter i, is transformed[p * matrix + i * n + k].
+void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed);
 
 /// Elements of the buffer that TransformWinogradInput wants.
 int64_t WinogradBufferSize(const WinogradBlock& block);

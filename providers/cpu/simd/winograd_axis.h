@@ -8,46 +8,90 @@
 
 namespace tessera::cpu {
 
-constexpr int64_t kWinogradTile = 4;  // output pixels along each axis
+constexpr int64_t kWinogradTile = 4;  // output pixels along each axis of F(4x4, 3x3)
 
-/// What a tile of a 3x3 convolution is. Its input becomes planes, a point's product sums over the channels of one or more planes.
-enum class WinogradForm : uint8_t {
-  kFour,     // F(4x4, 3x3): 36 products for 16 pixels, where the window alone has 144
-  kTwo,      // F(2x2, 3x3): 16 for 4 instead of 36, for images whose tiles of four would be few, or mostly outside
-  kStrided,  // stride 2, pixels 2x2: of a line's taps the outer two are F(2, 2) over every other input, the middle one reads
-             // those between, five products for two pixels instead of six and 25 for 4 instead of 36
+/// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 products. A tile's inputs become planes; the product of
+/// a point sums over the channels of its one plane or two.
+enum class WinogradLine : uint8_t {
+  kOne,           // one tap: pixels as they are
+  kFour,          // F(4, 3): six products for four pixels, where the taps alone take twelve
+  kTwo,           // F(2, 3): four instead of six, for images whose tiles of four would be few, or mostly outside
+  kThreeOfFour,   // F(3, 4): six instead of twelve
+  kTwoOfFive,     // F(2, 5): six instead of ten
+  kThreeOfSeven,  // F(3, 4) and F(3, 3) side by side at the same points: 11 instead of 21
+  kStrided,       // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between, so
+                  // that five products replace six
+  kStridedFour,   // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
 };
 
-/// Along one axis; a tile has what two axes make.
 struct WinogradPlanes {
-  int64_t side, stride;            // output pixels; inputs from pixel to pixel
+  int64_t taps, side, stride;   // inputs of an output pixel; output pixels; inputs from pixel to pixel
   int64_t points, planes;
-  std::array<int8_t, 7> first;     // plane of each point, and past the last
+  std::array<int8_t, 7> first;  // plane of each point, and past the last
 
-  constexpr int64_t reach() const { return (side - 1) * stride + 3; }  // inputs of a tile
-  constexpr int64_t all_points() const { return points * points; }
-  constexpr int64_t all_planes() const { return planes * planes; }
+  constexpr int64_t reach() const { return (side - 1) * stride + taps; }  // inputs of a tile
   constexpr int64_t of(int64_t point) const { return first[static_cast<size_t>(point) + 1] - first[static_cast<size_t>(point)]; }
-  /// A point's planes are neighbours: (y, x) is number y * points + x.
-  constexpr int64_t FirstPlane(int64_t point) const {
-    const int64_t y = point / points, x = point % points;
-    return first[static_cast<size_t>(y)] * planes + of(y) * first[static_cast<size_t>(x)];
-  }
-  /// A power of two, as the planes of any point are.
-  constexpr int64_t most_planes() const { return planes == points ? 1 : 4; }
-  constexpr int64_t PlanesOf(int64_t point) const { return of(point / points) * of(point % points); }
 };
 
-constexpr WinogradPlanes PlanesOf(WinogradForm form) {
-  switch (form) {
-    case WinogradForm::kTwo:
-      return {2, 1, 4, 4, {0, 1, 2, 3, 4}};
-    case WinogradForm::kStrided:
-      return {2, 2, 3, 5, {0, 2, 3, 5}};
-    default:
-      return {kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+constexpr WinogradPlanes PlanesOf(WinogradLine line) {
+  switch (line) {
+    case WinogradLine::kOne:
+      return {1, 1, 1, 1, 1, {0, 1}};
+    case WinogradLine::kFour:
+      return {3, kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+    case WinogradLine::kTwo:
+      return {3, 2, 1, 4, 4, {0, 1, 2, 3, 4}};
+    case WinogradLine::kThreeOfFour:
+      return {4, 3, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+    case WinogradLine::kTwoOfFive:
+      return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+    case WinogradLine::kThreeOfSeven:
+      return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10, 11}};
+    case WinogradLine::kStrided:
+      return {3, 2, 2, 3, 5, {0, 2, 3, 5}};
+    case WinogradLine::kStridedFour:
+      return {4, 2, 2, 3, 6, {0, 2, 4, 6}};
   }
+  return {};
 }
+
+/// A tile of two axes: point (y, x) is number y * points of x + x, and a point's planes are neighbours.
+struct WinogradForm {
+  WinogradLine y, x;
+
+  constexpr bool operator==(const WinogradForm&) const = default;
+  constexpr int64_t points() const { return PlanesOf(y).points * PlanesOf(x).points; }
+  constexpr int64_t planes() const { return PlanesOf(y).planes * PlanesOf(x).planes; }
+  constexpr int64_t FirstPlane(int64_t point) const {
+    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
+    const int64_t i = point / of_x.points, j = point % of_x.points;
+    return of_y.first[static_cast<size_t>(i)] * of_x.planes + of_y.of(i) * of_x.first[static_cast<size_t>(j)];
+  }
+  /// A power of two.
+  constexpr int64_t PlanesOfPoint(int64_t point) const {
+    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
+    return of_y.of(point / of_x.points) * of_x.of(point % of_x.points);
+  }
+  /// No point has more; those of point 0.
+  constexpr int64_t most_planes() const { return PlanesOfPoint(0); }
+};
+
+/// Those that kernels are compiled for.
+constexpr WinogradForm kWinogradForms[] = {
+    {WinogradLine::kFour, WinogradLine::kFour},
+    {WinogradLine::kTwo, WinogradLine::kTwo},
+    {WinogradLine::kStrided, WinogradLine::kStrided},
+    {WinogradLine::kThreeOfFour, WinogradLine::kThreeOfFour},
+    {WinogradLine::kStridedFour, WinogradLine::kStridedFour},
+    {WinogradLine::kTwoOfFive, WinogradLine::kTwoOfFive},
+    {WinogradLine::kThreeOfSeven, WinogradLine::kThreeOfSeven},
+    {WinogradLine::kOne, WinogradLine::kFour},
+    {WinogradLine::kFour, WinogradLine::kOne},
+    {WinogradLine::kOne, WinogradLine::kTwoOfFive},
+    {WinogradLine::kTwoOfFive, WinogradLine::kOne},
+    {WinogradLine::kOne, WinogradLine::kThreeOfSeven},
+    {WinogradLine::kThreeOfSeven, WinogradLine::kOne},
+};
 
 /// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is an
 /// image of its own, whose tiles follow those of the offset before.

@@ -158,16 +158,6 @@ void LineOutput(const WinogradLines& lines, const float* products, const float* 
   OutputLines(lines, products, bias, epilogue, image);
 }
 
-void LineWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed) {
-  for (int64_t i = begin * channels; i < end * channels; ++i) {
-    const double w[3] = {LoadUnaligned(weights + 3 * i), LoadUnaligned(weights + 3 * i + 1), LoadUnaligned(weights + 3 * i + 2)};
-    for (int64_t p = 0; p < kWinogradLinePoints; ++p) {
-      const double* g = kWeightTransform[p];
-      transformed[p * outputs * channels + i] = static_cast<float>(g[0] * w[0] + g[1] * w[1] + g[2] * w[2]);
-    }
-  }
-}
-
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -176,7 +166,6 @@ namespace tessera::cpu {
 
 HWY_EXPORT(LineInput);
 HWY_EXPORT(LineOutput);
-HWY_EXPORT(LineWeights);
 
 bool WinogradLinePays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kTileNs = 2.2;  // a multiply-add, a weight, a channel's tile
@@ -196,10 +185,6 @@ void TransformLineInput(const WinogradLines& lines, const float* image, float* c
 void TransformLineOutput(const WinogradLines& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
                          float* image) {
   HWY_DYNAMIC_DISPATCH(LineOutput)(lines, products, bias, epilogue, image);
-}
-
-void TransformLineWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed) {
-  HWY_DYNAMIC_DISPATCH(LineWeights)(weights, outputs, channels, begin, end, transformed);
 }
 
 }  // namespace tessera::cpu

@@ -36,9 +36,6 @@ struct WinogradLines {
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// weights[outputs][channels][3], at any address, to transformed[6][outputs][channels], outputs [begin, end).
-void TransformLineWeights(const float* weights, int64_t outputs, int64_t channels, int64_t begin, int64_t end, float* transformed);
-
 /// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmArgs::packed_b.
 void TransformLineInput(const WinogradLines& lines, const float* image, float* columns);
 

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -15,6 +17,10 @@ struct BlockedConvSpec {
   struct {
     int64_t kernel = 1, stride = 1, pad = 0, dilation = 1;
   } z = {};
+  /// Of the last axis, where it is not as the one before.
+  struct {
+    int64_t kernel = 0, pad = 0;
+  } x = {};
 };
 
 /// A model of images, node by node; `x` is its input.
@@ -25,16 +31,18 @@ class FloatNetwork {
   std::string Conv(const std::string& from, const BlockedConvSpec& spec) {
     const std::string name = Name();
     const auto& z = spec.z;
-    const bool volume = rank_ == 5;
-    const int64_t depth = spec.channels / spec.group * spec.kernel * spec.kernel * z.kernel;
-    std::vector<int64_t> shape = {spec.outputs, spec.channels / spec.group, spec.kernel, spec.kernel};
-    if (volume) shape.insert(shape.begin() + 2, z.kernel);
+    const int64_t columns = spec.x.kernel > 0 ? spec.x.kernel : spec.kernel, pad = spec.x.kernel > 0 ? spec.x.pad : spec.pad;
+    std::vector<int64_t> shape = {spec.outputs, spec.channels / spec.group};
+    AppendLast(shape, {z.kernel, spec.kernel, columns});
+    const int64_t depth = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
     model_.Floats(name + "w", shape, Waves(spec.outputs * depth, 0.37f, 1.5f / std::sqrt(static_cast<float>(depth))));
     model_.Floats(name + "b", {spec.outputs}, Waves(spec.outputs, 1.1f, 0.2f));
     auto& node = model_.Node("Conv", {from, name + "w", name + "b"}, {name});
     Int(node, "group", spec.group);
-    SetWindow(node, {z.stride, spec.stride, spec.stride}, {z.pad, spec.pad, spec.pad});
-    volume ? Ints(node, "dilations", {z.dilation, spec.dilation, spec.dilation}) : Ints(node, "dilations", {spec.dilation, spec.dilation});
+    SetWindow(node, {z.stride, spec.stride, spec.stride}, {z.pad, spec.pad, pad});
+    std::vector<int64_t> dilations;
+    AppendLast(dilations, {z.dilation, spec.dilation, spec.dilation});
+    Ints(node, "dilations", dilations);
     return name;
   }
 
@@ -49,7 +57,7 @@ class FloatNetwork {
                    bool count_pads = false) {
     const std::string name = Name();
     auto& node = model_.Node(type, {from}, {name});
-    rank_ == 5 ? Ints(node, "kernel_shape", {kernel, kernel, kernel}) : Ints(node, "kernel_shape", {kernel, kernel});
+    Ints(node, "kernel_shape", std::vector<int64_t>(rank_ - 2, kernel));
     SetWindow(node, {stride, stride, stride}, {pad, pad, pad});
     if (ceil) Int(node, "ceil_mode", 1);
     if (count_pads) Int(node, "count_include_pad", 1);
@@ -88,15 +96,17 @@ class FloatNetwork {
   }
 
  private:
-  /// Of the last two axes where the images are flat.
-  void SetWindow(onnx::NodeProto& node, std::vector<int64_t> strides, std::vector<int64_t> pads) const {
-    if (rank_ == 4) {
-      strides.erase(strides.begin());
-      pads.erase(pads.begin());
-    }
-    pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank_ - 2));
-    Ints(node, "strides", strides);
-    Ints(node, "pads", pads);
+  /// Of the axes z, y, x those that the images have.
+  void AppendLast(std::vector<int64_t>& to, const std::vector<int64_t>& of_zyx) const {
+    to.insert(to.end(), of_zyx.end() - static_cast<std::ptrdiff_t>(rank_ - 2), of_zyx.end());
+  }
+
+  void SetWindow(onnx::NodeProto& node, const std::vector<int64_t>& strides, const std::vector<int64_t>& pads) const {
+    std::vector<int64_t> own_strides, both_pads;
+    AppendLast(own_strides, strides);
+    for (int side = 0; side < 2; ++side) AppendLast(both_pads, pads);
+    Ints(node, "strides", own_strides);
+    Ints(node, "pads", both_pads);
   }
 
   std::string Name() { return "v" + std::to_string(count_++); }
@@ -180,6 +190,25 @@ INSTANTIATE_TEST_SUITE_P(
                       BlockedConvCase{"WinogradGrouped", {2, 3, 21, 18}, {64, 3, 3, 1, 1}, {96, 64, 3, 1, 1, 4}},
                       BlockedConvCase{"WinogradGroupedDilated", {2, 3, 25, 28}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 2, 2}},
                       BlockedConvCase{"WinogradGroupedStrided", {2, 3, 49, 46}, {128, 3, 3, 1, 1}, {128, 128, 3, 2, 1, 2}},
+                      BlockedConvCase{"WinogradOfFour", {2, 3, 30, 27}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 1}},
+                      BlockedConvCase{"WinogradOfFourDilated", {1, 3, 41, 38}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 6, 1, 2}},
+                      BlockedConvCase{"WinogradOfFourStrided", {2, 3, 42, 39}, {64, 3, 3, 1, 1}, {72, 64, 4, 2, 1}},
+                      BlockedConvCase{"WinogradOfFourStridedNoPads", {1, 3, 41, 44}, {64, 3, 3, 1, 1}, {64, 64, 4, 2, 0}},
+                      BlockedConvCase{"WinogradOfFourStridedWidePads", {1, 3, 37, 40}, {64, 3, 1}, {64, 64, 4, 2, 3}},
+                      BlockedConvCase{"WinogradOfFive", {2, 3, 21, 24}, {64, 3, 3, 1, 1}, {72, 64, 5, 1, 2}},
+                      BlockedConvCase{"WinogradOfFiveNoPads", {1, 3, 23, 20}, {64, 3, 3, 1, 1}, {64, 64, 5}},
+                      BlockedConvCase{"WinogradOfFiveGroupedDilated", {1, 3, 29, 31}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 7, 2, 2}},
+                      BlockedConvCase{"WinogradOfSeven", {2, 3, 20, 23}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
+                      BlockedConvCase{"WinogradOfSevenNoPads", {1, 3, 25, 23}, {32, 3, 3, 1, 1}, {48, 32, 7}},
+                      BlockedConvCase{"WinogradRowOfThree", {2, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {3, 1}}},
+                      BlockedConvCase{"WinogradColumnOfThree", {2, 3, 27, 22}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 1, 1, 1, {}, {1, 0}}},
+                      BlockedConvCase{"WinogradRowOfFive", {1, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {5, 0}}},
+                      BlockedConvCase{"WinogradColumnOfFive", {1, 3, 31, 24}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 4, 1, 2, {}, {1, 0}}},
+                      BlockedConvCase{"WinogradRowOfSeven", {2, 3, 17, 17}, {64, 3, 3, 1, 1}, {72, 64, 1, 1, 0, 1, 1, {}, {7, 3}}},
+                      BlockedConvCase{"WinogradColumnOfSeven", {2, 3, 19, 17}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 5, 2, 1, {}, {1, 0}}},
+                      BlockedConvCase{"WinogradLine", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
+                      BlockedConvCase{"WinogradLineOfSeven", {2, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
+                      BlockedConvCase{"WinogradLineOfThreeStrided", {1, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
                       BlockedConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
                       BlockedConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
                       BlockedConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},

@@ -100,13 +100,13 @@ class BlockedConv final : public Kernel {
 
   /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
-    if (source_ != Source::kPlanes && !depthwise_ && kernel().size() > 1) {
+    if (source_ != Source::kPlanes && !depthwise_) {
       const Window likely = LikelyWindow(info);
       const auto form = likely.rank() == 0 ? std::nullopt : ChooseForm(likely.WithRank(kSpatialAxes), LikelyBatch(info));
       if (form) {
         form_ = *form;
-        const Shape shape{group_, PlanesOf(form_).all_planes(), outputs() / group_, weights_shape_.SizeOfRange(1, weights_shape_.rank() - 2)};
-        const std::string key = fmt::format("blocked_winograd {} {}", static_cast<int>(form_), group_);
+        const Shape shape{group_, form_.planes(), outputs() / group_, weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
+        const std::string key = fmt::format("blocked_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
         transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
                                     [&] { return PackBlockedWinograd(info.threads(), form_, group_, weights); });
         if (KnowsImage(info)) return;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions over blocks of channels whose windows are 3x3 along the last two axes, through Winograd's transform.
+// Convolutions over blocks of channels through Winograd's transform along the last two axes.
 
 #include <memory>
 #include <optional>
@@ -21,7 +21,7 @@ struct BlockedChannels {
 /// that fit, whatever the sums take.
 std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced);
 
-/// weights[outputs of all groups][channels][slices][3][3] transformed and packed, [group][planes of the form][...].
+/// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the form][...].
 std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group, const Tensor& weights);
 
 /// `window`, of kSpatialAxes, must be one that the form fits.

@@ -184,8 +184,9 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
-      const auto transform = line ? TransformLineWeights : TransformWinogradWeights;
-      transform(constant->unaligned_data<float>(), outputs(), channels(), begin, end, values);
+      const WinogradForm form{line ? WinogradLine::kOne : WinogradLine::kFour, WinogradLine::kFour};
+      TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (line ? 3 : 9), (end - begin) * channels(),
+                               outputs() * channels(), values + begin * channels());
     });
     return transformed;
   });

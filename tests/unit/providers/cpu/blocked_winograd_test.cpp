@@ -9,49 +9,69 @@ namespace {
 
 using cpu::BlockedChannels;
 using cpu::WinogradForm;
+using Line = cpu::WinogradLine;
 
-Window Square(int64_t output, int64_t stride, int64_t dilation = 1) {
-  const int64_t input = (output - 1) * stride + 1;  // with pads of a dilation
+constexpr WinogradForm kFour{Line::kFour, Line::kFour}, kTwo{Line::kTwo, Line::kTwo}, kStrided{Line::kStrided, Line::kStrided};
+
+/// `y` by `x` taps over output pixels, with pads that reach as far as half a window of three would.
+Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t dilation = 1) {
   Window window;
-  window.input = {1, input, input};
   window.output = {1, output, output};
-  window.kernel = {1, 3, 3};
+  window.kernel = {1, y, x};
   window.strides = {1, stride, stride};
   window.dilations = {1, dilation, dilation};
-  window.begin = window.end = {0, dilation, dilation};
+  window.begin = window.end = {0, y > 1 ? dilation : 0, x > 1 ? dilation : 0};
+  window.input = {1, 1, 1};
+  for (size_t i = 1; i < 3; ++i) window.input[i] = (output - 1) * stride + (window.kernel[i] - 1) * dilation + 1 - 2 * window.begin[i];
   return window;
 }
+Window Square(int64_t output, int64_t stride, int64_t dilation = 1) { return Taps(3, 3, output, stride, dilation); }
 
 std::optional<WinogradForm> Choose(const Window& window, const BlockedChannels& of, bool forced = false) {
   return cpu::ChooseBlockedWinograd(window, of, forced);
 }
 
 TEST(BlockedWinogradTest, LargeImagesTakeTilesOfFour) {
-  EXPECT_EQ(Choose(Square(28, 1), {1, 1, 128, 128}), WinogradForm::kFour);
-  EXPECT_EQ(Choose(Square(28, 1, 2), {1, 1, 128, 128}), WinogradForm::kFour);
-  EXPECT_EQ(Choose(Square(14, 1), {1, 8, 32, 32}), WinogradForm::kFour);
+  EXPECT_EQ(Choose(Square(28, 1), {1, 1, 128, 128}), kFour);
+  EXPECT_EQ(Choose(Square(28, 1, 2), {1, 1, 128, 128}), kFour);
+  EXPECT_EQ(Choose(Square(14, 1), {1, 8, 32, 32}), kFour);
 }
 
 TEST(BlockedWinogradTest, SmallImagesTakeTilesOfTwo) {
-  EXPECT_EQ(Choose(Square(7, 1), {1, 1, 512, 512}), WinogradForm::kTwo);
-  EXPECT_EQ(Choose(Square(6, 1), {1, 1, 64, 72}), WinogradForm::kTwo);
+  EXPECT_EQ(Choose(Square(7, 1), {1, 1, 512, 512}), kTwo);
+  EXPECT_EQ(Choose(Square(6, 1), {1, 1, 64, 72}), kTwo);
   EXPECT_EQ(Choose(Square(3, 1), {1, 1, 64, 64}), std::nullopt);
 }
 
 TEST(BlockedWinogradTest, StridedImagesTakeTheirOwn) {
-  EXPECT_EQ(Choose(Square(28, 2), {1, 1, 128, 128}), WinogradForm::kStrided);
-  EXPECT_EQ(Choose(Square(24, 2), {2, 2, 64, 64}), WinogradForm::kStrided);
+  EXPECT_EQ(Choose(Square(28, 2), {1, 1, 128, 128}), kStrided);
+  EXPECT_EQ(Choose(Square(24, 2), {2, 2, 64, 64}), kStrided);
   EXPECT_EQ(Choose(Square(7, 2), {1, 1, 512, 512}), std::nullopt);
-  EXPECT_EQ(Choose(Square(7, 2), {1, 1, 512, 512}, true), WinogradForm::kStrided);
+  EXPECT_EQ(Choose(Square(7, 2), {1, 1, 512, 512}, true), kStrided);
+}
+
+TEST(BlockedWinogradTest, OtherWindowsTakeTheirOwn) {
+  EXPECT_EQ(Choose(Taps(5, 5, 27), {1, 1, 64, 192}), (WinogradForm{Line::kTwoOfFive, Line::kTwoOfFive}));
+  EXPECT_EQ(Choose(Taps(4, 4, 30), {1, 1, 256, 256}), (WinogradForm{Line::kThreeOfFour, Line::kThreeOfFour}));
+  EXPECT_EQ(Choose(Taps(4, 4, 32, 2), {1, 1, 64, 128}), (WinogradForm{Line::kStridedFour, Line::kStridedFour}));
+  EXPECT_EQ(Choose(Taps(7, 7, 46), {1, 1, 128, 128}), (WinogradForm{Line::kThreeOfSeven, Line::kThreeOfSeven}));
+}
+
+TEST(BlockedWinogradTest, LinesAreTransformedAlongThem) {
+  EXPECT_EQ(Choose(Taps(1, 7, 17), {1, 1, 192, 192}), (WinogradForm{Line::kOne, Line::kThreeOfSeven}));
+  EXPECT_EQ(Choose(Taps(7, 1, 17), {1, 1, 192, 192}), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
+  EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 128, 128}), (WinogradForm{Line::kOne, Line::kFour}));
+  EXPECT_EQ(Choose(Taps(3, 1, 28, 1, 4), {1, 1, 128, 128}), (WinogradForm{Line::kFour, Line::kOne}));
+  EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Line::kTwoOfFive, Line::kOne}));
 }
 
 TEST(BlockedWinogradTest, OthersTakeNone) {
   EXPECT_EQ(Choose(Square(28, 3), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Square(28, 2, 2), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Square(28, 1), {1, 16, 8, 8}, true), std::nullopt);
-  Window wide = Square(28, 1);
-  wide.kernel = {1, 3, 5};
-  EXPECT_EQ(Choose(wide, {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(3, 5, 28), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(1, 1, 28), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(1, 3, 28, 2), {1, 1, 128, 128}, true), std::nullopt);
 }
 
 }  // namespace
