@@ -127,7 +127,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
 template <class B>
 void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
                      int64_t k0, int64_t kc) {
-  HWY_ALIGN T rows[kCopySize];
+  T* rows = CopiedRows();
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t end = std::min(m1, m + kCopiedRows);
     MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n0, n1, panels, k0, kc);
@@ -136,8 +136,8 @@ void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0
 
 /// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
 void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  HWY_ALIGN T rows[kCopySize];
-  HWY_ALIGN T buffer[kCopiedRows * kBufferedColumns];
+  T* rows = CopiedRows(kCopiedRows * kBufferedColumns);
+  T* buffer = rows + kCopySize;
   const int64_t depth = DepthStep(args);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t m_end = std::min(m1, m + kCopiedRows);
@@ -162,12 +162,12 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
 /// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and the
 /// TLB and keeps rows that are a power of two apart from sharing cache sets.
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  constexpr int64_t kTogether = 8 * kColumns;  // enough to pay for the copy
-  HWY_ALIGN T rows[kCopySize];
+  constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
+  T* rows = CopiedRows();
   // Blocks of about the same height: the last would pay for all of B with few rows.
-  const int64_t blocks = CeilDiv(m1 - m0, kCopiedRows);
+  const int64_t depth = DepthStep(args, kMostDepth);
+  const int64_t blocks = CeilDiv(m1 - m0, std::min(kCopiedRows, kMostCopied / depth / kRows * kRows));
   const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
-  const int64_t depth = DepthStep(args, std::min(kMostDepth, kCopiedRows * kDepth / height));
   for (int64_t n = n0; n < n1; n += kTogether) {
     constexpr int64_t kCacheBytes = 256 << 10;
     const bool leaves_cache = std::min(n1 - n, kTogether) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simd/gemm_tile-inl.h"
+#include "simd/gemm_tile.h"
 #include "simd/transpose_block-inl.h"
 
 #if defined(TESSERA_GEMM_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -101,9 +102,12 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
 }
 
 /// Elements that CopyTiles needs room for: the last vectors of PackTiles reach past the rows.
-constexpr int64_t kCopySize = kCopiedRows * kDepth + kLanes;
+constexpr int64_t kCopySize = kMostCopied + kLanes;
 
-/// Copies of A's rows, at most kCopiedRows * kDepth elements, in the order that a tile reads them. `rows` holds kCopySize.
+/// Where a thread copies them: kCopySize elements, and `more`.
+HWY_INLINE T* CopiedRows(int64_t more = 0) { return static_cast<T*>(ThreadRoom(static_cast<size_t>(kCopySize + more) * sizeof(T))); }
+
+/// Copies of A's rows, at most kMostCopied elements, in the order that a tile reads them. `rows` holds kCopySize.
 Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
   if (args.a_row == 1) {
     PackTiles(args, m0, m1, k0, kc, rows);

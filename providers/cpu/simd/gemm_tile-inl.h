@@ -30,18 +30,21 @@ using T = GEMM_T;
 using D = hn::ScalableTag<T>;
 using V = hn::Vec<D>;
 
+constexpr size_t kLineBytes = 64;
 constexpr int kLanes = static_cast<int>(HWY_LANES(T));
 constexpr int kWidth = 2 * kLanes;                        // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register tile
 // Rows of B per visit: a panel of it stays in L1. Wide vectors take it from L2, in order, which the processor reads ahead: adding to C
 // costs them more.
 constexpr int64_t kDepth = HWY_TARGET == HWY_AVX3 ? sizeof(T) == 4 ? 384 : 192 : sizeof(T) == 4 ? 320 : 160;
-constexpr int64_t kMostDepth = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 768 : kDepth;  // where A is copied, of few rows
+constexpr int64_t kMostDepth = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 768 : kDepth;  // where A is copied
 constexpr int64_t kWidenedDepth = HWY_TARGET == HWY_AVX3 ? 192 : kDepth;                 // of 16 bits that become floats in L1
 constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, at most 192 KiB of L2
 constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
-// Of A at a time, where it must be copied: at most 324 KiB. More rows, as a lesser depth leaves room for, are fewer passes over B.
+// Of A at a time, where it must be copied. More rows, as a lesser depth leaves room for, are fewer passes over B; in all at most 612 KiB
+// of L2.
 constexpr int64_t kCopiedRows = HWY_TARGET == HWY_AVX3 ? 216 : 132;
+constexpr int64_t kMostCopied = std::max(204 * kMostDepth, kCopiedRows * kDepth);
 // Beside a multiply-add. Where twice as many are done at once, what they wait for costs twice as much.
 constexpr double kCopyCost = HWY_TARGET == HWY_AVX3 ? 22 : 11, kReadCost = HWY_TARGET == HWY_AVX3 ? 10 : 5;
 constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, at most 288 KiB of L2
@@ -163,7 +166,10 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k
   }
   if constexpr (kParts == 1) {
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) hwy::Prefetch(out.c + r * out.c_row);
+    for (int r = 0; r < R; ++r) {
+      hwy::Prefetch(out.c + r * out.c_row);
+      if (N * kLanes * sizeof(T) > kLineBytes) hwy::Prefetch(out.c + r * out.c_row + kLanes);
+    }
   }
   const int64_t steps = ahead == nullptr ? k : kAskingSteps;
   for (int64_t left = k; left > 0; left -= steps, a += steps * a_k, b += steps * b_k) {
