@@ -131,13 +131,15 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
     for (int u = 0; u < kParts; ++u) {
       V bv[N];
       LoadColumns(d, b + u * b_k, bv);
-#pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) Pin(bv[j]);  // else each row loads it again, and loads bound this loop
+      // Pinned, else each row loads them again, and loads bound this loop; by themselves, as what is pinned in an array is stored, too.
+      V first = bv[0], last = bv[N - 1];
+      Pin(first);
+      if (N == 2) Pin(last);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
         const V av = hn::Set(d, a[r * a_row + u * a_k]);
-#pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) part[u][r][j] = hn::MulAdd(av, bv[j], part[u][r][j]);
+        part[u][r][0] = hn::MulAdd(av, first, part[u][r][0]);
+        if (N == 2) part[u][r][N - 1] = hn::MulAdd(av, last, part[u][r][N - 1]);
       }
     }
     a += kParts * a_k;
