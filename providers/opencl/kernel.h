@@ -150,6 +150,12 @@ class Launchable {
     (*this)(context, {RoundUp(count, group_), static_cast<size_t>(rows), static_cast<size_t>(planes)}, {group_, 1, 1},
             static_cast<cl_ulong>(items), args...);
   }
+  /// The same along one dimension, without a run.
+  template <class... Args>
+  void LinearOn(cl_command_queue queue, int64_t items, const Args&... args) {
+    const auto count = static_cast<size_t>(items);
+    On(queue, {RoundUp(count, group_), 1, 1}, {group_, 1, 1}, static_cast<cl_ulong>(items), args...);
+  }
   /// In this many groups along the first dimension, where every driver takes 2^31 of them: some take 65535 along the others.
   template <class... Args>
   void Groups(KernelContext& context, int64_t groups, size_t group, const Args&... args) {
@@ -245,6 +251,7 @@ void RegisterGather(KernelRegistry& registry);
 void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
+void RegisterIntegerConv(KernelRegistry& registry);
 void RegisterIntegerProduct(KernelRegistry& registry);
 void RegisterLinearAttention(KernelRegistry& registry);
 void RegisterLines(KernelRegistry& registry);

@@ -47,6 +47,7 @@ const KernelRegistry& Kernels() {
     RegisterGatherSlices(kernels);
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
+    RegisterIntegerConv(kernels);
     RegisterIntegerProduct(kernels);
     RegisterLinearAttention(kernels);
     RegisterLines(kernels);

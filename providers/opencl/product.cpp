@@ -10,19 +10,17 @@ namespace tessera::opencl {
 namespace {
 
 /// Of what is computed in.
-size_t ElementBytes(const KernelInfo& info) {
-  return info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float);
-}
+size_t ElementBytes(ElementType type) { return type == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float); }
 
 }  // namespace
 
-std::string PanelDefines(const KernelInfo& info) {
-  return Computed('X', info.input_type(0)) + fmt::format("#define BYTES {}\n#define COLUMNS {}\n", BitWidth(info.input_type(0)) / 8, kPanel);
+std::string PanelDefines(ElementType type) {
+  return Computed('X', type) + fmt::format("#define BYTES {}\n#define COLUMNS {}\n", BitWidth(type) / 8, kPanel);
 }
 
-std::string BlockDefines(const KernelInfo& info, std::string_view left) {
+std::string BlockDefines(ElementType type, std::string_view left) {
   constexpr size_t kVectorBytes = 32;
-  return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(info), left, kBlockRows, kVectorBytes / ElementBytes(info),
+  return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(type), left, kBlockRows, kVectorBytes / ElementBytes(type),
                      KernelSource("block"));
 }
 
@@ -56,13 +54,13 @@ const char* Name(PanelProduct::Left left) {
 }  // namespace
 
 PanelProduct::PanelProduct(const KernelInfo& info, Left left)
+    : PanelProduct(info, info.input_type(0), BlockDefines(info, Name(left)), EpilogueOf(info).defines) {}
+
+PanelProduct::PanelProduct(const KernelInfo& info, ElementType type, const std::string& block, const std::string& results)
     : device_(DeviceOf(info)),
-      multiply_(device_, "product",
-                BlockDefines(info, Name(left)) + EpilogueOf(info).defines +
-                    fmt::format("#define MOST {}\n#define DEPTH {}\n", kMostBlocks, kDepth),
-                "multiply"),
-      pack_(device_, "product", PackDefines(info, info.input_type(0)), "pack_matrix"),
-      element_bytes_(ElementBytes(info)) {}
+      multiply_(device_, "product", block + results + fmt::format("#define MOST {}\n#define DEPTH {}\n", kMostBlocks, kDepth), "multiply"),
+      pack_(device_, "product", PackDefines(info, type), "pack_matrix"),
+      element_bytes_(ElementBytes(type)) {}
 
 std::shared_ptr<const ConstantBlock> PanelProduct::PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
                                                              cl_int column, int64_t stacks) {
@@ -81,7 +79,7 @@ std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& in
   const int64_t elements = CheckedMul(CheckedMul(PackedRows(m), k), stacks);
   if (elements == 0) return nullptr;
   const std::string form = fmt::format("{} blocks of rows of {} x {}", stacks, m, k);
-  return ConstantsOf(info).Form(a, form, static_cast<size_t>(elements) * ElementBytes(info), [&](const BufferRange& packed) {
+  return ConstantsOf(info).Form(a, form, static_cast<size_t>(elements) * ElementBytes(a.type()), [&](const BufferRange& packed) {
     const HostWeights from(DeviceOf(info), a);
     Launchable pack(DeviceOf(info), "product", PackDefines(info, a.type()), "pack_rows");
     const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};

@@ -41,17 +41,19 @@ struct PanelOperands {
   BufferRange a;
   BufferRange b;
   const Tensor* bias;
-  const Tensor& y;
+  BufferRange y;
   std::span<const Tensor* const> epilogue = {};
 };
 
 /// Rows of A in a block.
 inline constexpr int64_t kBlockRows = 6;
 
-/// What ops/product.cl needs to know of the type of a node's first input.
-std::string PanelDefines(const KernelInfo& info);
+/// What ops/product.cl needs to know of the type of A, by default that of a node's first input.
+std::string PanelDefines(ElementType type);
+inline std::string PanelDefines(const KernelInfo& info) { return PanelDefines(info.input_type(0)); }
 /// What ops/block.cl needs, and its text.
-std::string BlockDefines(const KernelInfo& info, std::string_view left);
+std::string BlockDefines(ElementType type, std::string_view left);
+inline std::string BlockDefines(const KernelInfo& info, std::string_view left) { return BlockDefines(info.input_type(0), left); }
 
 class PanelProduct {
  public:
@@ -59,6 +61,8 @@ class PanelProduct {
   enum class Left : int8_t { kStrided, kAlongK, kPacked };
 
   PanelProduct(const KernelInfo& info, Left left);
+  /// Of operands that the caller packs: `block` is BlockDefines() of their type, `results` what becomes of the sums.
+  PanelProduct(const KernelInfo& info, ElementType type, const std::string& block, const std::string& results);
 
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
   void Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape, int64_t panels,

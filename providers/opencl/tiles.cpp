@@ -48,6 +48,16 @@ double Estimate(const Tile& tile, double m, double n, double k, double stacks, d
 
 size_t BytesComputed(ElementType type) { return BitWidth(type) <= 32 ? 4 : 8; }
 
+/// Integers of 16 bits whose products and sums are int.
+constexpr char kShorts[] =
+    "#define SHORT\n#define TX int\n#define GET_X(p, i) ((int)((__global const short*)(p))[i])\n"
+    "#define GET4_X(p, i) convert_int4(vload4(0, (__global const short*)(p) + (i)))\n"
+    "#define ALIGNED4_X(p, i) convert_int4(*(__global const short4*)((__global const short*)(p) + (i)))\n";
+
+ElementType TypeOf(const KernelInfo& info, const TileProduct::Layout& layout) {
+  return layout.scratch ? ElementType::kFloat : layout.shorts ? ElementType::kInt16 : info.input_type(0);
+}
+
 std::array<size_t, 3> Times(const std::array<size_t, 3>& groups, const std::array<size_t, 3>& local) {
   return {groups[0] * local[0], groups[1] * local[1], groups[2] * local[2]};
 }
@@ -94,14 +104,14 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
     : device_(DeviceOf(info)),
       queue_(QueueOf(info)),
       layout_(std::move(layout)),
-      type_(layout_.scratch ? ElementType::kFloat : info.input_type(0)),
+      type_(TypeOf(info, layout_)),
       element_bytes_((BitWidth(type_) + 7) / 8),
-      units_(!layout_.scratch && UsesUnits(info)),
+      units_(!layout_.scratch && !layout_.shorts && UsesUnits(info)),
       halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
               (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
-      local_bytes_(halves_ ? sizeof(cl_half) : BytesComputed(type_)),
-      epilogue_(layout_.follows ? EpilogueOf(info) : Epilogue()),
-      defines_(Computed('X', type_) + epilogue_.defines) {
+      local_bytes_(halves_ ? sizeof(cl_half) : layout_.shorts ? sizeof(cl_short) : BytesComputed(type_)),
+      epilogue_(layout_.results ? *layout_.results : layout_.follows ? EpilogueOf(info) : Epilogue()),
+      defines_((layout_.shorts ? kShorts : Computed('X', type_)) + epilogue_.defines) {
   if (halves_) defines_ += "#define HALF\n";
   if (type_ == ElementType::kBFloat16) defines_ += "#define BFLOAT16\n";
   if (layout_.along_k_a) defines_ += "#define ALONG_K_A\n";
@@ -121,7 +131,7 @@ void TileProduct::Prepare(const KernelInfo& info, const Expected& expected) {
     FewRowsFor(expected.shape, expected.stacks);
     return;
   }
-  if (SettingsOf(info).tuning) Tune(expected);
+  if (SettingsOf(info).tuning && layout_.tunable) Tune(expected);
   Choose(expected.shape, expected.stack, expected.stacks, {}, {});
 }
 
@@ -250,7 +260,8 @@ void TileProduct::Tune(const Expected& expected) {
   const Sizes sizes = {shape.m, shape.n, shape.k, expected.stacks};
   const std::string key = Key(sizes);
   if (device_.Remembered(key)) return;
-  const auto bytes = [&](int64_t elements) { return std::max<size_t>(1, static_cast<size_t>(elements) * element_bytes_); };
+  // Results of products of integers are no wider than their sums.
+  const auto bytes = [&](int64_t elements) { return std::max<size_t>(1, static_cast<size_t>(elements) * (layout_.shorts ? sizeof(cl_int) : element_bytes_)); };
   // Epilogues read what has the result's shape: the result itself will do.
   const int64_t result = int64_t{shape.m} * shape.n * expected.stacks;
   const Buffer a = device_.NewBuffer(bytes(int64_t{shape.m} * shape.k * expected.stacks)), b = device_.NewBuffer(bytes(expected.elements_b)),

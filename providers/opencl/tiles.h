@@ -41,6 +41,9 @@ class TileProduct {
     bool follows = true;                       // the node's epilogue is applied
     bool scratch = false;                      // operands and result are floats of the kernel's own, and stay so
     std::optional<Shape> taps = {};            // of a window, where they are known
+    bool tunable = true;                       // the sizes of tiles may be chosen by timing
+    bool shorts = false;                       // operands are integers of 16 bits, whose products are summed exactly
+    std::optional<Epilogue> results = {};      // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
   struct Expected {

@@ -11,6 +11,23 @@
 #define STORE JOIN(vstore, LANES)
 #define INLINE static inline __attribute__((always_inline))
 
+// PAIRS: an element is two neighbours along k, integers of 16 bits in an int, whose products are added exactly.
+#ifdef PAIRS
+#if defined(__AVX2__) && LANES == 8
+typedef short Halves __attribute__((vector_size(32)));
+typedef int Sums __attribute__((vector_size(32)));
+INLINE V products_of_pairs(V a, V b) {
+  const Sums sums = __builtin_ia32_pmaddwd256(__builtin_astype(a, Halves), __builtin_astype(b, Halves));
+  return __builtin_astype(sums, V);
+}
+#else
+INLINE V products_of_pairs(V a, V b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
+#endif
+#define ADD_PRODUCTS(sum, left, right) sum += products_of_pairs(left, right);
+#else
+#define ADD_PRODUCTS(sum, left, right) sum += left * right;
+#endif
+
 // Where the rows of a block of A are, from a column on.
 #ifdef PACKED_A
 typedef struct { __global const TX* at; } Rows;
@@ -31,7 +48,7 @@ typedef struct { __global const uchar* at[ROWS]; long column; } Rows;
     _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) right[v] = LOAD(v, (b) + (long)i * (step)); \
     _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                \
       const V left = (V)LEFT(a, r, i);                                                \
-      _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v]; \
+      _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) ADD_PRODUCTS(sum[r][v], left, right[v]) \
     }                                                                                 \
   }
 

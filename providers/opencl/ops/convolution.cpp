@@ -98,7 +98,7 @@ class Conv final : public Kernel {
                                     {1, 1, 1}, x, w, bias, y, g, operands);
       }
       case Way::kPanels:
-        return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, y, operands},
+        return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, RangeOf(y), operands},
                         x, ws, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);

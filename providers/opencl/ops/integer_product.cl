@@ -1,85 +1,180 @@
-// Products and convolutions of bytes with zero points, sums in int. FINISH says what becomes of a sum: STORE_SUM keeps it,
-// STORE_REAL scales it to floating point, STORE_CODE scales and rounds it to a code of Y.
-#if defined(STORE_SUM)
-#define FINISH(at, sum, channel) PUT_Y(y_ + yo, at, sum)
-#elif defined(STORE_REAL)
-#define FINISH(at, sum, channel) PUT_Y(y_ + yo, at, (float)(sum) * (AT(const float, a_scale_, aso)[0] * AT(const float, b_scale_, bso)[(channel) * s.b_scale]) \
-                                                        + (bias_ != 0 ? AT(const float, bias_, biaso)[channel] : 0.0f))
-#else
-#define FINISH(at, sum, channel)                                                                                          \
-  PUT_Y(y_ + yo, at, clamp(rint((float)(sum) * (GET_S(a_scale_ + aso, 0) * GET_S(b_scale_ + bso, (channel) * s.b_scale)   \
-                                                / GET_S(y_scale_ + yso, 0)))                                              \
-                               + (y_zero_ != 0 ? (float)GET_Y(y_zero_ + yzo, 0) : 0.0f), (float)LOWEST, (float)HIGHEST))
-#endif
-#define OPERANDS                                                                                                          \
-  __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* a_zero_, ulong azo, __global uchar* b_zero_, ulong bzo,      \
-      __global uchar* a_scale_, ulong aso, __global uchar* b_scale_, ulong bso, __global uchar* y_scale_, ulong yso,      \
-      __global uchar* y_zero_, ulong yzo, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo
-// Steps: 1 where there is one for each channel of B, 0 where there is one for all.
-typedef struct { int b_zero, b_scale; } Steps;
+// What products and convolutions of bytes need besides ops/product.cl and ops/tiles.cl, which multiply integers of 16 bits: codes less
+// their zero points, in the forms that these kernels read; convolutions of few channels.
+//
+// P: a code's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
+static inline int pair_of(int first, int second) { return (int)(((uint)second << 16) | ((uint)first & 0xffffu)); }
+static inline int zero_of(__global const uchar* zeros, long i) { return zeros != 0 ? (int)GET_P(zeros, i) : 0; }
 
-#ifdef KERNEL_product
-// Y[m, n] from A[m, k] and B[k, n], a stack of them. A TILE x TILE group keeps a tile of each operand in local memory; every work
-// item computes PER rows of its column.
-__kernel __attribute__((reqd_work_group_size(TILE, TILE / PER, 1)))
-void product(OPERANDS, Steps s, long m, long n, long k, Strided stack) {
-  __local int tile_a[TILE][TILE + 1], tile_b[TILE][TILE + 1];
-  long at_a = 0, at_b = 0, rest = get_global_id(2);
-  for (int d = stack.rank - 1; d >= 0; --d) {
-    const long at = rest % stack.dims[d];
-    rest /= stack.dims[d];
-    at_a += at * stack.a[d];
-    at_b += at * stack.b[d];
-  }
-  const int x = get_local_id(0), line = get_local_id(1);
-  const long column = (long)get_group_id(0) * TILE + x, first_row = (long)get_group_id(1) * TILE;
-  const int a_zero = a_zero_ != 0 ? (int)GET_A(a_zero_ + azo, 0) : 0;
-  const int b_zero = b_zero_ != 0 && column < n ? (int)GET_B(b_zero_ + bzo, column * s.b_zero) : 0;
-  int sum[PER];
-  for (int r = 0; r < PER; ++r) sum[r] = 0;
-  for (long k0 = 0; k0 < k; k0 += TILE) {
-    for (int r = 0; r < PER; ++r) {
-      const int row = line + r * (TILE / PER);
-      const long ra = first_row + row, ka = k0 + x, kb = k0 + row;
-      tile_a[row][x] = ra < m && ka < k ? (int)GET_A(a_ + ao, at_a + ra * k + ka) - a_zero : 0;
-      tile_b[row][x] = kb < k && column < n ? (int)GET_B(b_ + bo, at_b + kb * n + column) - b_zero : 0;
+#ifdef KERNEL_center
+// Zero points are those of a channel each, `inner` elements of one after the other, or (step 0) one for all.
+__kernel void center(ulong total, __global uchar* x_, ulong xo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, long inner, long channels,
+                     int step) {
+  const long i = get_global_id(0);
+  if ((ulong)i >= total) return;
+  const int zero = zero_of(zero_ == 0 ? 0 : zero_ + zo, step == 0 ? 0 : i / inner % channels);
+  AT(short, y_, yo)[i] = (short)((int)GET_P(x_ + xo, i) - zero);
+}
+#endif
+
+#ifdef KERNEL_pack_rows
+// A[m, channels, taps] to blocks of ROWS rows, pair after pair of channels of each, a stack of them in the third dimension. An item packs
+// LINES pairs of a block. Zero points: `step` from row to row.
+__kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int m, int channels, int taps,
+                        int step) {
+  const int pairs = (channels + 1) / 2 * taps, first_row = get_global_id(1) * ROWS, first = get_global_id(0) * LINES, end = min(first + LINES, pairs);
+  __global int* to = AT(int, y_, yo) + (get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs * ROWS;
+  for (int r = 0; r < ROWS; ++r) {
+    const long row = get_global_id(2) * m + first_row + r;
+    const int inside = first_row + r < m, zero = inside ? zero_of(zero_ == 0 ? 0 : zero_ + zo, row * step) : 0;
+    const long from = row * channels * taps;
+    for (int i = first; i < end; ++i) {
+      const int channel = i / taps * 2, tap = i % taps;
+      const long at = from + (long)channel * taps + tap;
+      const int low = inside ? (int)GET_P(a_ + ao, at) - zero : 0, high = inside && channel + 1 < channels ? (int)GET_P(a_ + ao, at + taps) - zero : 0;
+      to[(long)i * ROWS + r] = pair_of(low, high);
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = 0; i < TILE; ++i) {
-      const int right = tile_b[i][x];
-      for (int r = 0; r < PER; ++r) sum[r] += tile_a[line + r * (TILE / PER)][i] * right;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  for (int r = 0; r < PER; ++r) {
-    const long row = first_row + line + r * (TILE / PER);
-    if (row < m && column < n) FINISH((long)get_global_id(2) * m * n + row * n + column, sum[r], column);
   }
 }
 #endif
 
-#ifdef KERNEL_convolve
+#ifdef KERNEL_pack_matrix
+// B[k, n] to panels, pair after pair of rows of each, a stack of them in the third dimension. An item packs LINES pairs of a panel.
+__kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int k, int n, int step) {
+  const int pairs = (k + 1) / 2, column = get_global_id(1) * COLUMNS, width = min(COLUMNS, n - column);
+  const int first = get_global_id(0) * LINES, end = min(first + LINES, pairs);
+  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first) * COLUMNS;
+  int zero[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) zero[j] = zero_of(zero_ == 0 ? 0 : zero_ + zo, (long)min(column + j, n - 1) * step);
+  for (int i = first; i < end; ++i, to += COLUMNS) {
+    __global const uchar* low = b_ + bo + (get_global_id(2) * k + i * 2) * (long)n + column;
+    const int both = i * 2 + 1 < k;
+    if (width == COLUMNS && both) {
+      int row[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) row[j] = pair_of((int)GET_P(low, j) - zero[j], (int)GET_P(low, n + j) - zero[j]);
+      for (int j = 0; j < COLUMNS; ++j) to[j] = row[j];
+    } else {
+      for (int j = 0; j < COLUMNS; ++j) {
+        to[j] = j < width ? pair_of((int)GET_P(low, j) - zero[j], both ? (int)GET_P(low, n + j) - zero[j] : 0) : 0;
+      }
+    }
+  }
+}
+#endif
 
+#ifdef KERNEL_pack_image
+// What one tap, at (d0, d1, d2) of the window, reads of a pair of planes for COLUMNS output positions from (o0, o1, o2) on, of which
+// `left` are in the image.
+static inline __attribute__((always_inline)) void pack_tap(__global const uchar* low, __global const uchar* high, int zero, __global int* to, Geometry g,
+                                                    int d0, int d1, int d2, int o0, int o1, int o2, int left) {
+  int j = 0;
+  while (j < COLUMNS) {  // one row of positions after the other
+    const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1, i2 = o2 * g.stride[2] + d2;
+    const int end = min(COLUMNS, j + g.out[2] - o2);
+    if (j >= left || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
+      for (; j < end; ++j) to[j] = 0;
+    } else {
+      const long row = ((long)i0 * g.in[1] + i1) * g.in[2];
+      if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
+        int pairs[COLUMNS];
+        for (int i = 0; i < COLUMNS; ++i) pairs[i] = pair_of((int)GET_P(low, row + i2 + i) - zero, (int)GET_P(high, row + i2 + i) - zero);
+        for (; j < COLUMNS; ++j) to[j] = pairs[j];
+      } else {
+        // Positions [inside, high_end) read inside the row.
+        const int s2 = g.stride[2], inside = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
+        const int outside = i2 < g.in[2] ? min(end, j + (g.in[2] - 1 - i2) / s2 + 1) : j;
+        long from = row + i2 + (inside - j) * s2;
+        for (; j < inside; ++j) to[j] = 0;
+        for (; j < outside; ++j, from += s2) to[j] = pair_of((int)GET_P(low, from) - zero, (int)GET_P(high, from) - zero);
+        for (; j < end; ++j) to[j] = 0;
+      }
+    }
+    o2 = 0;
+    if (++o1 == g.out[1]) o1 = 0, ++o0;
+  }
+}
+
+// The windows of COLUMNS output positions as rows of a panel, one for each tap of a pair of channels; PLANES pairs an item, groups in the
+// third dimension. Where the last pair has one channel, its filters have 0 for the other, which may be anything.
+__kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
+  const int panel = first + get_global_id(1), image = panel / panels, pairs = (g.group_in + 1) / 2, first_pair = get_global_id(0) * PLANES;
+  const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS, zero = zero_of(zero_ == 0 ? 0 : zero_ + zo, 0);
+  const int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
+  const long taps = g.window[0] * g.window[1] * g.window[2], size = (long)g.in[0] * g.in[1] * g.in[2];
+  __global const uchar* plane = x_ + xo + ((long)image * g.channels + get_global_id(2) * g.group_in) * size;
+  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first_pair) * taps * COLUMNS;
+  for (int pair = first_pair; pair < min(first_pair + PLANES, pairs); ++pair) {
+    __global const uchar *low = plane + pair * 2 * size, *high = pair * 2 + 1 < g.group_in ? low + size : low;
+    for (int k0 = 0; k0 < g.window[0]; ++k0) {
+      for (int k1 = 0; k1 < g.window[1]; ++k1) {
+        for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS) {
+          pack_tap(low, high, zero, to, g, k0 * g.dilation[0] - g.pad[0], k1 * g.dilation[1] - g.pad[1], k2 * g.dilation[2] - g.pad[2], o0, o1,
+                   o2, positions - start);
+        }
+      }
+    }
+  }
+}
+#endif
+
+#define CONVOLUTION_PARAMETERS                                                                                                \
+  __global uchar* a_, ulong ao, __global uchar* a_zero_, ulong azo, __global uchar* b_, ulong bo, __global uchar* b_zero_, ulong bzo, \
+      __global uchar* y_, ulong yo, int zero_step, int scale_step, Geometry g EPILOGUE_PARAMETERS
+
+#ifdef KERNEL_depthwise
+#undef SCALE_STEP
+#define SCALE_STEP scale_step
+// One channel a group, two spatial dimensions: an item computes COLUMNS positions of a row. Rows in the second dimension, channels of all
+// images in the third.
+__kernel void depthwise(CONVOLUTION_PARAMETERS) {
+  const int o2 = get_global_id(0) * COLUMNS, o1 = get_global_id(1), count = min(COLUMNS, g.out[2] - o2);
+  const int filter = get_global_id(2) % g.filters, taps = g.window[1] * g.window[2];
+  const long plane = get_global_id(2) / g.filters * g.channels + filter / g.group_out, at_bias = 0;
+  const int a_zero = a_zero_ != 0 ? (int)GET_A(a_zero_ + azo, 0) : 0, b_zero = b_zero_ != 0 ? (int)GET_B(b_zero_ + bzo, filter * zero_step) : 0;
+  int sum[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) sum[j] = 0;
+  for (int k1 = 0; k1 < g.window[1]; ++k1) {
+    const int i1 = o1 * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
+    if (i1 < 0 || i1 >= g.in[1]) continue;
+    const long row = (plane * g.in[1] + i1) * g.in[2];
+    for (int k2 = 0; k2 < g.window[2]; ++k2) {
+      const int weight = (int)GET_B(b_ + bo, (long)filter * taps + k1 * g.window[2] + k2) - b_zero;
+      const int i2 = o2 * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
+      if (i2 >= 0 && i2 + (COLUMNS - 1) * g.stride[2] < g.in[2]) {
+        for (int j = 0; j < COLUMNS; ++j) sum[j] += weight * ((int)GET_A(a_ + ao, row + i2 + j * g.stride[2]) - a_zero);
+      } else {
+        for (int j = 0; j < count; ++j) {
+          const int at = i2 + j * g.stride[2];
+          if (at >= 0 && at < g.in[2]) sum[j] += weight * ((int)GET_A(a_ + ao, row + at) - a_zero);
+        }
+      }
+    }
+  }
+  const long at_y = ((long)get_global_id(2) * g.out[1] + o1) * g.out[2] + o2;
+  TR results[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) results[j] = RESULT(sum[j], at_y + j, filter, o2 + j);
+  for (int j = 0; j < count; ++j) PUT_R(y_ + yo, at_y + j, results[j]);
+}
+#endif
+
+#ifdef KERNEL_convolve
+#undef SCALE_STEP
+#define SCALE_STEP scale_step
 // One work item computes PER output channels of one position. Padding is A's zero point: it adds nothing.
-__kernel void convolve(ulong total, OPERANDS, Steps s, Geometry g) {
+__kernel void convolve(ulong total, CONVOLUTION_PARAMETERS) {
   const long position = get_global_id(0);
   if ((ulong)position >= total) return;
   const long in_size = (long)g.in[0] * g.in[1] * g.in[2], out_size = (long)g.out[0] * g.out[1] * g.out[2];
   const long taps = (long)g.window[0] * g.window[1] * g.window[2];
   const int blocks = (g.group_out + PER - 1) / PER;
   const int group = get_global_id(1) / blocks, first = (get_global_id(1) % blocks) * PER, base = group * g.group_out;
-  const long batch = get_global_id(2);
+  const long batch = get_global_id(2), at_bias = 0;
   const int o0 = position / ((long)g.out[1] * g.out[2]), o1 = position / g.out[2] % g.out[1], o2 = position % g.out[2];
   const int a_zero = a_zero_ != 0 ? (int)GET_A(a_zero_ + azo, 0) : 0;
   int sum[PER], zero[PER];
   for (int p = 0; p < PER; ++p) {
     const long filter = base + min(first + p, g.group_out - 1);
-#ifdef STORE_CODE
-    sum[p] = bias_ != 0 ? AT(const int, bias_, biaso)[filter] : 0;
-#else
     sum[p] = 0;
-#endif
-    zero[p] = b_zero_ != 0 ? (int)GET_B(b_zero_ + bzo, filter * s.b_zero) : 0;
+    zero[p] = b_zero_ != 0 ? (int)GET_B(b_zero_ + bzo, filter * zero_step) : 0;
   }
   for (int c = 0; c < g.group_in; ++c) {
     const long plane = (batch * g.channels + (long)group * g.group_in + c) * in_size;
@@ -103,8 +198,8 @@ __kernel void convolve(ulong total, OPERANDS, Steps s, Geometry g) {
     }
   }
   for (int p = 0; p < PER && first + p < g.group_out; ++p) {
-    const long filter = base + first + p;
-    FINISH((batch * g.filters + filter) * out_size + position, sum[p], filter);
+    const long filter = base + first + p, at = (batch * g.filters + filter) * out_size + position;
+    PUT_R(y_ + yo, at, RESULT(sum[p], at, filter, position));
   }
 }
 #endif

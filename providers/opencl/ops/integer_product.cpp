@@ -1,142 +1,172 @@
-// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1), ConvInteger (10),
-// QLinearConv (10). One scale and zero point for A and Y; one, or one a channel, for B. The optimizer's QuantizedLookup.
+// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale and zero point for A
+// and Y; one, or one a column, for B. The optimizer's QuantizedLookup.
 
+#include <limits>
+#include <optional>
+
+#include "base/checked.h"
 #include "base/rounding.h"
-#include "kernel.h"
+#include "codes.h"
 #include "ops/nn/matmul_shape.h"
-#include "window.h"
+#include "product.h"
+#include "tiles.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
-constexpr size_t kIntegerTile = 16, kIntegerPer = 4;
 
-/// Where an operator has its inputs; -1: it has none.
-struct Places {
-  int a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
-};
-
-Places PlacesOf(const std::string& op) {
-  if (op == "MatMulInteger" || op == "ConvInteger") return {0, 1, 2, 3, -1, -1, -1, -1, -1};
-  if (op == "MatMulIntegerToFloat") return {0, 1, 4, 5, 2, 3, -1, -1, 6};
-  return {0, 3, 2, 5, 1, 4, 6, 7, 8};  // QLinearMatMul, QLinearConv
-}
-
-std::string IntegerDefines(const KernelInfo& info) {
-  const Places places = PlacesOf(info.node().op_type);
-  const auto input = [&](int i) { return info.input_type(static_cast<size_t>(i)); };
-  const ElementType y = info.output_type(0);
-  std::string text = Computed('A', input(places.a)) + Computed('B', input(places.b)) + Computed('Y', y);
-  text += fmt::format("#define TILE {}\n#define PER {}\n", kIntegerTile, kIntegerPer);
-  if (places.y_scale >= 0) {
-    const bool is_signed = y == ElementType::kInt8;
-    return text + Computed('S', input(places.a_scale)) +
-           fmt::format("#define STORE_CODE\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0, is_signed ? 127 : 255);
+/// A stack of products C[m, n] = A[m, k] B[k, n].
+struct CodeProductSizes {
+  CodeProductSizes(const Shape& a, const Shape& b) {
+    const cpu::MatMulShape shape = cpu::InferMatMulShape(a, b);
+    const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
+    const Shape batch_a = batch_of(a), batch_b = batch_of(b);
+    result = shape.output;
+    m = shape.m;
+    n = shape.n;
+    k = shape.k;
+    stacks = shape.batch.num_elements();
+    stacks_a = batch_a.num_elements();
+    stacks_b = batch_b.num_elements();
+    if (stacks_b == 1 && batch_a == shape.batch) {  // rows of every A times one B
+      m = CheckedMul(m, stacks);
+      stacks = stacks_a = 1;
+    } else {
+      stack = Block(shape.batch);
+      stack.a = BroadcastStrides(batch_a, shape.batch);
+      stack.b = BroadcastStrides(batch_b, shape.batch);
+    }
+    for (const int64_t size : {m, n, k}) {
+      Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; OpenCL kernels count to {}", size, std::numeric_limits<cl_int>::max());
+    }
   }
-  return text + (places.a_scale >= 0 ? "#define STORE_REAL\n" : "#define STORE_SUM\n");
-}
-
-struct Steps {
-  cl_int b_zero = 0, b_scale = 0;
-};
-
-/// The operands of one run, checked: `channels` of B.
-struct Operands {
-  Operands(KernelContext& context, const Places& places, int64_t channels, int64_t biases) {
-    const auto input = [&](int i) { return i < 0 ? nullptr : context.input(static_cast<size_t>(i)); };
-    a = input(places.a);
-    b = input(places.b);
-    a_zero = Single(input(places.a_zero), "A's zero point");
-    b_zero = PerChannel(input(places.b_zero), channels, "B's zero point", steps.b_zero);
-    a_scale = Single(input(places.a_scale), "A's scale");
-    b_scale = PerChannel(input(places.b_scale), channels, "B's scale", steps.b_scale);
-    y_scale = Single(input(places.y_scale), "Y's scale");
-    y_zero = Single(input(places.y_zero), "Y's zero point");
-    bias = input(places.bias);
-    Require(bias == nullptr || bias->num_elements() == biases, "the bias has {} values, {} are expected",
-            bias == nullptr ? 0 : bias->num_elements(), biases);
+  /// Of A's and B's matrices, so many elements apart.
+  Strided StackOf(int64_t matrix_a, int64_t matrix_b) const {
+    Strided scaled = stack;
+    for (cl_long& stride : scaled.a) stride *= matrix_a;
+    for (cl_long& stride : scaled.b) stride *= matrix_b;
+    return scaled;
   }
+  int64_t pairs() const { return CeilDiv(k, int64_t{2}); }
+  int64_t rows_packed() const { return CheckedMul(PanelProduct::PackedRows(m), pairs()); }
+  int64_t panels_packed() const { return CheckedMul(CheckedMul(PanelProduct::Panels(n), kPanel), pairs()); }
 
-  static const Tensor* Single(const Tensor* tensor, const char* name) {
-    Require(tensor == nullptr || tensor->num_elements() == 1, "{} has {} values, 1 is expected", name,
-            tensor == nullptr ? 0 : tensor->num_elements());
-    return tensor;
-  }
-  static const Tensor* PerChannel(const Tensor* tensor, int64_t channels, const char* name, cl_int& step) {
-    if (tensor == nullptr) return nullptr;
-    step = tensor->num_elements() == 1 ? 0 : 1;
-    Require(step == 0 || tensor->num_elements() == channels, "{} has {} values; 1 or {} are expected", name, tensor->num_elements(), channels);
-    return tensor;
-  }
-
-  const Tensor *a, *b, *a_zero, *b_zero, *a_scale, *b_scale, *y_scale, *y_zero, *bias;
-  Steps steps;
+  int64_t m, n, k, stacks, stacks_a, stacks_b;
+  Strided stack;  // in matrices
+  Shape result;
 };
 
 class IntegerProduct final : public Kernel {
  public:
   explicit IntegerProduct(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "integer_product", IntegerDefines(info), "product"), places_(PlacesOf(info.node().op_type)) {}
-
-  void Compute(KernelContext& context) override {
-    const Shape& a = context.required_input(static_cast<size_t>(places_.a)).shape();
-    const Shape& b = context.required_input(static_cast<size_t>(places_.b)).shape();
-    const cpu::MatMulShape shape = cpu::InferMatMulShape(a, b);
-    const Operands o(context, places_, shape.n, shape.n);
-    const Tensor& y = *context.output(0, shape.output);
-    if (y.num_elements() == 0) return;
-    const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
-    Strided stack = Block(shape.batch);
-    stack.a = BroadcastStrides(batch_of(a), shape.batch);
-    stack.b = BroadcastStrides(batch_of(b), shape.batch);
-    for (size_t i = 0; i < shape.batch.rank(); ++i) {
-      stack.a[i] *= shape.m * shape.k;
-      stack.b[i] *= shape.k * shape.n;
+      : places_(CodePlacesOf(info.node().op_type)),
+        tiled_(SettingsOf(info).tiles),
+        left_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_rows"),
+        right_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_matrix") {
+    const Epilogue results = ResultsOfCodes(info, false);
+    const auto a = KnownShape(info.input_info(static_cast<size_t>(places_.a))), b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
+    if (tiled_) {
+      std::optional<TileProduct::Expected> expected;
+      if (a && b) {
+        const CodeProductSizes s(*a, *b);
+        expected = {.shape = TileShape(s, 0), .stack = s.StackOf(s.m * s.k, s.k * s.n), .stacks = s.stacks, .elements_b = b->num_elements()};
+      }
+      tiles_.emplace(info, TileProduct::Layout{.shorts = true, .results = results}, expected);
+    } else {
+      panels_.emplace(info, ElementType::kInt32, PairDefines(), results.defines);
     }
-    const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kIntegerTile - 1) / kIntegerTile; };
-    kernel_(context, {up(shape.n) * kIntegerTile, up(shape.m) * (kIntegerTile / kIntegerPer), static_cast<size_t>(shape.batch.num_elements())},
-            {kIntegerTile, kIntegerTile / kIntegerPer, 1}, o.a, o.b, o.a_zero, o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps,
-            cl_long{shape.m}, cl_long{shape.n}, cl_long{shape.k}, stack);
+    if (b && b->rank() > 0) PackConstant(info, *b);
+    left_.Compile();
+    if (packed_b_ == nullptr) right_.Compile();
   }
-
- private:
-  Launchable kernel_;
-  Places places_;
-};
-
-class IntegerConv final : public Kernel {
- public:
-  explicit IntegerConv(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "integer_product", IntegerDefines(info), "convolve"),
-        places_(PlacesOf(info.node().op_type)),
-        window_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)) {}
 
   void Compute(KernelContext& context) override {
-    const Shape& xs = context.required_input(static_cast<size_t>(places_.a)).shape();
-    const Shape& ws = context.required_input(static_cast<size_t>(places_.b)).shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(), "input {} and weights {} need the same 3 to 5 dimensions",
-            xs, ws);
-    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}", xs,
-            group_, ws);
-    const Operands o(context, places_, ws[0], ws[0]);
-    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
-    Shape ys{xs[0], ws[0]};
-    for (const int64_t size : window.output) ys.Append(size);
-    const Tensor& y = *context.output(0, ys);
+    const CodeProductSizes s(context.required_input(static_cast<size_t>(places_.a)).shape(), context.required_input(static_cast<size_t>(places_.b)).shape());
+    const CodeOperands o(context, places_, s.n);
+    const Tensor& y = *context.output(0, s.result);
     if (y.num_elements() == 0) return;
-    const Geometry g = ConvGeometry(window, xs, ws, group_);
-    constexpr int64_t kFilters = kIntegerPer;
-    kernel_.Grid(context, ys.SizeOfRange(2, ys.rank()), group_ * CeilDiv(g.group_out, kFilters), xs[0], o.a, o.b, o.a_zero,
-                 o.b_zero, o.a_scale, o.b_scale, o.y_scale, o.y_zero, o.bias, y, o.steps, g);
+    if (tiled_) return ByTiles(context, s, o, y);
+    const DeviceScratch left(context, static_cast<size_t>(CheckedMul(s.rows_packed(), s.stacks_a)) * sizeof(cl_int));
+    left_.Compile()(context, Lots(s, PanelProduct::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero, left.range(),
+                    static_cast<cl_int>(s.m), static_cast<cl_int>(s.k), cl_int{1}, cl_int{0});
+    const PanelProductShape shape{.b_panel = s.pairs() * kPanel,
+                                  .b_image = 0,
+                                  .y_image = 0,
+                                  .m = static_cast<cl_int>(s.m),
+                                  .n = static_cast<cl_int>(s.n),
+                                  .k = static_cast<cl_int>(s.pairs()),
+                                  .row_a = 0,
+                                  .col_a = 0,
+                                  .b_row = kPanel,
+                                  .b_column = 0,
+                                  .panels = static_cast<cl_int>(PanelProduct::Panels(s.n)),
+                                  .first = 0,
+                                  .row_bias = o.scale_step,
+                                  .col_bias = 0,
+                                  .alpha = 1,
+                                  .beta = 1};
+    const Strided stack = s.StackOf(s.rows_packed(), s.panels_packed());
+    const int64_t panels = PanelProduct::Panels(s.n);
+    if (packed_b_ != nullptr) {
+      return panels_->Multiply(context, {left.range(), packed_b_->range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack, s.stacks);
+    }
+    const DeviceScratch right(context, static_cast<size_t>(CheckedMul(s.panels_packed(), s.stacks_b)) * sizeof(cl_int));
+    right_.Compile()(context, Lots(s, panels, s.stacks_b), {1, 1, 1}, *o.b, o.b_zero, right.range(), static_cast<cl_int>(s.k), static_cast<cl_int>(s.n),
+                     o.zero_step);
+    panels_->Multiply(context, {left.range(), right.range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack, s.stacks);
   }
 
  private:
-  Launchable kernel_;
-  Places places_;
-  WindowAttributes window_;
-  int64_t group_;
+  static std::array<size_t, 3> Lots(const CodeProductSizes& s, int64_t blocks, int64_t stacks) {
+    return {static_cast<size_t>(CeilDiv(s.pairs(), CodePacking::kLines)), static_cast<size_t>(blocks), static_cast<size_t>(stacks)};
+  }
+  static TileProductShape TileShape(const CodeProductSizes& s, cl_int scale_step) {
+    const auto m = static_cast<cl_int>(s.m), n = static_cast<cl_int>(s.n), k = static_cast<cl_int>(s.k);
+    return {.m = m, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = n, .col_b = 1, .row_bias = scale_step, .col_bias = 0};
+  }
+
+  void ByTiles(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
+    const DeviceScratch left(context, static_cast<size_t>(o.a->num_elements()) * sizeof(cl_short));
+    left_.Compile().Linear(context, o.a->num_elements(), *o.a, o.a_zero, left.range(), cl_long{1}, cl_long{1}, cl_int{0});
+    const auto multiply = [&](BufferRange right) {
+      tiles_->Multiply(context, {left.range(), right, nullptr, RangeOf(y), o.results()}, TileShape(s, o.scale_step), s.StackOf(s.m * s.k, s.k * s.n),
+                       s.stacks);
+    };
+    if (packed_b_ != nullptr) return multiply(packed_b_->range());
+    const DeviceScratch right(context, static_cast<size_t>(o.b->num_elements()) * sizeof(cl_short));
+    right_.Compile().Linear(context, o.b->num_elements(), *o.b, o.b_zero, right.range(), cl_long{1}, cl_long{s.n}, o.zero_step);
+    multiply(right.range());
+  }
+
+  void PackConstant(const KernelInfo& info, const Shape& b) {
+    const CodeProductSizes s(Shape{1, b.rank() == 1 ? b[0] : b[b.rank() - 2]}, b);
+    const Tensor* zeros = places_.b_zero < 0 ? nullptr : info.constant_input(static_cast<size_t>(places_.b_zero));
+    const cl_int step = zeros == nullptr || zeros->num_elements() == 1 ? 0 : 1;
+    if (step != 0 && zeros->num_elements() != s.n) return;  // a run says so
+    if (tiled_) {
+      const std::string form = fmt::format("shorts, zero points of {}", step == 0 ? 1 : s.n);
+      packed_b_ = right_.OfConstant(info, form, CheckedMul<int64_t>(b.num_elements(), sizeof(cl_short)),
+                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+                                      kernel.LinearOn(queue, b.num_elements(), codes, zero, packed, cl_long{1}, cl_long{s.n}, step);
+                                    });
+    } else {
+      const std::string form = fmt::format("{} panels of pairs of {} x {}", s.stacks_b, s.k, s.n);
+      packed_b_ = right_.OfConstant(info, form, CheckedMul<int64_t>(CheckedMul(s.panels_packed(), s.stacks_b), sizeof(cl_int)),
+                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+                                      kernel.On(queue, Lots(s, PanelProduct::Panels(s.n), s.stacks_b), {1, 1, 1}, codes, zero, packed,
+                                                static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), step);
+                                    });
+    }
+    if (packed_b_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
+  }
+
+  CodePlaces places_;
+  bool tiled_;
+  CodePacking left_, right_;
+  std::optional<TileProduct> tiles_;
+  std::optional<PanelProduct> panels_;
+  std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
 /// Bytes looked up by the bytes of a tensor: a Gather from a table of 256 that needs no check.
@@ -169,8 +199,6 @@ void RegisterIntegerProduct(KernelRegistry& registry) {
                    .Types(3, {ElementType::kFloat})
                    .Make<IntegerProduct>());
   registry.Add(Op("QLinearMatMul").Versions(10).Types(0, kBytes).Types(1, kScales).Types(3, kBytes).OutputTypes(0, kBytes).Make<IntegerProduct>());
-  registry.Add(Op("ConvInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerConv>());
-  registry.Add(Op("QLinearConv").Versions(10).Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<IntegerConv>());
   registry.Add(Op("QuantizedLookup", "tessera").Types(0, kBytes).Types(1, {ElementType::kUInt8}).OutputTypes(0, kBytes).Make<QuantizedLookup>());
 }
 

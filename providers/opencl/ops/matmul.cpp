@@ -72,11 +72,11 @@ class Product {
         static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
     if (packed_b_ != nullptr) {
-      return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
+      return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
     }
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
-    panels_->Multiply(context, {left, scratch.range(), bias.tensor, y, epilogue}, shape, panels, packed_stack, stacks);
+    panels_->Multiply(context, {left, scratch.range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
   }
 
  private:

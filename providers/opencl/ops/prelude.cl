@@ -6,6 +6,11 @@
 // A tensor argument is a buffer and a byte offset.
 #define AT(type, buffer, offset) ((__global type*)((__global uchar*)(buffer) + (offset)))
 
+// What becomes of an element of a product: what its operator's epilogue makes of it, unless that needs to know its row and column.
+#define RESULT(value, at, row, column) EPILOGUE(value, at)
+#define TR TX
+#define PUT_R PUT_X
+
 // The same struct stands in kernel.h.
 typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
 

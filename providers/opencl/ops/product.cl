@@ -28,6 +28,32 @@ INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_
   return rows;
 }
 
+#ifdef BITS
+// `count` steps of a panel from first_k on, as weights: codes of BITS bits stand byte after byte along k, in panels (ops/nbits.cl).
+INLINE void decode_steps(TX* chunk, __global const uchar* panel, int first_k, int count, int column, Product p EPILOGUE_PARAMETERS) {
+  for (int i = 0; i < count; i += BLOCK) {
+    TX scale[COLUMNS];
+    TZ zero[COLUMNS];
+    load_scales(scale, zero, (first_k + i) / BLOCK, column, p.n, p.k EPILOGUE_ARGUMENTS);
+    const int steps = min(BLOCK, count - i);
+    __global const uchar* from = panel + (long)(first_k + i) / CODES * COLUMNS;
+    TX* to = chunk + i * COLUMNS;
+    for (int step = 0; step < steps; step += CODES, from += COLUMNS, to += CODES * COLUMNS) {
+#pragma unroll
+      for (int c = 0; c < CODES; ++c) {
+        for (int j = 0; j < COLUMNS; ++j) to[c * COLUMNS + j] = (TX)((TZ)CODE(from[j], c) - zero[j]) * scale[j];
+      }
+    }
+  }
+}
+#define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, first_k, count, column, p EPILOGUE_ARGUMENTS);
+#else
+#define KEEP_STEPS(chunk, count)                                                                          \
+  for (int i = 0; i < count; ++i) {                                                                       \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) STORE(LOAD(v, b + (long)(first_k + i) * p.b_row), v, chunk + i * COLUMNS); \
+  }
+#endif
+
 // Bias and what follows, for a block of sums.
 INLINE void finish_block(TX* values, int first_row, int column, long at_y, __global const uchar* bias, long at_bias, __global uchar* y,
                          Product p EPILOGUE_PARAMETERS) {
@@ -46,13 +72,14 @@ INLINE void finish_block(TX* values, int first_row, int column, long at_y, __glo
   }
   // Whole panels in loops of a constant length, which compilers turn into vectors: nothing is stored before all is loaded.
   for (int r = 0; r < count; ++r) {
-    const long at = at_y + (long)(first_row + r) * p.n + column;
+    const int row = first_row + r;
+    const long at = at_y + (long)row * p.n + column;
     if (width == COLUMNS) {
-      TX results[COLUMNS];
-      for (int j = 0; j < COLUMNS; ++j) results[j] = EPILOGUE(values[r * COLUMNS + j], at + j);
-      for (int j = 0; j < COLUMNS; ++j) PUT_X(y, at + j, results[j]);
+      TR results[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) results[j] = RESULT(values[r * COLUMNS + j], at + j, row, column + j);
+      for (int j = 0; j < COLUMNS; ++j) PUT_R(y, at + j, results[j]);
     } else {
-      for (int j = 0; j < width; ++j) PUT_X(y, at + j, EPILOGUE(values[r * COLUMNS + j], at + j));
+      for (int j = 0; j < width; ++j) PUT_R(y, at + j, RESULT(values[r * COLUMNS + j], at + j, row, column + j));
     }
   }
 }
@@ -70,25 +97,29 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     at_b += at * stack.b[d];
     at_bias += at * stack.c[d];
   }
+#ifdef BITS
+  __global const uchar* codes = b_ + bo + (long)panel_here * p.b_panel;
+#else
   __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)panel_here * p.b_panel + image * p.b_image + column * p.b_column;
+#endif
   const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image;
   TX values[MOST * ROWS * COLUMNS];
   V sum[ROWS][VECTORS];
+#ifndef BITS
   if (blocks == 1) {
     const Rows rows = rows_of(a_ + ao, at_a, first_row, 0, p);
     clear_block(sum);
     ADD_PRODUCT(sum, rows, b, p.b_row, p.k)
     store_block(sum, values, COLUMNS);
-  } else {
+  } else
+#endif
+  {
     // So many rows of the panel at a time as stay in the first cache, next to each other, for all blocks.
     TX chunk[DEPTH * COLUMNS];
     for (int block = 0; block < blocks * ROWS * COLUMNS; ++block) values[block] = 0;
-    for (int first_k = 0; first_k < p.k; first_k += DEPTH, b += (long)DEPTH * p.b_row) {
+    for (int first_k = 0; first_k < p.k; first_k += DEPTH) {
       const int count = min(DEPTH, p.k - first_k);
-      for (int i = 0; i < count; ++i) {
-#pragma unroll
-        for (int v = 0; v < VECTORS; ++v) STORE(LOAD(v, b + (long)i * p.b_row), v, chunk + i * COLUMNS);
-      }
+      KEEP_STEPS(chunk, count)
       for (int block = 0; block < blocks; ++block) {
         const Rows rows = rows_of(a_ + ao, at_a, first_row + block * ROWS, first_k, p);
         load_block(sum, values + block * ROWS * COLUMNS, COLUMNS);

@@ -4,7 +4,8 @@
 //
 // The host defines these sizes; ALONG_K_A and ALONG_K_B: neighbours along k are neighbours in memory (otherwise those along m, along n
 // are); ALIGNED_A and ALIGNED_B: every vector starts at a multiple of its size; WINDOWS: B is the windows of an image, as a matrix
-// that is never made, of W0 x W1 x W2 taps where these are known; a FLAT image has no depth.
+// that is never made, of W0 x W1 x W2 taps where these are known; a FLAT image has no depth; BITS: B is weights of so many bits
+// (ops/nbits_weights.cl).
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -147,6 +148,14 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
     next_b[f] = 0; \
     if (step < p.k) next_b[f] = taps_of(b_ + bo, windows[f], g, step); \
   }
+#elif defined(BITS)
+#define LOCATE_B
+#define FETCH_B(k0) \
+  _Pragma("unroll") \
+  for (int f = 0; f < VECTORS_B; ++f) { \
+    const int v = item + f * ITEMS; \
+    next_b[f] = four_weights(b_ + bo, first_column + LINE_B(v), (k0) + STEP_B(v), p.n, p.k EPILOGUE_ARGUMENTS); \
+  }
 #else
 #define LOCATE_B \
   long from_b[VECTORS_B]; \
@@ -201,7 +210,7 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
     if ((row) < p.m && (column) < p.n) { \
       const long at = PLACE(row, column); \
       const TX value = FINISH(sum, at_bias, row, column); \
-      PUT_X(y_ + yo, at, EPILOGUE(value, at)); \
+      PUT_R(y_ + yo, at, RESULT(value, at, row, column)); \
     } }
 
 #define MULTIPLY_PARAMETERS \

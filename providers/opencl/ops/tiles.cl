@@ -1,13 +1,18 @@
 // Products on GPUs, after ops/tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
 // ones are fetched while one is multiplied; a work item keeps RM x RN elements of C in registers. Processors have ops/product.cl.
 //
-// HALF: factors are rounded to half, which local memory holds more of; their products and sums are float.
+// HALF: factors are rounded to half, which local memory holds more of; their products and sums are float. SHORT: factors are integers of
+// 16 bits, their products and sums int.
 
 #ifdef HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define TL half
 #define TO_LOCAL(v) convert_half4(v)
 #define FROM_LOCAL(v) convert_float4(v)
+#elif defined(SHORT)
+#define TL short
+#define TO_LOCAL(v) convert_short4(v)
+#define FROM_LOCAL(v) convert_int4(v)
 #else
 #define TL TX
 #define TO_LOCAL(v) (v)
@@ -143,7 +148,7 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __glob
     if (lane == 0 && column < p.n) {
       const long at = ((long)get_group_id(2) * p.m + row) * p.n + column;
       const TX value = FINISH(PART(0), at_bias, row, column);
-      PUT_X(y_ + yo, at, EPILOGUE(value, at));
+      PUT_R(y_ + yo, at, RESULT(value, at, row, column));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -1,0 +1,239 @@
+// Convolutions of bytes: ConvInteger (10), QLinearConv (10). One scale and zero point for the image and the result; one, or one a filter,
+// for filters.
+
+#include <limits>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "codes.h"
+#include "product.h"
+#include "tiles.h"
+#include "window.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr TypeSet kImageBytes = {ElementType::kInt8, ElementType::kUInt8};
+constexpr int64_t kFiltersOfItem = 4;  // that one work item of the direct kernel computes
+
+class IntegerConv final : public Kernel {
+ public:
+  explicit IntegerConv(const KernelInfo& info)
+      : places_(CodePlacesOf(info.node().op_type)),
+        tiled_(SettingsOf(info).tiles),
+        window_(info.node()),
+        group_(info.attribute<int64_t>("group", 1)),
+        results_(ResultsOfCodes(info, true)),
+        direct_(DeviceOf(info), "integer_product", DirectDefines(info), "convolve"),
+        depthwise_(DeviceOf(info), "integer_product", DirectDefines(info), "depthwise"),
+        filters_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_rows"),
+        image_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_image") {
+    const auto ws = KnownShape(info.input_info(static_cast<size_t>(places_.b))), xs = KnownShape(info.input_info(static_cast<size_t>(places_.a)));
+    const bool known = ws && ws->rank() >= 3 && ws->rank() <= 5 && group_ > 0 && (*ws)[0] % group_ == 0;
+    const Way way = known ? Choose(*ws) : tiled_ ? Way::kTiles : Way::kPanels;
+    if (way == Way::kDirect) direct_.Compile();
+    if (way == Way::kDepthwise) depthwise_.Compile();
+    if (way == Way::kTiles) MakeTiles(info, known ? ws : std::nullopt, xs);
+    if (way == Way::kPanels) panels_.emplace(info, ElementType::kInt32, PairDefines(), results_.defines);
+    if (way != Way::kTiles && way != Way::kPanels) return;
+    image_.Compile();
+    if (known) PackFilters(info, *ws);
+    if (packed_ == nullptr) filters_.Compile();
+  }
+
+  void Compute(KernelContext& context) override {
+    const Shape& xs = context.required_input(static_cast<size_t>(places_.a)).shape();
+    const Shape& ws = context.required_input(static_cast<size_t>(places_.b)).shape();
+    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(), "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
+    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}", xs, group_, ws);
+    const CodeOperands o(context, places_, ws[0]);
+    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
+    Shape ys{xs[0], ws[0]};
+    for (const int64_t size : window.output) ys.Append(size);
+    const Tensor& y = *context.output(0, ys);
+    if (y.num_elements() == 0) return;
+    const Geometry g = ConvGeometry(window, xs, ws, group_);
+    switch (Choose(ws)) {
+      case Way::kDirect:
+        return direct_.Compile().Grid(context, Positions(g), group_ * CeilDiv<int64_t>(g.group_out, kFiltersOfItem), xs[0], *o.a, o.a_zero, *o.b,
+                                      o.b_zero, y, o.zero_step, o.scale_step, g, o.results());
+      case Way::kDepthwise: {
+        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(g.out[2])), static_cast<size_t>(g.out[1]),
+                                             static_cast<size_t>(xs[0] * ws[0])};
+        return depthwise_.Compile()(context, items, {1, 1, 1}, *o.a, o.a_zero, *o.b, o.b_zero, y, o.zero_step, o.scale_step, g, o.results());
+      }
+      case Way::kPanels:
+        return ByPanels(context, o, y, ws, g, xs[0]);
+      case Way::kTiles:
+        return ByTiles(context, o, y, xs, ws, g);
+    }
+  }
+
+ private:
+  enum class Way : int8_t { kDirect, kDepthwise, kPanels, kTiles };
+  static constexpr int64_t kFewestOfPanel = 3;  // filters of a group: blocks in registers have rows for six
+  static constexpr int64_t kFewestOfTile = 8;   // half of the least tile's rows
+
+  Way Choose(const Shape& ws) const {
+    const int64_t group_out = ws[0] / group_;
+    if (!tiled_ && ws[1] == 1 && ws.rank() <= 4) return Way::kDepthwise;
+    if (group_out < (tiled_ ? kFewestOfTile : kFewestOfPanel)) return Way::kDirect;
+    return tiled_ ? Way::kTiles : Way::kPanels;
+  }
+  static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
+
+  std::string DirectDefines(const KernelInfo& info) const {
+    const auto type = [&](int i) { return info.input_type(static_cast<size_t>(i)); };
+    return Computed('A', type(places_.a)) + Computed('B', type(places_.b)) + Computed('P', type(places_.a)) + results_.defines +
+           fmt::format("#define PER {}\n#define COLUMNS {}\n", kFiltersOfItem, kPanel);
+  }
+
+  void MakeTiles(const KernelInfo& info, const std::optional<Shape>& ws, const std::optional<Shape>& xs) {
+    std::optional<TileProduct::Expected> expected;
+    if (ws && xs && xs->rank() == ws->rank()) {
+      expected = Expect(*xs, *ws, ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_), 0);
+    }
+    TileProduct::Layout layout{.windows = true, .shorts = true, .results = results_};
+    if (ws) layout.taps = Shape(ws->dims().subspan(2));
+    tiles_.emplace(info, std::move(layout), expected);
+  }
+
+  /// The filters of a group times the windows of all images, as one product.
+  TileProduct::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g, cl_int scale_step) const {
+    const int64_t k = ws.SizeOfRange(1, ws.rank()), columns = CheckedMul(Positions(g), xs[0]);
+    Require(columns <= std::numeric_limits<cl_int>::max() && k <= std::numeric_limits<cl_int>::max(),
+            "{} positions and {} taps are more than kernels count", columns, k);
+    TileProduct::Expected expected{.shape = {.m = g.group_out,
+                                             .n = static_cast<cl_int>(columns),
+                                             .k = static_cast<cl_int>(k),
+                                             .row_a = static_cast<cl_int>(k),
+                                             .col_a = 1,
+                                             .row_b = 0,
+                                             .col_b = 0,
+                                             .row_bias = scale_step,
+                                             .col_bias = 0},
+                                   .stack = {},
+                                   .stacks = group_,
+                                   .elements_b = xs.num_elements(),
+                                   .geometry = g};
+    expected.stack.rank = 1;
+    expected.stack.dims = {group_};
+    expected.stack.a = {g.group_out * k};
+    expected.stack.c = {g.group_out};
+    return expected;
+  }
+
+  /// Pairs of channels of a filter, times taps.
+  static int64_t Pairs(const Shape& ws) { return CheckedMul(CeilDiv(ws[1], int64_t{2}), ws.SizeOfRange(2, ws.rank())); }
+  static int64_t FilterBytes(const Shape& ws, int64_t group) {
+    return CheckedMul<int64_t>(CheckedMul(CheckedMul(PanelProduct::PackedRows(ws[0] / group), Pairs(ws)), group), sizeof(cl_int));
+  }
+  std::array<size_t, 3> FilterLots(const Shape& ws) const {
+    return {static_cast<size_t>(CeilDiv(Pairs(ws), CodePacking::kLines)), static_cast<size_t>(PanelProduct::PackedRows(ws[0] / group_) / kBlockRows),
+            static_cast<size_t>(group_)};
+  }
+
+  void PackFilters(const KernelInfo& info, const Shape& ws) {
+    const Tensor* zeros = info.has_input(static_cast<size_t>(places_.b_zero)) ? info.constant_input(static_cast<size_t>(places_.b_zero)) : nullptr;
+    const cl_int step = zeros == nullptr || zeros->num_elements() == 1 ? 0 : 1;
+    if (step != 0 && zeros->num_elements() != ws[0]) return;  // a run says so
+    const int64_t elements = ws.num_elements(), taps = ws.SizeOfRange(2, ws.rank());
+    if (elements == 0) return;
+    if (tiled_) {
+      packed_ = filters_.OfConstant(info, "filters in shorts", CheckedMul<int64_t>(elements, sizeof(cl_short)),
+                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+                                      kernel.LinearOn(queue, elements, codes, zero, packed, cl_long{elements / ws[0]}, cl_long{ws[0]}, step);
+                                    });
+    } else {
+      packed_ = filters_.OfConstant(info, fmt::format("{} groups of blocks of rows of pairs", group_), FilterBytes(ws, group_),
+                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+                                      kernel.On(queue, FilterLots(ws), {1, 1, 1}, codes, zero, packed, static_cast<cl_int>(ws[0] / group_),
+                                                static_cast<cl_int>(ws[1]), static_cast<cl_int>(taps), step);
+                                    });
+    }
+    if (packed_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
+  }
+
+  void ByTiles(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws, const Geometry& g) {
+    const TileProduct::Expected now = Expect(xs, ws, g, o.scale_step);
+    const DeviceScratch image(context, static_cast<size_t>(xs.num_elements()) * sizeof(cl_short));
+    image_.Compile().Linear(context, xs.num_elements(), *o.a, o.a_zero, image.range(), cl_long{1}, cl_long{1}, cl_int{0});
+    const auto multiply = [&](BufferRange filters) {
+      tiles_->Multiply(context, {filters, image.range(), nullptr, RangeOf(y), o.results()}, now.shape, now.stack, now.stacks, now.geometry);
+    };
+    if (packed_ != nullptr) return multiply(packed_->range());
+    const int64_t elements = ws.num_elements();
+    const DeviceScratch filters(context, static_cast<size_t>(elements) * sizeof(cl_short));
+    filters_.Compile().Linear(context, elements, *o.b, o.b_zero, filters.range(), cl_long{std::max<int64_t>(elements / ws[0], 1)}, cl_long{ws[0]}, o.zero_step);
+    multiply(filters.range());
+  }
+
+  void ByPanels(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& ws, const Geometry& g, int64_t batch) {
+    if (packed_ != nullptr) return ByPanels(context, packed_->range(), o, y, ws, g, batch);
+    const DeviceScratch filters(context, static_cast<size_t>(FilterBytes(ws, group_)));
+    filters_.Compile()(context, FilterLots(ws), {1, 1, 1}, *o.b, o.b_zero, filters.range(), g.group_out, g.group_in,
+                       static_cast<cl_int>(ws.SizeOfRange(2, ws.rank())), o.zero_step);
+    ByPanels(context, filters.range(), o, y, ws, g, batch);
+  }
+
+  /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
+  void ByPanels(KernelContext& context, BufferRange filters, const CodeOperands& o, const Tensor& y, const Shape& ws, const Geometry& g, int64_t batch) {
+    constexpr int64_t kScratchBytes = 8 << 20;
+    const int64_t n = Positions(g), pairs = Pairs(ws), per_image = PanelProduct::Panels(n);
+    Require(n <= std::numeric_limits<cl_int>::max() && pairs <= std::numeric_limits<cl_int>::max(), "{} positions and {} pairs of taps are more than kernels count", n, pairs);
+    Strided stack;
+    stack.rank = 1;
+    stack.dims[0] = group_;
+    stack.a[0] = PanelProduct::PackedRows(g.group_out) * pairs;
+    stack.c[0] = g.group_out;
+    PanelProductShape shape{.b_panel = pairs * kPanel,
+                            .b_image = 0,
+                            .y_image = g.filters * n,
+                            .m = g.group_out,
+                            .n = static_cast<cl_int>(n),
+                            .k = static_cast<cl_int>(pairs),
+                            .row_a = 0,
+                            .col_a = 0,
+                            .b_row = kPanel,
+                            .b_column = 0,
+                            .panels = static_cast<cl_int>(per_image),
+                            .first = 0,
+                            .row_bias = o.scale_step,
+                            .col_bias = 0,
+                            .alpha = 1,
+                            .beta = 1};
+    const int64_t panel_bytes = CheckedMul<int64_t>(CheckedMul(pairs, kPanel * group_), sizeof(cl_int));
+    const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, batch * per_image);
+    const auto lots = static_cast<size_t>(CeilDiv(CeilDiv<int64_t>(g.group_in, 2), CodePacking::kPlanes));
+    for (int64_t first = 0; first < batch * per_image; first += together) {
+      const int64_t here = std::min(together, batch * per_image - first);
+      const DeviceScratch windows(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
+      shape.first = static_cast<cl_int>(first);
+      stack.b[0] = here * pairs * kPanel;
+      image_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, *o.a, o.a_zero, windows.range(), g,
+                       static_cast<cl_int>(per_image), shape.first);
+      panels_->Multiply(context, {filters, windows.range(), nullptr, RangeOf(y), o.results()}, shape, here, stack, group_);
+    }
+  }
+
+  CodePlaces places_;
+  bool tiled_;
+  WindowAttributes window_;
+  int64_t group_;
+  Epilogue results_;
+  LazyLaunchable direct_, depthwise_;
+  CodePacking filters_, image_;
+  std::optional<TileProduct> tiles_;
+  std::optional<PanelProduct> panels_;
+  std::shared_ptr<const ConstantBlock> packed_;
+};
+
+}  // namespace
+
+void RegisterIntegerConv(KernelRegistry& registry) {
+  registry.Add(Op("ConvInteger").Versions(10).Types(0, kImageBytes).Types(1, kImageBytes).Make<IntegerConv>());
+  registry.Add(Op("QLinearConv").Versions(10).Types(0, kImageBytes).Types(3, kImageBytes).OutputTypes(0, kImageBytes).Make<IntegerConv>());
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,266 @@
+// Products and convolutions of few bits on the OpenCL provider, by panels and by tiles, against the CPU provider; skipped where there is
+// no device.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "attributes.h"
+#include "model_builder.h"
+#include "providers/opencl_device.h"
+#include "tessera/session.h"
+
+namespace tessera {
+namespace {
+
+using testing::Floats;
+using testing::Int;
+using testing::Ints;
+using testing::kOpencl;
+using testing::ModelBuilder;
+using testing::NeedDevice;
+using testing::PlainOn;
+using testing::Random;
+using testing::Text;
+
+class OpenclCodesTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { NeedDevice(); }
+
+  /// Integers are the same, floats within rounding. Runs twice: what is kept from the first run must not disturb the second.
+  static void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
+    SessionOptions options = PlainOn(kOpencl, {{"kernels", GetParam()}});
+    options.config["session.min_island_nodes"] = "0";
+    const Session device = model.Session(options), cpu = model.Session(PlainOn("cpu"));
+    for (const auto& node : device.placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
+    std::vector<Value> expected(cpu.outputs().size()), actual(cpu.outputs().size());
+    cpu.Run(inputs, expected);
+    for (int run = 0; run < 2; ++run) {
+      device.Run(inputs, actual);
+      for (size_t i = 0; i < expected.size(); ++i) ExpectSame(actual[i].tensor(), expected[i].tensor());
+    }
+  }
+
+  static void ExpectSame(const Tensor& actual, const Tensor& expected) {
+    ASSERT_EQ(actual.shape(), expected.shape());
+    ASSERT_EQ(actual.type(), expected.type());
+    if (!actual.is(ElementType::kFloat)) {
+      EXPECT_EQ(std::memcmp(actual.raw(), expected.raw(), expected.byte_size()), 0);
+      return;
+    }
+    const auto a = actual.values<float>(), e = expected.values<float>();
+    for (size_t i = 0; i < e.size(); ++i) ASSERT_NEAR(a[i], e[i], 1e-4f * (1 + std::abs(e[i]))) << i;
+  }
+
+  static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& codes) {
+    Tensor tensor(type, Shape(dims));
+    auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
+    for (size_t i = 0; i < codes.size(); ++i) bytes[i] = static_cast<uint8_t>(codes[i]);
+    return Value(std::move(tensor));
+  }
+  static std::vector<int> RandomCodes(ElementType type, int64_t count, unsigned seed) {
+    const bool is_signed = type == ElementType::kInt8;
+    std::vector<int> codes;
+    for (const float value : Random(static_cast<size_t>(count), seed, is_signed ? -128.0f : 0.0f, is_signed ? 127.99f : 255.99f)) {
+      codes.push_back(static_cast<int>(std::floor(value)));
+    }
+    return codes;
+  }
+  /// An initializer, or an input of the model.
+  static void Operand(ModelBuilder& model, std::vector<Value>& inputs, bool constant, const std::string& name, ElementType type,
+                      const std::vector<int64_t>& dims, const std::vector<int>& codes) {
+    if (constant) {
+      model.Codes(name, type, dims, codes);
+    } else {
+      model.Input(name, type, dims);
+      inputs.push_back(CodesOf(type, dims, codes));
+    }
+  }
+};
+
+struct CodeProduct {
+  std::vector<int64_t> a, b, y;
+};
+const CodeProduct kProducts[] = {
+    {{1, 1}, {1, 1}, {1, 1}},          {{1, 33}, {33, 40}, {1, 40}},           {{7, 64}, {64, 17}, {7, 17}},
+    {{70, 129}, {129, 33}, {70, 33}},  {{3, 20, 24}, {24, 33}, {3, 20, 33}},   {{2, 1, 9, 15}, {3, 15, 20}, {2, 3, 9, 20}},
+    {{5, 300}, {3, 300, 16}, {3, 5, 16}}, {{24}, {3, 24, 5}, {3, 5}},
+};
+
+TEST_P(OpenclCodesTest, MatMulInteger) {
+  for (const CodeProduct& one : kProducts) {
+    for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
+      for (const int variant : {0, 1, 2, 3}) {  // bit 0: B is constant; bit 1: a zero point for each column
+        SCOPED_TRACE(fmt::format("{} times {}, {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), ElementTypeName(type), variant));
+        const ElementType other = type == ElementType::kInt8 ? ElementType::kUInt8 : ElementType::kInt8;
+        const bool constant = variant & 1;
+        const int64_t zeros = variant & 2 ? one.b.back() : 1;
+        ModelBuilder model;
+        std::vector<Value> inputs;
+        model.Output("y", ElementType::kInt32, one.y);
+        Operand(model, inputs, false, "a", type, one.a, RandomCodes(type, Shape(one.a).num_elements(), 1));
+        Operand(model, inputs, constant, "b", other, one.b, RandomCodes(other, Shape(one.b).num_elements(), 2));
+        Operand(model, inputs, false, "za", type, {}, {type == ElementType::kInt8 ? -100 : 200});
+        Operand(model, inputs, constant, "zb", other, {zeros}, RandomCodes(other, zeros, 3));
+        model.Node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
+TEST_P(OpenclCodesTest, QLinearMatMul) {
+  for (const CodeProduct& one : kProducts) {
+    for (const bool by_column : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} times {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), by_column));
+      const int64_t scales = by_column ? one.b.back() : 1;
+      ModelBuilder model;
+      std::vector<Value> inputs;
+      model.Output("y", ElementType::kUInt8, one.y);
+      Operand(model, inputs, false, "a", ElementType::kUInt8, one.a, RandomCodes(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
+      model.Codes("b", ElementType::kInt8, one.b, RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2));
+      model.Floats("sa", {}, {0.02f}).Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
+      model.Codes("za", ElementType::kUInt8, {}, {130}).Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
+      model.Codes("zy", ElementType::kUInt8, {}, {100});
+      model.Node("QLinearMatMul", {"a", "sa", "za", "b", "sb", "zb", "sy", "zy"}, {"y"});
+      ExpectAsOnCpu(model, inputs);
+    }
+  }
+}
+
+/// Other zero points are another form of the same weights.
+TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
+  ModelBuilder model;
+  std::vector<Value> inputs;
+  Operand(model, inputs, false, "a", ElementType::kUInt8, {5, 40}, RandomCodes(ElementType::kUInt8, 200, 1));
+  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomCodes(ElementType::kUInt8, 800, 2)).Codes("za", ElementType::kUInt8, {}, {7});
+  for (const int zero : {1, 2}) {
+    const std::string name = fmt::format("y{}", zero), zeros = fmt::format("z{}", zero);
+    model.Codes(zeros, ElementType::kUInt8, {}, {zero}).Output(name, ElementType::kInt32, {5, 20});
+    model.Node("MatMulInteger", {"a", "b", "za", zeros}, {name});
+  }
+  ExpectAsOnCpu(model, inputs);
+}
+
+TEST_P(OpenclCodesTest, Convolutions) {
+  struct Case {
+    std::vector<int64_t> x, w, pads, strides, dilations;
+    int64_t group;
+  };
+  const Case cases[] = {
+      {{2, 3, 17, 15}, {24, 3, 3, 3}, {1, 1, 1, 1}, {2, 1}, {1, 1}, 1},
+      {{1, 16, 14, 14}, {70, 16, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
+      {{3, 17, 9, 9}, {20, 17, 1, 1}, {0, 0, 0, 0}, {2, 2}, {1, 1}, 1},
+      {{1, 8, 20, 20}, {16, 4, 5, 3}, {2, 0, 1, 3}, {1, 2}, {2, 1}, 2},
+      {{1, 40, 20, 20}, {10, 20, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 2},
+      {{2, 12, 9, 40}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
+      {{2, 12, 9, 9}, {24, 1, 3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 12},
+      {{1, 9, 31}, {33, 9, 5}, {2, 2}, {1}, {1}, 1},
+      {{1, 4, 6, 7, 8}, {10, 4, 3, 3, 3}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1},
+      {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
+  };
+  for (const Case& one : cases) {
+    for (const int variant : {0, 1, 2, 3}) {  // bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger
+      SCOPED_TRACE(fmt::format("{} by {}, {}", fmt::join(one.x, "x"), fmt::join(one.w, "x"), variant));
+      const bool constant = variant & 1, integer = !(variant & 2);
+      const int64_t filters = one.w[0];
+      ModelBuilder model;
+      std::vector<Value> inputs;
+      Operand(model, inputs, false, "x", ElementType::kUInt8, one.x, RandomCodes(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
+      Operand(model, inputs, constant, "w", ElementType::kInt8, one.w, RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2));
+      model.Codes("zx", ElementType::kUInt8, {}, {130}).Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
+      model.Floats("sx", {}, {0.02f}).Floats("sw", {filters}, Random(static_cast<size_t>(filters), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
+      model.Codes("zy", ElementType::kUInt8, {}, {100}).Codes("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
+      model.Output("y", integer ? ElementType::kInt32 : ElementType::kUInt8, {});
+      model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+      auto& conv = integer ? model.Node("ConvInteger", {"x", "w", "zx", "zw"}, {"y"})
+                           : model.Node("QLinearConv", {"x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"}, {"y"});
+      Ints(conv, "pads", one.pads);
+      Ints(conv, "strides", one.strides);
+      Ints(conv, "dilations", one.dilations);
+      Int(conv, "group", one.group);
+      ExpectAsOnCpu(model, inputs);
+    }
+  }
+}
+
+TEST_P(OpenclCodesTest, WeightsOfFewBits) {
+  struct Case {
+    int64_t bits, block, k, n;
+  };
+  for (const Case& one : {Case{4, 16, 16, 1}, Case{4, 32, 70, 33}, Case{4, 256, 600, 20}, Case{8, 16, 47, 17}, Case{8, 64, 320, 16}, Case{2, 32, 100, 35}}) {
+    for (const int64_t rows : {1, 3, 4, 70}) {
+      for (const int zeros : {0, 1, 2}) {  // none, packed, numbers
+        for (const bool constant : {false, true}) {
+          SCOPED_TRACE(fmt::format("{} bits, blocks of {}, {} rows of {} by {}, zero points {}, constant {}", one.bits, one.block, rows, one.k, one.n, zeros, constant));
+          const int64_t blocks = (one.k - 1) / one.block + 1, bytes = one.block * one.bits / 8, zero_bytes = (blocks * one.bits + 7) / 8;
+          ModelBuilder model;
+          auto* import = model.proto().add_opset_import();
+          import->set_domain("com.microsoft");
+          import->set_version(1);
+          std::vector<Value> inputs = {Floats({rows, one.k}, Random(static_cast<size_t>(rows * one.k), 1))};
+          model.Input("a", ElementType::kFloat, {rows, one.k}).Output("y", ElementType::kFloat, {rows, one.n});
+          Operand(model, inputs, constant, "b", ElementType::kUInt8, {one.n, blocks, bytes}, RandomCodes(ElementType::kUInt8, one.n * blocks * bytes, 2));
+          model.Floats("s", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 3, 0.01f, 0.1f));
+          if (zeros == 1) model.Codes("z", ElementType::kUInt8, {one.n * zero_bytes}, RandomCodes(ElementType::kUInt8, one.n * zero_bytes, 4));
+          if (zeros == 2) model.Floats("z", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 5, 0, 15));
+          model.Floats("bias", {one.n}, Random(static_cast<size_t>(one.n), 6));
+          auto& node = model.Node("MatMulNBits", {"a", "b", "s", zeros == 0 ? "" : "z", "", "bias"}, {"y"});
+          node.set_domain("com.microsoft");
+          Int(node, "K", one.k);
+          Int(node, "N", one.n);
+          Int(node, "bits", one.bits);
+          Int(node, "block_size", one.block);
+          ExpectAsOnCpu(model, inputs);
+        }
+      }
+    }
+  }
+}
+
+/// States of more entries than a block has rows, of widths that are no multiple of a panel's.
+TEST_P(OpenclCodesTest, RecurrentStates) {
+  for (const std::string op : {"RNN", "GRU", "LSTM"}) {
+    for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
+      for (const int variant : {0, 1, 2, 3}) {  // bit 0: weights are constant; bit 1: another order of the GRU, an LSTM with peepholes
+        SCOPED_TRACE(fmt::format("{} {} {}", op, direction, variant));
+        const int64_t steps = 5, batch = 7, width = 11, hidden = 20, gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1, ways = direction == "bidirectional" ? 2 : 1;
+        ModelBuilder model;
+        std::vector<Value> inputs;
+        const auto floats = [&](bool constant, const std::string& name, const std::vector<int64_t>& dims, unsigned seed) {
+          const std::vector<float> values = Random(static_cast<size_t>(Shape(dims).num_elements()), seed, -0.5f, 0.5f);
+          if (constant) {
+            model.Floats(name, dims, values);
+          } else {
+            model.Input(name, ElementType::kFloat, dims);
+            inputs.push_back(Floats(dims, values));
+          }
+        };
+        floats(false, "x", {steps, batch, width}, 1);
+        floats(variant & 1, "w", {ways, gates * hidden, width}, 2);
+        floats(variant & 1, "r", {ways, gates * hidden, hidden}, 3);
+        floats(true, "b", {ways, 2 * gates * hidden}, 4);
+        floats(true, "h", {ways, batch, hidden}, 5);
+        floats(true, "c", {ways, batch, hidden}, 6);
+        floats(true, "p", {ways, 3 * hidden}, 7);
+        model.Codes("lengths", ElementType::kInt32, {batch}, {5, 4, 0, 1, 5, 2, 3});
+        model.Output("y", ElementType::kFloat, {steps, ways, batch, hidden}).Output("y_h", ElementType::kFloat, {ways, batch, hidden});
+        if (op == "LSTM") model.Output("y_c", ElementType::kFloat, {ways, batch, hidden});
+        auto& node = op != "LSTM"  ? model.Node(op, {"x", "w", "r", "b", "lengths", "h"}, {"y", "y_h"})
+                     : variant & 2 ? model.Node(op, {"x", "w", "r", "b", "lengths", "h", "c", "p"}, {"y", "y_h", "y_c"})
+                                   : model.Node(op, {"x", "w", "r", "b", "lengths", "h", "c"}, {"y", "y_h", "y_c"});
+        Text(node, "direction", direction);
+        Int(node, "hidden_size", hidden);
+        if (op == "GRU") Int(node, "linear_before_reset", variant >> 1);
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, OpenclCodesTest, ::testing::Values("panels", "tiles"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tessera
