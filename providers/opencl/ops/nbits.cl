@@ -1,31 +1,75 @@
-// Products with weights of 2, 4 or 8 bits in blocks, each with a scale and a zero point. A group of LANES work items computes PER
-// rows of one column; neighbouring items read neighbouring bytes of the weights.
-typedef struct { long rows, k, n, blocks, block_bytes, zero_row_bytes; int block_shift, packed_zeros; } Sizes;
+// Products with weights of 2, 4 or 8 bits, after ops/nbits_weights.cl: of few rows; of many there are ops/product.cl and ops/tiles.cl.
 
-__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void multiply(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* scales_, ulong so, __global uchar* zeros_,
-              ulong zo, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo, Sizes s) {
-  __local float lanes[PER][LANES];
-  const int lane = get_local_id(0);
-  const long n = get_group_id(0), first = (long)get_group_id(1) * PER, last = s.rows - 1;
-  __global const uchar* codes = AT(const uchar, codes_, co) + n * s.blocks * s.block_bytes;
-  float sum[PER];
-  for (int p = 0; p < PER; ++p) sum[p] = 0;
-  for (long byte = lane; byte < s.blocks * s.block_bytes; byte += LANES) {
-    const long block = byte >> s.block_shift, k0 = byte * CODES;
-    const float scale = GET_A(scales_ + so, n * s.blocks + block);
-    float zero = 1 << (BITS - 1);
-    if (zeros_ != 0) {
-      const long bit = block * BITS;
-      zero = s.packed_zeros ? (float)((AT(const uchar, zeros_, zo)[n * s.zero_row_bytes + bit / 8] >> (bit % 8)) & ((1 << BITS) - 1))
-                            : GET_A(zeros_ + zo, n * s.blocks + block);
+#ifdef KERNEL_pack_codes
+// Rows of bytes along k to panels of COLUMNS columns, byte after byte of each. An item packs LINES bytes of a panel's columns.
+__kernel void pack_codes(__global uchar* codes_, ulong co, __global uchar* y_, ulong yo, int row_bytes, int n) {
+  const int first = get_global_id(0) * LINES, count = min(LINES, row_bytes - first), column = get_global_id(1) * COLUMNS;
+  __global uchar* to = y_ + yo + ((long)get_global_id(1) * row_bytes + first) * COLUMNS;
+  for (int j = 0; j < COLUMNS; ++j) {
+    __global const uchar* from = codes_ + co + (long)min(column + j, n - 1) * row_bytes + first;
+    for (int i = 0; i < count; ++i) to[i * COLUMNS + j] = from[i];
+  }
+}
+#endif
+
+#ifdef KERNEL_one_row
+#define TOGETHER 4  // codes of a column, in sums of their own: they need not wait for each other
+// For processors. A row, in the second dimension, times a panel.
+__kernel void one_row(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+                      int k, int n EPILOGUE_PARAMETERS) {
+  const int column = get_global_id(0) * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
+  const long row = get_global_id(1);
+  __global const uchar* from = codes_ + co + (long)get_global_id(0) * blocks * (BLOCK / CODES) * COLUMNS;
+  float total[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) total[j] = 0;
+  for (int block = 0; block < blocks; ++block) {
+    float scale[COLUMNS];
+    TZ zero[COLUMNS];
+    load_scales(scale, zero, block, column, n, k EPILOGUE_ARGUMENTS);
+    float sum[TOGETHER][COLUMNS];
+    for (int j = 0; j < TOGETHER * COLUMNS; ++j) sum[j / COLUMNS][j % COLUMNS] = 0;
+    const int first = block * BLOCK, end = min(first + BLOCK, k);
+    for (int step = first; step < end; step += TOGETHER, from += TOGETHER / CODES * COLUMNS) {
+#pragma unroll
+      for (int c = 0; c < TOGETHER; ++c) {
+        const float left = step + c < end ? GET_X(a_ + ao, row * k + step + c) : 0.0f;
+        for (int j = 0; j < COLUMNS; ++j) sum[c][j] += left * (float)((TZ)CODE(from[c / CODES * COLUMNS + j], c % CODES) - zero[j]);
+      }
     }
-    const int packed = codes[byte];
-    for (int c = 0; c < CODES && k0 + c < s.k; ++c) {
-      const float w = ((float)((packed >> (c * BITS)) & ((1 << BITS) - 1)) - zero) * scale;
-      for (int p = 0; p < PER; ++p) sum[p] += w * GET_A(a_ + ao, min(first + p, last) * s.k + k0 + c);
+    for (int j = 0; j < COLUMNS; ++j) total[j] += scale[j] * (sum[0][j] + sum[1][j] + (sum[2][j] + sum[3][j]));
+  }
+  for (int j = 0; j < width; ++j) PUT_X(y_ + yo, row * n + column + j, total[j] + (bias_ != 0 ? GET_X(bias_ + bo, column + j) : 0.0f));
+}
+#endif
+
+#ifdef KERNEL_few_rows
+#define WORD (4 * CODES)  // codes of an item at a time, of one block
+// For GPUs. A group of LANES work items computes PER rows of one column; neighbouring items read neighbours in memory.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void few_rows(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+              int rows, int k, int n EPILOGUE_PARAMETERS) {
+  __local float lanes[PER][LANES];
+  const int lane = get_local_id(0), first = get_group_id(1) * PER, blocks = (k - 1) / BLOCK + 1;
+  const long column = get_group_id(0);
+  __global const uchar* codes = codes_ + co + column * blocks * (BLOCK / CODES);
+  float sum[PER];
+#pragma unroll
+  for (int p = 0; p < PER; ++p) sum[p] = 0;
+  for (int step = lane * WORD; step < k; step += LANES * WORD) {
+    const int block = step / BLOCK;
+    const float scale = GET_X(scales_ + so, column * blocks + block), zero = zero_point(zeros_ + zo, column, block, blocks);
+    const uint word = as_uint(vload4(step / WORD, codes));
+    const int inside = min(WORD, k - step);
+#pragma unroll
+    for (int c = 0; c < WORD; ++c) {
+      const float weight = ((float)((word >> (c * BITS)) & ((1u << BITS) - 1u)) - zero) * scale;
+      if (c < inside) {
+#pragma unroll
+        for (int p = 0; p < PER; ++p) sum[p] += weight * GET_X(a_ + ao, (long)min(first + p, rows - 1) * k + step + c);
+      }
     }
   }
+#pragma unroll
   for (int p = 0; p < PER; ++p) lanes[p][lane] = sum[p];
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int width = LANES / 2; width > 0; width /= 2) {
@@ -34,7 +78,8 @@ void multiply(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (lane < PER && first + lane < s.rows) {
-    PUT_A(y_ + yo, (first + lane) * s.n + n, lanes[lane][0] + (bias_ != 0 ? GET_A(bias_ + bo, n) : 0.0f));
+  if (lane < PER && first + lane < rows) {
+    PUT_X(y_ + yo, (long)(first + lane) * n + column, lanes[lane][0] + (bias_ != 0 ? GET_X(bias_ + bo, column) : 0.0f));
   }
 }
+#endif

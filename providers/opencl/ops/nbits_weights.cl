@@ -1,0 +1,44 @@
+// Weights of BITS bits, CODES of them in a byte, the first in its lowest bits, in blocks of BLOCK along k, each with a scale and a zero
+// point: a code (PACKED_ZEROS), a number (REAL_ZEROS), else the middle of the range. Stands before kernels that need it.
+#define CODE(byte, c) (((int)(byte) >> ((c) * BITS)) & ((1 << BITS) - 1))
+#ifdef REAL_ZEROS
+#define TZ float
+#else
+#define TZ int
+#endif
+#define EPILOGUE(value, index) (value)
+#define EPILOGUE_PARAMETERS , __global uchar* scales_, ulong so, __global uchar* zeros_, ulong zo
+#define EPILOGUE_ARGUMENTS , scales_, so, zeros_, zo
+
+static inline __attribute__((always_inline)) TZ zero_point(__global const uchar* zeros, long column, int block, int blocks) {
+#if defined(REAL_ZEROS)
+  return GET_X(zeros, column * blocks + block);
+#elif defined(PACKED_ZEROS)
+  return CODE(zeros[column * ((blocks * BITS + 7) / 8) + block / CODES], block % CODES);
+#else
+  return 1 << (BITS - 1);
+#endif
+}
+
+#ifdef COLUMNS
+// Of a block of COLUMNS columns; those outside have some, too.
+static inline __attribute__((always_inline)) void load_scales(float* scale, TZ* zero, int block, int column, int n, int k EPILOGUE_PARAMETERS) {
+  const int blocks = (k - 1) / BLOCK + 1;
+  for (int j = 0; j < COLUMNS; ++j) {
+    const long line = min(column + j, n - 1);
+    scale[j] = GET_X(scales_ + so, line * blocks + block);
+    zero[j] = zero_point(zeros_ + zo, line, block, blocks);
+  }
+}
+#endif
+
+// Four neighbours along k, from a multiple of four on. Past the end of k, whatever stands there.
+static inline float4 four_weights(__global const uchar* codes, int column, int step, int n, int k EPILOGUE_PARAMETERS) {
+  if (column >= n || step >= k) return 0;
+  const int blocks = (k - 1) / BLOCK + 1, block = step / BLOCK;
+  const float scale = GET_X(scales_ + so, (long)column * blocks + block);
+  const float zero = zero_point(zeros_ + zo, column, block, blocks);
+  __global const uchar* from = codes + ((long)column * blocks * BLOCK + step) / CODES;
+  const float4 code = (float4)(CODE(from[0], 0), CODE(from[1 / CODES], 1 % CODES), CODE(from[2 / CODES], 2 % CODES), CODE(from[3 / CODES], 3 % CODES));
+  return (code - zero) * scale;
+}
