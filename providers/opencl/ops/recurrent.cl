@@ -2,8 +2,18 @@
 // of LANES work items compute one element of the new state. States are [direction, batch, hidden] in what is computed in.
 typedef struct { long steps, batch, input, hidden, gates, directions; int batch_first, reverse, input_forget, padding; } Sizes;
 
+#if defined(ROWS) && defined(FLOAT_X)
+// Without calls, so that compilers for processors make vectors of them; near 0, where 1 - 2 / (exp(2 x) + 1) cancels, by a series.
+static inline TX act_tanh(TX x) {
+  const TX square = x * x, series = x * (1.0f + square * (-0.333333333f + square * (0.133333333f + square * (-0.0539682540f + square * 0.0218694885f))));
+  const TX far = 1.0f - 2.0f / (exponential(fmin(2.0f * fabs(x), 80.0f)) + 1.0f);
+  return square < 0.09f ? series : isnan(x) ? x : copysign(far, x);
+}
+static inline TX act_sigmoid(TX x) { return 1.0f / (1.0f + exponential(-x)); }
+#else
 static inline TX act_tanh(TX x) { return tanh(x); }
 static inline TX act_sigmoid(TX x) { return R(1.0) / (R(1.0) + exp(-x)); }
+#endif
 static inline TX act_relu(TX x) { return x > 0 ? x : (TX)0; }
 static inline TX act_affine(TX x, TX alpha, TX beta) { return alpha * x + beta; }
 static inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
@@ -62,7 +72,7 @@ __kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global
 }
 #endif
 
-#ifdef LANES
+#if defined(LANES) && !defined(ROWS)
 GROUP_FOLD(TX)
 
 // The group's product of a row of R and a state.
@@ -107,6 +117,16 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void rnn_step(STEP_A
 }
 #endif
 
+#if defined(KERNEL_lstm_step) || defined(KERNEL_lstm_panel)
+// Of the old cell state; p: the peepholes.
+static inline TX lstm_cell(TX xi, TX xf, TX xc, TX old, TX pi, TX pf, long d, int input_forget, TX clip) {
+  const TX in = F(clipped(xi + pi * old, clip));
+  const TX forget = input_forget ? 1 - in : F(clipped(xf + pf * old, clip));
+  return forget * old + in * G(clipped(xc, clip));
+}
+static inline TX lstm_state(TX xo, TX cell, TX po, long d, TX clip) { return F(clipped(xo + po * cell, clip)) * H(cell); }
+#endif
+
 #ifdef KERNEL_lstm_step
 // extra: the cell state, replaced. bias: peepholes of the input, output and forget gates.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void lstm_step(STEP_ARGUMENTS) {
@@ -118,12 +138,9 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void lstm_step(STEP_
   const long p = d * 3 * s.hidden + j;
   const TX pi = bias_ != 0 ? GET_X(bias_ + bo, p) : (TX)0, po = bias_ != 0 ? GET_X(bias_ + bo, p + s.hidden) : (TX)0;
   const TX pf = bias_ != 0 ? GET_X(bias_ + bo, p + 2 * s.hidden) : (TX)0;
-  const TX in = F(clipped(xi + pi * old, (TX)clip));
-  const TX forget = s.input_forget ? 1 - in : F(clipped(xf + pf * old, (TX)clip));
-  const TX cell = forget * old + in * G(clipped(xc, (TX)clip));
-  const TX out = F(clipped(xo + po * cell, (TX)clip));
+  const TX cell = lstm_cell(xi, xf, xc, old, pi, pf, d, s.input_forget, (TX)clip);
   if (active) *c = cell;
-  FINISH(out * H(cell))
+  FINISH(lstm_state(xo, cell, po, d, (TX)clip))
 }
 #endif
 
@@ -151,5 +168,151 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_A
   }
   const TX update = F(clipped(xz, (TX)clip));
   FINISH((1 - update) * G(clipped(xh, (TX)clip)) + update * h[j])
+}
+#endif
+
+#ifdef ROWS
+// For processors, after ops/block.cl: an item computes a panel of COLUMNS elements of the new states of ROWS entries. R stands in panels,
+// those of a gate after those of the one before. Panels in the first dimension, blocks of entries in the second, directions in the third.
+#define PANEL_ARGUMENTS                                                                                                  \
+  __global uchar* gates_, ulong go, __global uchar* r_, ulong ro, __global uchar* lengths_, ulong lo, __global uchar* h_, ulong ho,    \
+      __global uchar* next_, ulong no, __global uchar* y_, ulong yo, __global uchar* extra_, ulong eo, __global uchar* peephole_, ulong po, \
+      __global uchar* bias_, ulong bo, Sizes s, long turn, float clip
+
+// Where an item works.
+#define PANEL_PLACE                                                                                                      \
+  const int column = get_global_id(0) * COLUMNS, width = min(COLUMNS, (int)s.hidden - column), first_row = get_global_id(1) * ROWS;    \
+  const long d = get_global_id(2), step = d == 1 || s.reverse ? s.steps - 1 - turn : turn;                               \
+  __global const TX* panels = AT(const TX, r_, ro) + (d * s.gates * get_global_size(0) + get_global_id(0)) * s.hidden * COLUMNS;
+// Of entry b: its state, its share of X, and so on.
+#define PANEL_ROW(b)                                                                                                     \
+  const long state = (d * s.batch + (b)) * s.hidden + column, position = s.batch_first ? (b) * s.steps + step : step * s.batch + (b);  \
+  __global const TX* x = AT(const TX, gates_, go) + (d * s.steps * s.batch + position) * s.gates * s.hidden + column;    \
+  const int active = lengths_ == 0 || step < AT(const long, lengths_, lo)[b];
+#define BIAS(g) (bias_ == 0 ? 0 : bias_ + bo), (d * 2 + 1) * s.gates * s.hidden + (g) * s.hidden + column
+
+// What a gate gets from states `from`, by entries.
+INLINE void gate_products(TX* values, __global const TX* panels, long gate, __global const TX* from, int first_row, Sizes s) {
+  Rows rows;
+  rows.column = 1;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) rows.at[r] = (__global const uchar*)(from + min((long)first_row + r, s.batch - 1) * s.hidden);
+  __global const TX* b = panels + gate * get_global_size(0) * s.hidden * COLUMNS;
+  V sum[ROWS][VECTORS];
+  clear_block(sum);
+  ADD_PRODUCT(sum, rows, b, COLUMNS, (int)s.hidden)
+  store_block(sum, values, COLUMNS);
+}
+// A gate's sum: of those, X's share and R's bias.
+INLINE void gate_sums(TX* to, const TX* values, __global const TX* x, __global const uchar* bias, long at, int width) {
+  for (int j = 0; j < COLUMNS; ++j) to[j] = values[j];
+  for (int j = 0; j < width; ++j) to[j] += x[j];
+  if (bias != 0) {
+    for (int j = 0; j < width; ++j) to[j] += GET_X(bias, at + j);
+  }
+}
+INLINE void load_row(TX* to, __global const uchar* from, long at, int width) {
+  for (int j = 0; j < COLUMNS; ++j) to[j] = from != 0 && j < width ? GET_X(from, at + j) : (TX)0;
+}
+// Entries past their sequence's end keep their state and give zeros.
+INLINE void store_states(const TX* results, const TX* old, __global TX* next, __global uchar* y, long at_y, int active, int width) {
+  for (int j = 0; j < width; ++j) next[j] = active ? results[j] : old[j];
+  if (y == 0) return;
+  for (int j = 0; j < width; ++j) PUT_X(y, at_y + j, active ? results[j] : (TX)0);
+}
+#define STORE_STATES(results, old, b)                                                                                    \
+  store_states(results, old, AT(TX, next_, no) + state, y_ == 0 ? 0 : y_ + yo,                                           \
+               (s.batch_first ? ((b) * s.steps + step) * s.directions + d : (step * s.directions + d) * s.batch + (b)) * s.hidden + column, active, width);
+#define STATES(from, offset) (AT(const TX, from, offset) + d * s.batch * s.hidden)
+#endif
+
+#ifdef KERNEL_rnn_panel
+__kernel void rnn_panel(PANEL_ARGUMENTS) {
+  PANEL_PLACE
+  TX values[ROWS * COLUMNS];
+  gate_products(values, panels, 0, STATES(h_, ho), first_row, s);
+  for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
+    PANEL_ROW(first_row + r)
+    TX sum[COLUMNS], old[COLUMNS];
+    gate_sums(sum, values + r * COLUMNS, x, BIAS(0), width);
+    load_row(old, h_ + ho, state, width);
+    for (int j = 0; j < COLUMNS; ++j) sum[j] = F(clipped(sum[j], (TX)clip));
+    STORE_STATES(sum, old, first_row + r)
+  }
+}
+#endif
+
+#ifdef KERNEL_lstm_panel
+// extra: the cell state, replaced.
+__kernel void lstm_panel(PANEL_ARGUMENTS) {
+  PANEL_PLACE
+  TX values[4][ROWS * COLUMNS];
+  for (int g = 0; g < 4; ++g) gate_products(values[g], panels, g, STATES(h_, ho), first_row, s);
+  for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
+    PANEL_ROW(first_row + r)
+    TX sums[4][COLUMNS], peepholes[3][COLUMNS], old[COLUMNS], cells[COLUMNS], new_cells[COLUMNS];
+    for (int g = 0; g < 4; ++g) gate_sums(sums[g], values[g] + r * COLUMNS, x + g * s.hidden, BIAS(g), width);
+    for (int g = 0; g < 3; ++g) load_row(peepholes[g], peephole_ == 0 ? 0 : peephole_ + po, (d * 3 + g) * s.hidden + column, width);
+    __global TX* c = AT(TX, extra_, eo) + state;
+    for (int j = 0; j < COLUMNS; ++j) cells[j] = j < width ? c[j] : (TX)0;
+    load_row(old, h_ + ho, state, width);
+    for (int j = 0; j < COLUMNS; ++j) {
+      new_cells[j] = lstm_cell(sums[0][j], sums[2][j], sums[3][j], cells[j], peepholes[0][j], peepholes[2][j], d, s.input_forget, (TX)clip);
+    }
+    for (int j = 0; j < COLUMNS; ++j) sums[1][j] = lstm_state(sums[1][j], new_cells[j], peepholes[1][j], d, (TX)clip);
+    if (active) {
+      for (int j = 0; j < width; ++j) c[j] = new_cells[j];
+    }
+    STORE_STATES(sums[1], old, first_row + r)
+  }
+}
+#endif
+
+#ifdef KERNEL_gru_reset_panel
+// next: reset * h.
+__kernel void gru_reset_panel(PANEL_ARGUMENTS) {
+  PANEL_PLACE
+  TX values[ROWS * COLUMNS];
+  gate_products(values, panels, 1, STATES(h_, ho), first_row, s);
+  for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
+    PANEL_ROW(first_row + r)
+    TX sum[COLUMNS], old[COLUMNS];
+    gate_sums(sum, values + r * COLUMNS, x + s.hidden, BIAS(1), width);
+    load_row(old, h_ + ho, state, width);
+    for (int j = 0; j < COLUMNS; ++j) sum[j] = F(clipped(sum[j], (TX)clip)) * old[j];
+    for (int j = 0; j < width; ++j) AT(TX, next_, no)[state + j] = active ? sum[j] : (TX)0;
+  }
+}
+#endif
+
+#ifdef KERNEL_gru_panel
+// extra: reset * h of gru_reset_panel; without it the candidate's recurrent part, with its bias, is scaled by reset afterwards.
+__kernel void gru_panel(PANEL_ARGUMENTS) {
+  PANEL_PLACE
+  TX values[3][ROWS * COLUMNS];
+  gate_products(values[0], panels, 0, STATES(h_, ho), first_row, s);
+  if (extra_ == 0) gate_products(values[1], panels, 1, STATES(h_, ho), first_row, s);
+  if (extra_ == 0) gate_products(values[2], panels, 2, STATES(h_, ho), first_row, s);
+  if (extra_ != 0) gate_products(values[2], panels, 2, STATES(extra_, eo), first_row, s);
+  for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
+    PANEL_ROW(first_row + r)
+    TX update[COLUMNS], candidate[COLUMNS], old[COLUMNS];
+    gate_sums(update, values[0] + r * COLUMNS, x, BIAS(0), width);
+    load_row(old, h_ + ho, state, width);
+    if (extra_ != 0) {
+      gate_sums(candidate, values[2] + r * COLUMNS, x + 2 * s.hidden, BIAS(2), width);
+    } else {
+      TX reset[COLUMNS], share[COLUMNS], bias[COLUMNS];
+      gate_sums(reset, values[1] + r * COLUMNS, x + s.hidden, BIAS(1), width);
+      load_row(bias, BIAS(2), width);
+      for (int j = 0; j < COLUMNS; ++j) share[j] = j < width ? x[2 * s.hidden + j] : (TX)0;
+      for (int j = 0; j < COLUMNS; ++j) candidate[j] = share[j] + F(clipped(reset[j], (TX)clip)) * (values[2][r * COLUMNS + j] + bias[j]);
+    }
+    for (int j = 0; j < COLUMNS; ++j) {
+      const TX z = F(clipped(update[j], (TX)clip));
+      update[j] = (1 - z) * G(clipped(candidate[j], (TX)clip)) + z * old[j];
+    }
+    STORE_STATES(update, old, first_row + r)
+  }
 }
 #endif

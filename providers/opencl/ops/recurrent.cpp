@@ -94,8 +94,8 @@ class Recurrent final : public Kernel {
         types_(Computed('X', info.input_type(0))),
         load_(DeviceOf(info), "recurrent", types_, "load_state"),
         store_(DeviceOf(info), "recurrent", types_, "store_state"),
-        products_(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem), "input_products"),
-        step_(DeviceOf(info), "recurrent", StepDefines(info), lstm_ ? "lstm_step" : gru_ ? "gru_step" : "rnn_step"),
+        by_panels_(!SettingsOf(info).tiles && (info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble)),
+        step_(DeviceOf(info), "recurrent", StepDefines(info), StepName()),
         lengths_(info, 4),
         computed_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
         directions_(static_cast<int64_t>(Directions(info))),
@@ -106,7 +106,14 @@ class Recurrent final : public Kernel {
         input_forget_(info.attribute<int64_t>("input_forget", 0) != 0),
         linear_before_reset_(gru_ && info.attribute<int64_t>("linear_before_reset", 0) != 0) {
     Require(clip_ > 0, "clip is {}", clip_);
-    if (gru_ && !linear_before_reset_) reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), "gru_reset");
+    if (gru_ && !linear_before_reset_) reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), by_panels_ ? "gru_reset_panel" : "gru_reset");
+    if (by_panels_) {
+      panels_.emplace(info, PanelProduct::Left::kAlongK);
+      PackConstants(info);
+      if (packed_w_ == nullptr || packed_r_ == nullptr) panels_->PreparePack();
+    } else {
+      products_.emplace(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem), "input_products");
+    }
   }
 
   void Compute(KernelContext& context) override {
@@ -125,17 +132,33 @@ class Recurrent final : public Kernel {
     const BufferRange sent = {lengths.get(), 0}, none;
     load_.Linear(context, count, context.input(5), h0.range(), s);
     if (lstm_) load_.Linear(context, count, context.input(6), extra.range(), s);
-    const Tensor* bias = context.input(3);
-    products_.Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0), context.required_input(1), bias,
-                   gates.range(), s, cl_long{linear_before_reset_ ? 2 * s.hidden : width});
-    const Tensor& r = context.required_input(2);
+    const Tensor *bias = context.input(3), &r = context.required_input(2);
+    std::optional<DeviceScratch> packed_here;
+    if (by_panels_) {
+      MultiplyInputs(context, s, gates.range());
+      if (packed_r_ == nullptr) {
+        packed_here.emplace(context, bytes(CheckedMul(PackedElements(s.hidden, s.hidden), s.directions * s.gates)));
+        panels_->Pack(context, r, packed_here->range(), s.hidden, s.hidden, 1, static_cast<cl_int>(s.hidden), s.directions * s.gates);
+      }
+    } else {
+      products_->Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0), context.required_input(1), bias,
+                      gates.range(), s, cl_long{linear_before_reset_ ? 2 * s.hidden : width});
+    }
+    const BufferRange packed_r = packed_here ? packed_here->range() : packed_r_ != nullptr ? packed_r_->range() : none;
     const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
-    const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
-    const std::array<size_t, 3> group = {kStateLanes, 1, 1};
+    const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result, BufferRange other) {
+      if (by_panels_) {
+        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)), static_cast<size_t>(CeilDiv<int64_t>(s.batch, kBlockRows)),
+                                             static_cast<size_t>(s.directions)};
+        return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other, lstm_ ? by_step : nullptr, bias, s, turn, clip_);
+      }
+      const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
+      kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, turn, clip_);
+    };
     for (cl_long turn = 0; turn < s.steps; ++turn) {
       const BufferRange from = (turn % 2 == 0 ? h0 : h1).range(), to = (turn % 2 == 0 ? h1 : h0).range();
-      if (reset_) (*reset_)(context, global, group, gates.range(), r, sent, from, extra.range(), none, none, none, s, turn, clip_);
-      step_(context, global, group, gates.range(), r, sent, from, to, y, uses_extra ? extra.range() : none, by_step, s, turn, clip_);
+      if (reset_) launch(*reset_, turn, from, extra.range(), none, none);
+      launch(step_, turn, from, to, y == nullptr ? none : RangeOf(*y), uses_extra ? extra.range() : none);
     }
     if (y_h != nullptr) store_.Linear(context, count, (s.steps % 2 == 0 ? h0 : h1).range(), sent, *y_h, s);
     if (y_c != nullptr) store_.Linear(context, count, extra.range(), sent, *y_c, s);
@@ -147,7 +170,71 @@ class Recurrent final : public Kernel {
     const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
                                   : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
                                          : Activations(info, directions, {"Tanh"});
+    if (by_panels_) return BlockDefines(info, "#define ALONG_K_A\n") + functions;
     return types_ + fmt::format("#define LANES {}\n", kStateLanes) + functions;
+  }
+  const char* StepName() const {
+    if (by_panels_) return lstm_ ? "lstm_panel" : gru_ ? "gru_panel" : "rnn_panel";
+    return lstm_ ? "lstm_step" : gru_ ? "gru_step" : "rnn_step";
+  }
+
+  static int64_t PackedElements(int64_t k, int64_t n) { return CheckedMul(CheckedMul(PanelProduct::Panels(n), kPanel), k); }
+
+  /// Constant W and R are needed in panels only; those of a gate of R are apart. What does not fit together, a run says.
+  void PackConstants(const KernelInfo& info) {
+    const int64_t gates = lstm_ ? 4 : gru_ ? 3 : 1;
+    const auto known = [&](size_t input) {
+      const Tensor* tensor = info.constant_input(input);
+      const bool fits = tensor != nullptr && tensor->shape().rank() == 3 && tensor->shape()[0] == directions_ && tensor->shape()[1] % gates == 0 &&
+                        tensor->type() == info.input_type(0) && std::max(tensor->shape()[1], tensor->shape()[2]) <= std::numeric_limits<cl_int>::max();
+      return fits ? tensor : nullptr;
+    };
+    if (const Tensor* w = known(1)) {
+      const int64_t width = w->shape()[1], input = w->shape()[2];
+      packed_w_ = panels_->PackRight(info, *w, input, width, 1, static_cast<cl_int>(input), directions_);
+      if (packed_w_ != nullptr) info.ReleaseConstant(1);
+    }
+    if (const Tensor* r = known(2); r != nullptr && r->shape()[1] == gates * r->shape()[2]) {
+      const int64_t hidden = r->shape()[2];
+      packed_r_ = panels_->PackRight(info, *r, hidden, hidden, 1, static_cast<cl_int>(hidden), directions_ * gates);
+      if (packed_r_ != nullptr) info.ReleaseConstant(2);
+    }
+  }
+
+  /// gates[direction, position of X, gate] = X * W and W's bias; R's is added by the steps.
+  void MultiplyInputs(KernelContext& context, const RecurrentSizes& s, BufferRange gates) {
+    const int64_t width = s.gates * s.hidden, positions = CheckedMul<int64_t>(s.steps, s.batch), packed = PackedElements(s.input, width);
+    Require(std::max({positions, width, int64_t{s.input}}) <= std::numeric_limits<cl_int>::max(), "{} positions of {} inputs and {} gates are more than kernels count",
+            positions, s.input, width);
+    const auto n = static_cast<cl_int>(width), k = static_cast<cl_int>(s.input);
+    std::optional<DeviceScratch> here;
+    if (packed_w_ == nullptr) {
+      here.emplace(context, static_cast<size_t>(CheckedMul(CheckedMul(packed, s.directions), computed_bytes_)));
+      panels_->Pack(context, context.required_input(1), here->range(), s.input, width, 1, k, s.directions);
+    }
+    Strided stack;
+    stack.rank = 1;
+    stack.dims[0] = s.directions;
+    stack.b[0] = packed;
+    stack.c[0] = 2 * width;
+    const PanelProductShape shape{.b_panel = s.input * kPanel,
+                                  .b_image = 0,
+                                  .y_image = 0,
+                                  .m = static_cast<cl_int>(positions),
+                                  .n = n,
+                                  .k = k,
+                                  .row_a = k,
+                                  .col_a = 1,
+                                  .b_row = kPanel,
+                                  .b_column = 0,
+                                  .panels = static_cast<cl_int>(PanelProduct::Panels(width)),
+                                  .first = 0,
+                                  .row_bias = 0,
+                                  .col_bias = 1,
+                                  .alpha = 1,
+                                  .beta = 1};
+    panels_->Multiply(context, {RangeOf(context.required_input(0)), here ? here->range() : packed_w_->range(), context.input(3), gates}, shape,
+                      PanelProduct::Panels(width), stack, s.directions);
   }
 
   RecurrentSizes CheckedSizes(const KernelContext& context) const {
@@ -196,8 +283,12 @@ class Recurrent final : public Kernel {
 
   bool lstm_, gru_;
   std::string types_;
-  Launchable load_, store_, products_, step_;
-  std::optional<Launchable> reset_;  // GRU that resets before the product
+  Launchable load_, store_;
+  bool by_panels_;  // on processors, where states are stored as they are computed
+  Launchable step_;
+  std::optional<Launchable> products_, reset_;  // reset: GRU that resets before the product
+  std::optional<PanelProduct> panels_;
+  std::shared_ptr<const ConstantBlock> packed_w_, packed_r_;
   SentIntegers lengths_;
   int64_t computed_bytes_, directions_, hidden_;
   cl_float clip_;
