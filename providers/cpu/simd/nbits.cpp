@@ -150,11 +150,11 @@ void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int6
                   int64_t c_row) {
   const D d;
   for (int64_t row = begin; row < end; ++row) {
-    V total[kRows];
-    MultiplyCodes<kBits, kRows, kShared>(w, a, row, total);
-    if (!w.has_common_zero()) SubtractZeroProducts<kBits, kRows>(w, row, sums, total);
+    V total[1][kRows];
+    MultiplyCodes<kBits, kRows, kShared>(w, a, row, total[0]);
+    if (!w.has_common_zero()) SubtractZeroProducts<kBits>(w, row, sums, 0.0f, total);
     for (int r = 0; r < kRows; ++r) {
-      const float value = hn::GetLane(hn::SumOfLanes(d, total[r]));
+      const float value = hn::GetLane(hn::SumOfLanes(d, total[0][r]));
       c[r * c_row + row] = bias == nullptr ? value : value + bias[row];
     }
   }

@@ -21,13 +21,16 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one.
-inline auto BlocksOfLanes(const NBitsWeights& w) {
+/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one. `paired`: of
+/// those of two vectors, whose halves of 8 bytes take turns.
+inline auto BlocksOfLanes(const NBitsWeights& w, bool paired = false) {
   namespace hn = hwy::HWY_NAMESPACE;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  const bool several = w.block_bytes() < (paired ? 8 : 4) * kLanes;
   HWY_ALIGN int32_t blocks[kLanes];
   for (int64_t lane = 0; lane < kLanes; ++lane) {
-    blocks[lane] = w.block_bytes() < 4 * kLanes ? static_cast<int32_t>(4 * lane / w.block_bytes()) : 0;
+    const int64_t code = paired ? lane / 4 * 16 + lane / 2 % 2 * (4 * kLanes) : 4 * lane;
+    blocks[lane] = several ? static_cast<int32_t>(code / w.block_bytes()) : 0;
   }
   return hn::SetTableIndices(hn::ScalableTag<float>(), blocks);
 }
@@ -98,22 +101,31 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, in
   }
 }
 
-/// Takes the sum over the blocks of scale times zero point times `sums` from the totals of kRows rows of A, whose sums are
-/// `blocks` apart.
-template <int kBits, int kRows>
-HWY_INLINE void SubtractZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums,
-                                     hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> (&totals)[kRows]) {
+/// Takes the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row` on, with kRows
+/// rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the codes did.
+template <int kBits, int kWeightRows, int kRows>
+HWY_INLINE void SubtractZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float origin,
+                                     hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> (&totals)[kWeightRows][kRows]) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
+  using V = hn::Vec<hn::ScalableTag<float>>;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  const float* HWY_RESTRICT scales = w.scales + row * w.blocks;
   const int64_t zeros_end = w.n * w.zero_row_bytes();
+  const V common = hn::Set(d, static_cast<float>(w.common_zero));
   const auto subtract = [&](int64_t b, auto load) HWY_ATTR {
-    const int64_t byte = row * w.zero_row_bytes() + b * kBits / 8;
-    const auto zeros = w.float_zeros != nullptr ? load(w.float_zeros + row * w.blocks + b)
-                                                : UnpackZeros<kBits>(d, w.zeros + byte, zeros_end - byte);
-    const auto offset = hn::Mul(load(scales + b), zeros);
-    for (int r = 0; r < kRows; ++r) totals[r] = hn::NegMulAdd(offset, load(sums + r * w.blocks + b), totals[r]);
+    V of_block[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) of_block[r] = load(sums + r * w.blocks + b);
+#pragma GCC unroll 4
+    for (int i = 0; i < kWeightRows; ++i) {
+      const int64_t at = (row + i) * w.blocks + b, byte = (row + i) * w.zero_row_bytes() + b * kBits / 8;
+      const V zeros = w.float_zeros != nullptr ? load(w.float_zeros + at)
+                      : w.zeros != nullptr     ? UnpackZeros<kBits>(d, w.zeros + byte, zeros_end - byte)
+                                               : common;
+      const V offset = hn::Mul(load(w.scales + at), hn::Sub(zeros, hn::Set(d, origin)));
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) totals[i][r] = hn::NegMulAdd(offset, of_block[r], totals[i][r]);
+    }
   };
   int64_t b = 0;
   for (; b + kLanes <= w.blocks; b += kLanes) subtract(b, [&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });

@@ -84,9 +84,11 @@ struct QuantizedForm : S {
   static constexpr int64_t kGroup = 32 / kBits;
   /// Lanes of each limb of A, and of unpacked codes, that a lane of weights meets.
   static constexpr int64_t kHalves = 8 / kBits;
-  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of a lane's
-  /// 4 beside 8.
+  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of two lanes'
+  /// 8 beside 8, which few rows count from their middle, or of one's 4.
   static constexpr int32_t kMost = kLimbs == 1 ? 127 : (1 << (kBits == 4 ? 22 : 21)) - 1;
+  /// Whether few rows sum the codes of two vectors in one, where units fill 8 of their lanes: what follows sums takes as long as these.
+  static constexpr bool kPairsVectors = kBits == 8 && HWY_TARGET == HWY_AVX3;
 
   /// Where the first lane of a group lies in a row of A. Limbs follow each other from the highest, each of kHalves vectors.
   static HWY_INLINE int64_t Offset(int64_t group) {

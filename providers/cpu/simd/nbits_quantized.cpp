@@ -83,15 +83,20 @@ HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t
   }
 }
 
-/// What sums of each group of A with weights begin with, so that weights count from their common zero point, if any, else from 0.
+/// From where codes count.
+template <class Form>
+HWY_INLINE int OriginOf(const NBitsWeights& w) {
+  return Form::kBits == 8 ? 128 : w.has_common_zero() ? w.common_zero : 0;
+}
+
+/// What sums of each group of A with weights begin with, so that these count from their origin.
 template <class Form>
 void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
   using Sums = typename Form::Sums;
   const D8 d8;
   const D32 d32;
   const V8 one = hn::Set(d8, Form::kCenter + 1);  // as zero points are, products of pairs would not fit into 16 bits
-  const int zero = w.has_common_zero() ? w.common_zero : 0;
-  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(Form::kCenter - zero));
+  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(Form::kCenter - OriginOf<Form>(w)));
   const auto* codes = reinterpret_cast<const uint8_t*>(to.codes);
   for (int64_t group = 0; group < GroupsOf(w); group += kLanes) {
     V32 start = hn::Zero(d32);
@@ -101,6 +106,44 @@ void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
       start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Mul(sums, factor)));
     }
     hn::StoreU(start, d32, to.starts + group);
+  }
+}
+
+template <class Form>
+HWY_INLINE bool PairsVectors(const NBitsWeights& w) {
+  return Form::kPairsVectors && w.block_size >= kMostUnit;
+}
+
+/// Two vectors whose halves of 8 bytes take turns.
+template <class V>
+struct Turns {
+  HWY_INLINE Turns(V a, V b) {
+    const hn::ScalableTag<uint64_t> d64;
+    const hn::DFromV<V> d;
+    const auto wide_a = hn::BitCast(d64, a), wide_b = hn::BitCast(d64, b);
+    lower = hn::BitCast(d, hn::InterleaveLower(d64, wide_a, wide_b));
+    upper = hn::BitCast(d, hn::InterleaveUpper(d64, wide_a, wide_b));
+  }
+  V lower, upper;
+};
+
+/// Codes, scales and starts as the turns of pairs of whole vectors of weights meet them.
+template <class Form>
+void PairVectors(const NBitsWeights& w, const QuantizedRows& to) {
+  const D8 d8;
+  constexpr int64_t kVectorCodes = Form::kLimbs * kVectorBytes;
+  for (int64_t pair = 0; pair < w.blocks * w.block_bytes() / (2 * kVectorBytes); ++pair) {
+    for (int limb = 0; limb < Form::kLimbs; ++limb) {
+      auto* first = reinterpret_cast<uint8_t*>(to.codes) + pair * 2 * kVectorCodes + limb * kVectorBytes;
+      const Turns<V8> codes(hn::LoadU(d8, first), hn::LoadU(d8, first + kVectorCodes));
+      hn::StoreU(codes.lower, d8, first);
+      hn::StoreU(codes.upper, d8, first + kVectorCodes);
+    }
+    float* scales = to.scales + pair * 2 * kLanes;
+    hn::StoreU(Turns<VF>(hn::LoadU(DF(), scales), hn::LoadU(DF(), scales + kLanes)).lower, DF(), scales);
+    int32_t* starts = to.starts + pair * 2 * kLanes;
+    const Turns<V32> sums(hn::LoadU(D32(), starts), hn::LoadU(D32(), starts + kLanes));
+    hn::StoreU(hn::Add(sums.lower, sums.upper), D32(), starts);
   }
 }
 
@@ -131,6 +174,7 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
     exact &= quantized.exact;
   }
   FillStarts<Form>(w, to);
+  if (to.few && PairsVectors<Form>(w)) PairVectors<Form>(w, to);
   return exact || Form::kLimbs == kByteLimbs;
 }
 
@@ -140,10 +184,10 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
 template <int kRows>
 constexpr int64_t kTogether = HWY_TARGET == HWY_AVX3 || kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
 
-/// Sums of each lane of a vector of codes of kTogether rows of weights with one row of A, `with` beside them.
-template <class Form, int kTogether>
-HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kTogether], const uint8_t* HWY_RESTRICT with, const int32_t* HWY_RESTRICT starts,
-                                V32 (&lanes)[kTogether]) {
+/// Sums of each lane of one or two vectors of codes of kTogether rows of weights with one row of A, `with` beside them.
+template <class Form, int kVectors, int kTogether>
+HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const uint8_t* HWY_RESTRICT with,
+                                const int32_t* HWY_RESTRICT starts, V32 (&lanes)[kTogether]) {
   const D8 d8;
   const D32 d32;
   const V8 low = hn::Set(d8, 15);
@@ -161,11 +205,12 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kTogether], const uint8_t* HWY
       }
     }
 #pragma GCC unroll 2
-    for (int half = 0; half < Form::kHalves; ++half, with += kVectorBytes) {
-      const V8 a = hn::LoadU(d8, with);
+    for (int part = 0; part < kVectors * Form::kHalves; ++part) {
+      const int64_t half = part % Form::kHalves, vector = part / Form::kHalves;
+      const V8 a = hn::LoadU(d8, with + ((vector * Form::kLimbs + limb) * Form::kHalves + half) * kVectorBytes);
 #pragma GCC unroll 4
       for (int i = 0; i < kTogether; ++i) {
-        V8 codes = bytes[i];
+        V8 codes = bytes[vector][i];
         if (half == 1) codes = hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), codes)));
         if constexpr (Form::kBits == 4) codes = hn::And(codes, low);
         sums[i] = Form::Add(sums[i], codes, a);
@@ -176,9 +221,9 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kTogether], const uint8_t* HWY
   for (int i = 0; i < kTogether; ++i) lanes[i] = Form::ToLanes(sums[i]);
 }
 
-/// The products of one vector of codes, at `byte` of kTogether rows of weights, with each row of A.
-template <class Form, int kTogether, int kRows>
-HWY_INLINE void AddVectors(const V8 (&bytes)[kTogether], const VF (&scales)[kTogether], const QuantizedRows& a, int64_t groups,
+/// The products of one or two vectors of codes, at `byte` of kTogether rows of weights, with each row of A.
+template <class Form, int kVectors, int kTogether, int kRows>
+HWY_INLINE void AddVectors(const V8 (&bytes)[kVectors][kTogether], const VF (&scales)[kTogether], const QuantizedRows& a, int64_t groups,
                            int64_t byte, VF (&total)[kTogether][kRows]) {
   const DF d;
 #pragma GCC unroll 4
@@ -229,14 +274,13 @@ HWY_INLINE void StoreTotals(const VF (&total)[kTogether][kRows], int64_t row, co
   }
 }
 
-/// `blocks` is BlocksOfLanes().
+/// `blocks` is BlocksOfLanes(), and of pairs `paired_blocks`.
 template <class Form, int kTogether, int kRows, class Indices>
-HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, int64_t row, const float* bias, float* c,
-                             int64_t c_row) {
+HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, Indices paired_blocks, int64_t row,
+                             const float* bias, float* c, int64_t c_row) {
   const DF d;
   const D8 d8;
   const int64_t groups = GroupsOf(w), row_bytes = w.blocks * w.block_bytes();
-  const bool shared = w.block_bytes() < kVectorBytes;
   // Asked for on the way: what the same place of the next rows holds, or of rows after those.
   const int64_t ahead = RoundUp(kStreamAhead, kTogether * row_bytes);
   for (int64_t i = 0; i < kTogether; ++i) RowScales(w, row + i).Prefetch(ahead);
@@ -245,43 +289,66 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
   for (auto& of_row : total) {
     for (VF& lanes : of_row) lanes = hn::Zero(d);
   }
-  const auto add = [&](int64_t byte, auto load) HWY_ATTR {
-    V8 bytes[kTogether];
+  const auto add = [&](int64_t byte, auto& bytes, bool shared, Indices lanes) HWY_ATTR {
     VF scales[kTogether];
 #pragma GCC unroll 4
     for (int64_t i = 0; i < kTogether; ++i) {
-      bytes[i] = load(codes + i * row_bytes + byte);
       const RowScales row_scales(w, row + i);
-      scales[i] = shared ? row_scales.OfLanes(byte, blocks) : hn::Set(d, row_scales.At(byte));
+      scales[i] = shared ? row_scales.OfLanes(byte, lanes) : hn::Set(d, row_scales.At(byte));
     }
-    AddVectors<Form, kTogether, kRows>(bytes, scales, a, groups, byte, total);
+    AddVectors<Form>(bytes, scales, a, groups, byte, total);
+  };
+  const auto load = [&](const uint8_t* from) HWY_ATTR {
+    PrefetchStream(from, ahead);
+    return hn::LoadU(d8, from);
   };
   int64_t byte = 0;
+  if constexpr (Form::kPairsVectors) {
+    const int64_t end = PairsVectors<Form>(w) ? row_bytes : 0;
+    const bool shared = w.block_bytes() < 2 * kVectorBytes;
+    V8 bytes[2][kTogether];
+    for (; byte + 2 * kVectorBytes <= end; byte += 2 * kVectorBytes) {
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < kTogether; ++i) {
+        const uint8_t* from = codes + i * row_bytes + byte;
+        const V8 first = load(from);
+        const Turns<V8> turns(first, load(from + kVectorBytes));
+        bytes[0][i] = turns.lower;
+        bytes[1][i] = turns.upper;
+      }
+      add(byte, bytes, shared, paired_blocks);
+    }
+  }
+  const bool shared = w.block_bytes() < kVectorBytes;
+  V8 bytes[1][kTogether];
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes) {
-    add(byte, [&](const uint8_t* from) HWY_ATTR {
-      PrefetchStream(from, ahead);
-      return hn::LoadU(d8, from);
-    });
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kTogether; ++i) bytes[0][i] = load(codes + i * row_bytes + byte);
+    add(byte, bytes, shared, blocks);
   }
   if (byte < row_bytes) {
-    add(byte, [&](const uint8_t* from) HWY_ATTR {
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kTogether; ++i) {
       HWY_ALIGN uint8_t last[kVectorBytes] = {};
-      std::memcpy(last, from, static_cast<size_t>(row_bytes - byte));
-      return hn::Load(d8, last);
-    });
+      std::memcpy(last, codes + i * row_bytes + byte, static_cast<size_t>(row_bytes - byte));
+      bytes[0][i] = hn::Load(d8, last);
+    }
+    add(byte, bytes, shared, blocks);
   }
-  if (!w.has_common_zero()) {
-    for (int64_t i = 0; i < kTogether; ++i) SubtractZeroProducts<Form::kBits, kRows>(w, row + i, a.block_sums, total[i]);
+  if (const int origin = OriginOf<Form>(w); !w.has_common_zero() || w.common_zero != origin) {
+    SubtractZeroProducts<Form::kBits>(w, row, a.block_sums, static_cast<float>(origin), total);
   }
   StoreTotals(total, row, bias, c, c_row);
 }
 
 template <class Form, int kRows>
 void MultiplyAllRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c, int64_t c_row) {
-  const auto blocks = BlocksOfLanes(w);
+  const auto blocks = BlocksOfLanes(w), paired_blocks = BlocksOfLanes(w, PairsVectors<Form>(w));
   int64_t row = begin;
-  for (; row + kTogether<kRows> <= end; row += kTogether<kRows>) MultiplyRows<Form, kTogether<kRows>, kRows>(w, a, blocks, row, bias, c, c_row);
-  for (; row < end; ++row) MultiplyRows<Form, 1, kRows>(w, a, blocks, row, bias, c, c_row);
+  for (; row + kTogether<kRows> <= end; row += kTogether<kRows>) {
+    MultiplyRows<Form, kTogether<kRows>, kRows>(w, a, blocks, paired_blocks, row, bias, c, c_row);
+  }
+  for (; row < end; ++row) MultiplyRows<Form, 1, kRows>(w, a, blocks, paired_blocks, row, bias, c, c_row);
 }
 
 // --- dispatch ----------------------------------------------------------------------------------------------------------------

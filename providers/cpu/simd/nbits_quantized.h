@@ -19,13 +19,14 @@ struct QuantizedRows {
   int8_t* codes;      // rows are QuantizedNBitsSize() apart
   float* scales;      // NBitsGroups() apart
   float* unit_sums;   // NBitsGroups() apart
-  int32_t* starts;    // of each group, what sums of it with codes begin with to allow for a common zero point; NBitsGroups() apart
+  int32_t* starts;    // of each group, what sums of it with codes begin with to count these from elsewhere than 0; NBitsGroups() apart
   float* block_sums;  // `blocks` apart
   int limbs = kByteLimbs;
+  bool few = true;    // whether MultiplyQuantizedNBits takes them, which has an order of its own; not MultiplyQuantizedNBitsPanels
 
   QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
     return {codes + row * groups * (32 / weights.bits) * limbs, scales + row * groups, unit_sums + row * groups,
-            starts + row * groups, block_sums + row * weights.blocks, limbs};
+            starts + row * groups, block_sums + row * weights.blocks, limbs, few};
   }
 };
 

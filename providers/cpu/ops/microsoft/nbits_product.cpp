@@ -49,7 +49,8 @@ size_t QuantizedRoom(const NBitsWeights& w, int limbs) {
 bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias, float* c,
                            std::byte* room) {
   const int64_t groups = NBitsGroups(w);
-  QuantizedRows quantized{.codes = reinterpret_cast<int8_t*>(room), .limbs = limbs};
+  const bool few = rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows);
+  QuantizedRows quantized{.codes = reinterpret_cast<int8_t*>(room), .limbs = limbs, .few = few};
   quantized.scales = reinterpret_cast<float*>(room + rows * RoundUp<int64_t>(QuantizedNBitsSize(w, limbs), kLine));
   quantized.unit_sums = quantized.scales + rows * groups;
   quantized.starts = reinterpret_cast<int32_t*>(quantized.unit_sums + rows * groups);
@@ -62,7 +63,7 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs
     }
   });
   if (!exact) return false;
-  if (rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows)) {
+  if (few) {
     const double row_cost = 0.01 + 0.005 * limbs;
     threads.ParallelFor(w.n, work * (0.03 + row_cost * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
       for (int64_t r = 0; r < rows; r += kNBitsRows) {

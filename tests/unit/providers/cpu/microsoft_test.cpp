@@ -169,6 +169,23 @@ TEST(Microsoft, MatMulNBitsIsAsExactAsFloats) {
   }
 }
 
+/// All codes are the least or the largest, and all of A is as large as it may be: sums of integers are as large as they become.
+TEST(Microsoft, MatMulNBitsOfLargestSums) {
+  for (const int64_t bits : {4, 8}) {
+    for (const uint8_t code : {0x00, 0xff}) {
+      for (const bool zero_points : {false, true}) {
+        NBitsProduct product(bits, 32, 600, 2, zero_points);
+        std::ranges::fill(product.codes, code);
+        std::ranges::fill(product.zeros, static_cast<uint8_t>(~code));
+        std::ranges::fill(product.a, 1.0f);
+        product.Check();
+        std::ranges::fill(product.a, -1.0f);
+        product.Check();
+      }
+    }
+  }
+}
+
 /// What is not finite stays in its row, and numbers near the least of floats keep their digits.
 TEST(Microsoft, MatMulNBitsOfExtremes) {
   for (const int64_t rows : {2, 20}) {
