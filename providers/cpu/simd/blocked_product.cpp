@@ -154,7 +154,7 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
       const int64_t offset = step->input;
       constexpr int kWidth = (B == kJoined ? B / 2 : B) * kChannelBlock;  // of a group's weights
       const float* weights = run.weights + step->weights * kWidth;
-#pragma GCC unroll 8
+#pragma GCC unroll 11
       for (int c = 0; c < S; ++c) {
         GroupVector<B> w[kVectors];
 #pragma GCC unroll 6
@@ -199,6 +199,8 @@ TileKernel KernelForStep(const BlockedProduct& product, int64_t pixels) {
       return KernelForPixels<B, 5>(pixels);
     case 7:
       return KernelForPixels<B, 7>(pixels);
+    case 11:
+      return KernelForPixels<B, 11>(pixels);
     default:
       return product.pixel_offsets == nullptr ? KernelForPixels<B, kChannelBlock, true>(pixels)
                                               : KernelForPixels<B, kChannelBlock>(pixels);
