@@ -15,6 +15,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr int64_t kHalf = kBlockSide<float>;
+constexpr int64_t kTall = kTallBlocks * kHalf;
 
 void Average(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output) {
   const BlockTag d;
@@ -48,30 +49,41 @@ void Scale(const float* input, const float* factors, int64_t pixels, int64_t beg
   }
 }
 
+/// Calls move(pixel) for `together` pixels at a time, the last of which may have been moved before, or move_one(pixel) where there
+/// are fewer.
+template <class Move, class MoveOne>
+HWY_INLINE void ForPixels(int64_t begin, int64_t end, int64_t together, const Move& move, const MoveOne& move_one) {
+  if (end - begin < together) {
+    for (int64_t i = begin; i < end; ++i) move_one(i);
+    return;
+  }
+  for (int64_t i = begin; i + together <= end; i += together) move(i);
+  if ((end - begin) % together != 0) move(end - together);
+}
+
 void Block(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
-  int64_t i = begin;
-  for (; i + 4 <= end; i += 4) {
-    TransposeBlock(planes + i, pixels, block + i * kChannelBlock, kChannelBlock);
-    TransposeBlock(planes + i + 4 * pixels, pixels, block + i * kChannelBlock + 4, kChannelBlock);
-  }
-  for (; i < end; ++i) {
+  const auto move = [&](int64_t i) HWY_ATTR {
+    for (int64_t c = 0; c < kChannelBlock; c += kTall) {
+      TransposeTallBlock(planes + i + c * pixels, pixels, block + i * kChannelBlock + c, kChannelBlock);
+    }
+  };
+  ForPixels(begin, end, kHalf, move, [&](int64_t i) {
     for (int64_t c = 0; c < kChannelBlock; ++c) block[i * kChannelBlock + c] = planes[c * pixels + i];
-  }
+  });
 }
 
 void Unblock(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes) {
   const int64_t whole = channels / kHalf * kHalf;  // moved four by four
-  int64_t i = begin;
-  for (; i + kHalf <= end; i += kHalf) {
+  const auto move = [&](int64_t i) HWY_ATTR {
     const float* from = block + i * kChannelBlock;
-    for (int64_t c = 0; c < whole; c += kHalf) TransposeBlock(from + c, kChannelBlock, planes + i + c * pixels, pixels);
+    for (int64_t c = 0; c < whole; c += kHalf) TransposeTallBlock(from + c, kChannelBlock, planes + i + c * pixels, pixels);
     for (int64_t c = whole; c < channels; ++c) {
-      for (int64_t k = 0; k < kHalf; ++k) planes[c * pixels + i + k] = from[k * kChannelBlock + c];
+      for (int64_t k = 0; k < kTall; ++k) planes[c * pixels + i + k] = from[k * kChannelBlock + c];
     }
-  }
-  for (; i < end; ++i) {
+  };
+  ForPixels(begin, end, kTall, move, [&](int64_t i) {
     for (int64_t c = 0; c < channels; ++c) planes[c * pixels + i] = block[i * kChannelBlock + c];
-  }
+  });
 }
 
 }  // namespace
