@@ -147,8 +147,18 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
   const int64_t slots = SlotCount(threads, units, unit_ns);
   const int64_t size = x.direct() && y.direct() ? 0 : std::min(kPiece, inner);
   const auto buffers = context.scratch<C>(static_cast<size_t>(size * slots));
+  // Planes of images, one after the other, whose channel is found without a division.
+  const bool planes = reduction.inner_reduced && pieces == 1 && reduction.kept_sizes.rank() == 1 &&
+                      reduction.kept_strides[0] == inner && reduction.reduced_sizes.rank() <= 1;
   ParallelSlots(threads, slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
     C* buffer = buffers.data() + slot * size;
+    for (int64_t plane = begin, channel = begin % reduction.outputs; planes && plane < end; ++plane) {
+      const int64_t at = plane * inner;
+      kernels.affine(x.Read(at, inner, buffer), y.At(at, buffer), inner, mean[channel], a[channel], b[channel]);
+      y.Flush(at, inner, buffer);
+      if (++channel == reduction.outputs) channel = 0;
+    }
+    if (planes) return;
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t first = unit % pieces * kPiece, n = std::min(kPiece, inner - first), row = unit / pieces;
       const int64_t output = row / reduced_rows;

@@ -60,6 +60,7 @@ namespace {
 
 constexpr int64_t kChunk = 256;      // results that one thread gathers before it hands them on
 constexpr int64_t kConvert = 1024;   // elements converted at a time
+constexpr int64_t kNarrow = 32;      // elements of a row that fill too few vectors, or parts of one
 constexpr double kElementNs = 0.15;  // cost of one element
 
 int64_t Offset(int64_t index, const Shape& sizes, const Shape& strides) {
@@ -250,9 +251,7 @@ class TensorFold {
   }
 
   void FoldRun(const T* x, int64_t rows, int64_t stride, int64_t count, const C* shift, Wide<C>* values) const {
-    if (count <= kFoldColumns / 8 && stride == count && rows >= 8 && shift == nullptr) {
-      return FoldNarrow(x, rows, count, values);
-    }
+    if (count < kNarrow && stride == count && rows >= 8 && shift == nullptr) return FoldNarrow(x, rows, count, values);
     if constexpr (std::is_same_v<T, C>) {
       kernels_.columns(x, rows, stride, count, shift, values);
     } else {
@@ -268,7 +267,7 @@ class TensorFold {
 
   /// Short contiguous rows: several make one wide row, which is folded down in the end.
   void FoldNarrow(const T* x, int64_t rows, int64_t count, Wide<C>* values) const {
-    const int64_t together = std::min(rows, kFoldColumns / count), width = together * count;
+    const int64_t together = std::clamp<int64_t>(rows / 4, 1, kFoldColumns / count), width = together * count;
     Wide<C> wide[kFoldColumns];
     std::fill_n(wide, width, FoldIdentity<Wide<C>>(fold_));
     const int64_t whole = rows / together;

@@ -1,4 +1,4 @@
-// The first lanes of a vector from memory that may end with them. Included once per target after hwy/highway.h.
+// The first lanes of a vector from and to memory that may end with them. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_LOAD_FIRST_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_LOAD_FIRST_INL_H
@@ -26,6 +26,19 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadFirst(D d, const hwy::HWY_NAMESPACE::T
   HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)] = {};
   std::copy_n(from, count, lanes);
   return hn::Load(d, lanes);
+#endif
+}
+
+/// The first `count` lanes, fewer than a vector's. Nothing else is written.
+template <class D>
+HWY_INLINE void StoreFirst(D d, hwy::HWY_NAMESPACE::Vec<D> v, hwy::HWY_NAMESPACE::TFromD<D>* to, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+#else
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)];
+  hn::Store(v, d, lanes);
+  std::copy_n(lanes, count, to);
 #endif
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "simd/load_first-inl.h"
 #include "simd/moments.h"
 #include "simd/normalize.h"
 
@@ -74,8 +75,13 @@ double SumSquares(const T* x, int64_t count) {
 // y may be x in what follows, so there is no restrict; each loop reads an element before it writes it.
 template <class T>
 void Affine(const T* x, T* y, int64_t count, T mean, T a, T b) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * a + b;
+  const hn::ScalableTag<T> d;
+  const auto means = hn::Set(d, mean), factors = hn::Set(d, a), offsets = hn::Set(d, b);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto map = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, means), factors, offsets); };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(map(hn::LoadU(d, x + i)), d, y + i);
+  if (i < count) StoreFirst(d, map(LoadFirst(d, x + i, count - i)), y + i, count - i);
 }
 
 template <class T>

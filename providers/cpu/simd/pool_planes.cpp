@@ -66,8 +66,8 @@ HWY_INLINE void SmallRow(const SmallPlanes<T>& planes, const T* from, const Piec
   }
 }
 
-/// Windows of three by three at every position: down a strip of columns, each input row is combined along once.
-template <PoolKind kKind, class T>
+/// Windows of K by K at every position: down a strip of columns, each input row is combined along once.
+template <PoolKind kKind, int K, class T>
 HWY_INLINE void SmallStrips(const SmallPlanes<T>& planes, const T* from, T* out) {
   using Op = PoolOp<T, kKind>;
   const hn::ScalableTag<T> d;
@@ -78,19 +78,28 @@ HWY_INLINE void SmallStrips(const SmallPlanes<T>& planes, const T* from, T* out)
   for (int64_t o = 0;; o = std::min(o + lanes, width - lanes)) {
     const auto along = [=](int64_t r) HWY_ATTR {
       const T* at = from + r * down + o;
-      return Op::Combine(Op::Combine(Op::Load(hn::LoadU(d, at)), Op::Load(hn::LoadU(d, at + 1))), Op::Load(hn::LoadU(d, at + 2)));
+      auto v = Op::Load(hn::LoadU(d, at));
+#pragma GCC unroll 4
+      for (int k = 1; k < K; ++k) v = Op::Combine(v, Op::Load(hn::LoadU(d, at + k)));
+      return v;
     };
-    auto top = along(0), middle = along(1);
+    hn::Vec<decltype(d)> above[K - 1];
+#pragma GCC unroll 4
+    for (int k = 0; k < K - 1; ++k) above[k] = along(k);
     for (int64_t r = 0; r < rows; ++r) {
-      const auto bottom = along(r + 2);
-      auto v = Op::Combine(Op::Combine(top, middle), bottom);
+      const auto bottom = along(r + K - 1);
+      auto v = above[0];
+#pragma GCC unroll 4
+      for (int k = 1; k < K - 1; ++k) v = Op::Combine(v, above[k]);
+      v = Op::Combine(v, bottom);
       if constexpr (std::is_floating_point_v<T>) {
         if (factors != nullptr) v = hn::Mul(v, hn::LoadU(d, factors + r * width + o));
         if (root) v = hn::Sqrt(v);
       }
       hn::StoreU(v, d, out + r * width + o);
-      top = middle;
-      middle = bottom;
+#pragma GCC unroll 4
+      for (int k = 0; k + 2 < K; ++k) above[k] = above[k + 1];
+      above[K - 2] = bottom;
     }
     if (o + lanes >= width) return;
   }
@@ -137,10 +146,10 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
       CopyPadded(planes, in, exact, identity, buffer);
       from = buffer;
     }
-    if constexpr (KH == 3 && KW == 3) {
+    if constexpr (KH == KW && KH >= 3) {
       // Narrow rows run into what comes after the plane, which must be there and be overwritten.
       if (strips && (width >= lanes || out_end - (out + planes.output[0] * width) >= lanes)) {
-        SmallStrips<kKind>(planes, from, out);
+        SmallStrips<kKind, KH>(planes, from, out);
         out += planes.output[0] * width;
         continue;
       }
@@ -159,6 +168,7 @@ void RunSmall(const SmallPlanes<T>& planes, int64_t count, const T* in, T* buffe
 #if HWY_TARGET != HWY_SSE4  // old machines: not worth the build
   if (planes.kernel[0] == 2 && planes.kernel[1] == 2) return SmallPlanesOf<kKind, 2, 2>(planes, count, in, buffer, out);
   if (planes.kernel[0] == 3 && planes.kernel[1] == 3) return SmallPlanesOf<kKind, 3, 3>(planes, count, in, buffer, out);
+  if (planes.kernel[0] == 5 && planes.kernel[1] == 5) return SmallPlanesOf<kKind, 5, 5>(planes, count, in, buffer, out);
 #endif
   SmallPlanesOf<kKind, 0, 0>(planes, count, in, buffer, out);
 }

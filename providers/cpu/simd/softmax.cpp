@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "simd/exp-inl.h"
+#include "simd/load_first-inl.h"
 #include "simd/softmax.h"
 #include "simd/transpose.h"
 
@@ -40,6 +41,8 @@ HWY_INLINE T MaxOf(const T* HWY_RESTRICT x, int64_t count) {
       a3 = hn::Max(hn::LoadU(d, x + i + 3 * lanes), a3);
     }
     for (; i + lanes <= count; i += lanes) a0 = hn::Max(hn::LoadU(d, x + i), a0);
+    a1 = hn::Max(hn::LoadU(d, x + count - lanes), a1);  // some of it again
+    i = count;
     top = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a0, a1), hn::Max(a2, a3))));
     if (top != top) top = -std::numeric_limits<T>::infinity();
   }
@@ -72,27 +75,37 @@ HWY_INLINE T ExpSum(const T* x, T* y, int64_t count, T top) {
       if (kStore) hn::StoreU(e, d, y + i);
       s0 = hn::Add(s0, e);
     } else {
-      HWY_ALIGN T rest[HWY_LANES(T)];
-      std::fill_n(rest, HWY_LANES(T), -std::numeric_limits<T>::infinity());
-      std::copy_n(x + i, n, rest);
-      // Lanes past the end are far below any top, unless top itself is -inf: they must not add NaN.
-      const auto e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), ExpNotPositive(d, hn::Sub(hn::Load(d, rest), shift)));
-      hn::Store(e, d, rest);
-      if (kStore) std::copy_n(rest, n, y + i);
+      // What lanes past the end hold may be anything.
+      const auto valid = hn::FirstN(d, static_cast<size_t>(n));
+      const auto e = hn::IfThenElseZero(valid, ExpNotPositive(d, hn::Sub(LoadFirst(d, x + i, n), shift)));
+      if (kStore) StoreFirst(d, e, y + i, n);
       s1 = hn::Add(s1, e);
     }
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
+/// y = f(x), which may be y.
+template <class T, class F>
+HWY_INLINE void MapRow(const T* x, T* y, int64_t count, const F& f) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+  if (i < count) StoreFirst(d, f(LoadFirst(d, x + i, count - i)), y + i, count - i);
+}
+
 template <class T>
 HWY_INLINE void Scale(T* y, int64_t count, T factor) {
-  for (int64_t i = 0; i < count; ++i) y[i] *= factor;
+  const auto factors = hn::Set(hn::ScalableTag<T>(), factor);
+  MapRow(y, y, count, [&](auto v) HWY_ATTR { return hn::Mul(v, factors); });
 }
 
 template <class T>
 HWY_INLINE void Subtract(const T* x, T* y, int64_t count, T top, T log_sum) {
-  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - top) - log_sum;
+  const hn::ScalableTag<T> d;
+  const auto tops = hn::Set(d, top), logs = hn::Set(d, log_sum);
+  MapRow(x, y, count, [&](auto v) HWY_ATTR { return hn::Sub(hn::Sub(v, tops), logs); });
 }
 
 template <class T>

@@ -111,6 +111,37 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
   std::sort(candidates, candidates + k, std::greater<Candidate>());
 }
 
+/// Of so few vectors of keys the best are found one after the other.
+constexpr int64_t kFewVectors = 16, kFewest = 8;
+
+/// False where that would not tell a key from one that was taken.
+template <class Key>
+bool TakeBest(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k, typename TopKCandidate<Key>::Type* candidates) {
+  const hn::ScalableTag<Key> d;
+  constexpr Key kTaken = std::numeric_limits<Key>::min();
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (count + lanes - 1) / lanes;
+  HWY_ALIGN Key left[kFewVectors * HWY_LANES(Key)];
+  const auto none = hn::Set(d, kTaken);
+  hn::Store(none, d, left + (vectors - 1) * lanes);
+  std::copy_n(keys, count, left);
+  for (int64_t i = 0; i < k; ++i) {
+    auto all = none;
+    for (int64_t v = 0; v < vectors; ++v) all = hn::Max(all, hn::Load(d, left + v * lanes));
+    const Key best = hn::GetLane(hn::MaxOfLanes(d, all));
+    if (best == kTaken) return false;
+    const auto sought = hn::Set(d, best);
+    for (int64_t v = 0; v < vectors; ++v) {
+      const intptr_t lane = hn::FindFirstTrue(d, hn::Eq(hn::Load(d, left + v * lanes), sought));
+      if (lane < 0) continue;
+      const int64_t at = v * lanes + lane;
+      candidates[i] = Pack(best, base + at);
+      left[at] = kTaken;
+      break;
+    }
+  }
+  return true;
+}
+
 template <class T, class Key>
 void MakeKeys(const T* x, Key* keys, int64_t count, Key flip) {
   for (int64_t i = 0; i < count; ++i) keys[i] = TopKKeyOf(x[i], flip);
@@ -118,6 +149,8 @@ void MakeKeys(const T* x, Key* keys, int64_t count, Key flip) {
 
 template <class Key>
 void Select(const Key* keys, int64_t count, int64_t base, int64_t k, typename TopKCandidate<Key>::Type* candidates) {
+  const bool few = k <= kFewest && count <= kFewVectors * static_cast<int64_t>(HWY_LANES(Key));
+  if (few && TakeBest(keys, count, base, k, candidates)) return;
   if (TopKSelectsFew(count, k)) return SelectFew(keys, count, base, k, candidates);
   for (int64_t i = 0; i < count; ++i) candidates[i] = Pack(keys[i], base + i);
   SortCandidates(candidates, count, k);

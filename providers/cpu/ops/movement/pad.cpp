@@ -255,9 +255,16 @@ class Pad final : public Kernel {
     for (size_t d = axes.size(); d-- > 0; stride *= axes[d].in) {
       const Axis& axis = axes[d];
       last -= static_cast<size_t>(axis.out);
-      for (int64_t i = 0; i < axis.out; ++i) {
-        offsets[last + static_cast<size_t>(i)] = (axis.first + Repeated(mode_, i - axis.before, axis.copied)) * stride;
-      }
+      int64_t* of_axis = offsets.data() + last;
+      const auto repeat = [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) of_axis[i] = (axis.first + Repeated(mode_, i - axis.before, axis.copied)) * stride;
+      };
+      const int64_t after = axis.before + axis.copied;
+      repeat(0, axis.before);
+      // What a row copies as a whole needs the offset of its first element alone.
+      const int64_t looked_up = d + 1 == axes.size() ? 1 : axis.copied;
+      for (int64_t i = 0; i < looked_up; ++i) of_axis[axis.before + i] = (axis.first + i) * stride;
+      repeat(after, axis.out);
     }
     const ElementKind element = KindOf(data.type());
     const Maps maps{axes, offsets.data(), block};
