@@ -186,6 +186,7 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
 
 void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
+  if (TakesFewColumns(args, m1 - m0, n1 - n0)) return FewColumns(args, m0, m1, n0, n1 - n0);
   if (args.packed_b != nullptr && args.a_k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
     return TileOfCopiedRows(args, m0, m1, n0, n1);
   }

@@ -3,13 +3,13 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "base/rounding.h"
 #include "simd/activate-inl.h"
 #include "simd/half_panel-inl.h"
+#include "simd/load_first-inl.h"
 #include "simd/pin-inl.h"
 #include "simd/prefetch.h"
 
@@ -222,28 +222,34 @@ struct Rows {
   int64_t tile;  // from tile to tile, a row
 };
 
-/// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer.
+/// The first `width` elements of a row of at most kWidth.
+HWY_INLINE void CopyPart(const T* from, int64_t width, T* to) {
+  const D d;
+  for (; width >= kLanes; width -= kLanes, from += kLanes, to += kLanes) hn::StoreU(hn::LoadU(d, from), d, to);
+  if (width > 0) StoreFirst(d, LoadFirst(d, from, width), to, width);
+}
+
+/// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer. What stands there beside C's
+/// columns is not written.
 template <class B>
 void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
               const TileOut& out, BlockPrefetch* ahead) {
-  HWY_ALIGN T buffer[kRows * kWidth] = {};
-  HWY_ALIGN T residual[kRows * kWidth] = {};
-  HWY_ALIGN T col_bias[kWidth] = {};
-  const size_t bytes = static_cast<size_t>(width) * sizeof(T);
+  HWY_ALIGN T buffer[kRows * kWidth];
+  HWY_ALIGN T residual[kRows * kWidth];
+  HWY_ALIGN T col_bias[kWidth];
   TileOut inner = out;
   inner.c = buffer;
   inner.c_row = kWidth;
-  for (int64_t r = 0; r < rows; ++r) {
-    if (out.add) std::memcpy(buffer + r * kWidth, out.c + r * out.c_row, bytes);
-    if (out.last && out.residual != nullptr) std::memcpy(residual + r * kWidth, out.residual + r * out.c_row, bytes);
-  }
-  if (out.last && out.residual != nullptr) inner.residual = residual;
-  if (out.last && out.col_bias != nullptr) {
-    std::memcpy(col_bias, out.col_bias, bytes);
-    inner.col_bias = col_bias;
-  }
+  const auto take = [&](const T* from, int64_t count, int64_t row, T* to) {
+    std::fill_n(to, count * kWidth, T{0});
+    for (int64_t r = 0; r < count; ++r) CopyPart(from + r * row, width, to + r * kWidth);
+    return to;
+  };
+  if (out.add) take(out.c, rows, out.c_row, buffer);
+  if (out.last && out.residual != nullptr) inner.residual = take(out.residual, rows, out.c_row, residual);
+  if (out.last && out.col_bias != nullptr) inner.col_bias = take(out.col_bias, 1, 0, col_bias);
   kernel(a.a, a.row, a.k, b, b_k, k, inner, ahead);
-  for (int64_t r = 0; r < rows; ++r) std::memcpy(out.c + r * out.c_row, buffer + r * kWidth, bytes);
+  for (int64_t r = 0; r < rows; ++r) CopyPart(buffer + r * kWidth, width, out.c + r * out.c_row);
 }
 
 }  // namespace

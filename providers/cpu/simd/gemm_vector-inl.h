@@ -1,4 +1,4 @@
-// Products of one row, bound by the reading of the matrix. Part of gemm-inl.h.
+// Products of one row or of few columns, bound by the reading of the matrix. Part of gemm-inl.h.
 
 #include "simd/gemm_tile-inl.h"
 #include "simd/load_first-inl.h"
@@ -136,6 +136,76 @@ void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   for (; n + 2 * kLanes <= n1; n += 2 * kLanes) RowTimesColumns<2>(args, n);
   for (; n + kLanes <= n1; n += kLanes) RowTimesColumns<1>(args, n);
   if (n < n1) RowTimesColumns<1, true>(args, n, n1 - n);
+}
+
+// --- few columns: each element of a tile is a dot product, where columns of a panel would leave most lanes empty ---------------
+
+constexpr int kFewColumns = 4;
+constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes, kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
+
+HWY_INLINE bool TakesFewColumns(const GemmArgs<T>& args, int64_t rows, int64_t columns) {
+  return args.packed_b != nullptr && args.panel_type == PanelType::kWhole && args.a_k == 1 && args.packed_k == 0 && columns <= kFewColumns &&
+         rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
+}
+
+/// R rows by N columns, which are args.k apart at `b`.
+template <int R, int N>
+HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_t m, int64_t n) {
+  const D d;
+  const T* a = args.a + m * args.a_row;
+  V sums[R][N];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) sums[r][j] = hn::Zero(d);
+  }
+  const auto add = [&](auto load) HWY_ATTR {
+    V columns[N];
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) columns[j] = load(b + j * args.k);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const V row = load(a + r * args.a_row);
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) sums[r][j] = hn::MulAdd(row, columns[j], sums[r][j]);
+    }
+  };
+  int64_t p = 0;
+  for (; p + kLanes <= args.k; p += kLanes) add([&](const T* from) HWY_ATTR { return hn::LoadU(d, from + p); });
+  if (p < args.k) add([&](const T* from) HWY_ATTR { return LoadFirst(d, from + p, args.k - p); });
+  GemmArgs<T> row = args;
+  for (int r = 0; r < R; ++r) {
+    row.c = args.c + (m + r) * args.c_row;
+    if (args.epilogue.row_bias != nullptr) row.epilogue.row_bias = args.epilogue.row_bias + m + r;
+    if (args.epilogue.residual != nullptr) row.epilogue.residual = args.epilogue.residual + (m + r) * args.c_row;
+    for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, sums[r][j])), n + j);
+  }
+}
+
+/// Rows by N columns from column `n` on, the first of a panel.
+template <int N>
+void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, const T* panel) {
+  HWY_ALIGN T columns[N * kMostDepthOfDots];
+  for (int64_t p = 0; p < args.k; ++p) {
+    for (int j = 0; j < N; ++j) columns[j * args.k + p] = panel[p * kWidth + j];
+  }
+  int64_t m = m0;
+  for (; m + 4 <= m1; m += 4) DotTile<4, N>(args, columns, m, n);
+  for (; m < m1; ++m) DotTile<1, N>(args, columns, m, n);
+}
+
+void FewColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, int64_t columns) {
+  const T* panel = static_cast<const T*>(args.packed_b) + n * args.k;
+  switch (columns) {
+    case 1:
+      return DotsOfColumns<1>(args, m0, m1, n, panel);
+    case 2:
+      return DotsOfColumns<2>(args, m0, m1, n, panel);
+    case 3:
+      return DotsOfColumns<3>(args, m0, m1, n, panel);
+    default:
+      return DotsOfColumns<4>(args, m0, m1, n, panel);
+  }
 }
 
 }  // namespace
