@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simd/transpose_square-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
@@ -127,6 +129,26 @@ HWY_INLINE int64_t Interleave(const std::byte* src, int64_t src_stride, std::byt
   return j;
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// Squares of 16 by 16 elements of four bytes, whatever they are. The last ones overlap those before them.
+void SquareTiles(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t cols) {
+  constexpr int64_t kSide = static_cast<int64_t>(HWY_LANES(float)), S = sizeof(float);
+  const hn::ScalableTag<float> d;
+  for (int64_t r = 0; r < rows; r += kSide) {
+    const int64_t i = std::min(r, rows - kSide);
+    for (int64_t c = 0; c < cols; c += kSide) {
+      const int64_t j = std::min(c, cols - kSide);
+      FloatVector v[kSide];
+#pragma GCC unroll 16
+      for (int64_t k = 0; k < kSide; ++k) v[k] = hn::LoadU(d, At<float>(src, (i + k) * src_stride + j * S));
+      TransposeSquare(v);
+#pragma GCC unroll 16
+      for (int64_t k = 0; k < kSide; ++k) hn::StoreU(v[k], d, At<float>(dst, (j + k) * dst_stride + i * S));
+    }
+  }
+}
+#endif
+
 template <class T>
 void Tile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t cols) {
   constexpr int64_t S = sizeof(T), N = 16 / S, kBlocks = HWY_MAX_BYTES >= 32 ? 2 : 1, W = N * kBlocks;
@@ -147,6 +169,11 @@ void Tile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_
   }
   if (cols < N || rows < N) return ScalarTile<T>(src, src_stride, dst, dst_stride, rows, cols);
   if (rows < W) return TileRow<T, 1>(src, src_stride, dst, dst_stride, rows, cols);
+#if HWY_TARGET == HWY_AVX3
+  if (S == sizeof(float) && std::min(rows, cols) >= static_cast<int64_t>(HWY_LANES(float))) {
+    return SquareTiles(src, src_stride, dst, dst_stride, rows, cols);
+  }
+#endif
   for (int64_t r = 0; r < rows; r += kRowTile) {
     const int64_t i = std::max<int64_t>(0, std::min(r, rows - W)), count = std::min(kRowTile, rows - i);
     TileRow<T, kBlocks>(src + i * src_stride, src_stride, dst + i * S, dst_stride, count, cols);
