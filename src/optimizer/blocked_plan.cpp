@@ -225,6 +225,11 @@ class Planner {
     return exceeds_one("strides") || (row.known() && row.value <= kLongRow);
   }
 
+  /// A depthwise convolution alone: Conv brings an image into blocks one by one, and out of them while they are in the caches.
+  bool MovesByItself(const Node& node, BlockedRole role) const {
+    return role == BlockedRole::kConv && IsSlowOnPlanes(node, ConstantInput(graph_, node, 1)->shape());
+  }
+
   /// Any of the node's blocked values.
   std::optional<ValueIndex> BlockedValueOf(const Node& node, BlockedRole role) const {
     if (GivesBlocks(role)) return node.outputs[0];
@@ -239,10 +244,12 @@ class Planner {
       }
     }
     std::map<ValueIndex, double> gains;  // by region
+    std::map<ValueIndex, size_t> sizes;
     std::set<std::pair<ValueIndex, ValueIndex>> entries;
     for (const auto& [index, role] : plan_.roles) {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
+      ++sizes[region];
       if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv) {
         gains[region] += Gain(node, role);
       }
@@ -255,7 +262,9 @@ class Planner {
       if (LeavesBlocks(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
-      return gains[RegionOf(*BlockedValueOf(graph_.node(entry.first), entry.second))] <= 0;
+      const Node& node = graph_.node(entry.first);
+      const ValueIndex region = RegionOf(*BlockedValueOf(node, entry.second));
+      return gains[region] <= 0 || (sizes[region] == 1 && MovesByItself(node, entry.second));
     });
   }
 

@@ -406,10 +406,12 @@ TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
   FloatNetwork first({1, 3, 24, 24}), odd({1, 3, 24, 24});
   EXPECT_TRUE(Blocks(Compare(first, {first.Conv("x", {16, 3, 7, 2, 3})}, {1, 3, 24, 24})));
   EXPECT_FALSE(Blocks(Compare(odd, {odd.Conv("x", {24, 3, 7, 2, 3})}, {1, 3, 24, 24})));
-  // Depthwise: large windows, and those that leave elements out.
+  // Depthwise: large windows, and those that leave elements out. One alone is brought into blocks and out of them by Conv itself.
   const auto moves = [](const BlockedConvSpec& spec, int64_t width) {
-    FloatNetwork depthwise({1, 32, 12, width});
-    return Blocks(Compare(depthwise, {depthwise.Conv("x", spec)}, {1, 32, 12, width}));
+    FloatNetwork alone({1, 32, 12, width}), two({1, 32, 12, width});
+    EXPECT_FALSE(Blocks(Compare(alone, {alone.Conv("x", spec)}, {1, 32, 12, width})));
+    const std::string first = two.Conv("x", spec);
+    return Blocks(Compare(two, {two.Conv(first, spec)}, {1, 32, 12, width}));
   };
   EXPECT_TRUE(moves({32, 32, 7, 1, 3, 32}, 70));
   EXPECT_TRUE(moves({32, 32, 3, 1, 2, 32, 2}, 12));

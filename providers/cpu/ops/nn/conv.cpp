@@ -7,6 +7,7 @@
 #include "base/rounding.h"
 #include "engine/strided_copy.h"
 #include "ops/nn/conv_input.h"
+#include "ops/nn/depthwise_blocks.h"
 #include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/packed_weights.h"
@@ -153,13 +154,12 @@ void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& prob
 }
 
 /// One input channel per group, a small square kernel over an image; false for others.
-bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, const Window& window) {
-  if (window.rank() != 2 || window.kernel[0] != window.kernel[1] || window.strides[0] != window.strides[1]) return false;
+bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, const Window& window, const DepthwiseTensors& tensors) {
+  if (window.kernel[0] != window.kernel[1] || window.strides[0] != window.strides[1]) return false;
   if (window.dilations[0] != 1 || window.dilations[1] != 1) return false;
   const DepthwiseShape shape{problem.channels, problem.group_outputs(), window.input[0], window.input[1], window.output[0],
                              window.output[1], window.begin[0],         window.begin[1], window.kernel[0], window.strides[0]};
   if (!SuitsDepthwise(shape)) return false;
-  const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.03 + 20 +
                       static_cast<double>(problem.plane) * 0.05;
   const int64_t planes = problem.batch * problem.channels, together = DepthwisePlanesTogether(shape);
@@ -167,6 +167,14 @@ bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, c
     ConvolveDepthwise(shape, tensors, begin * together, std::min(end * together, planes));
   });
   return true;
+}
+
+/// One input channel per group over an image; false where there is no kernel for it.
+bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, const Window& window) {
+  if (window.rank() != 2) return false;
+  const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
+  if (DepthwisePlanes(context, problem, window, tensors)) return true;
+  return problem.group_outputs() == 1 && ConvolveDepthwiseByBlocks(context, window, problem.batch, problem.channels, tensors);
 }
 
 template <class C>

@@ -2,10 +2,12 @@
 
 #include <cmath>
 
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "base/window.h"
+#include "engine/slots.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/products.h"
-#include "base/checked.h"
-#include "base/window.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -81,28 +83,62 @@ class DeformConv final : public Kernel {
   }
 
  private:
+  /// Where one position of the kernel reads for an output pixel, which all channels of an offset group share.
+  struct Place {
+    int64_t corner;  // the upper left one of four that lie in the image; or kOutside or kBorder
+    C y, x, dy, dx, mask;
+  };
+  static constexpr int64_t kOutside = -1, kBorder = -2;
+
+  static Place PlaceAt(int64_t height, int64_t width, C y, C x, C mask) {
+    if (!(y > C{-1} && y < static_cast<C>(height) && x > C{-1} && x < static_cast<C>(width))) return {kOutside, y, x, 0, 0, mask};
+    const C top = std::floor(y), left = std::floor(x);
+    const auto y0 = static_cast<int64_t>(top), x0 = static_cast<int64_t>(left);
+    const bool inside = y0 >= 0 && y0 + 1 < height && x0 >= 0 && x0 + 1 < width;
+    return {inside ? y0 * width + x0 : kBorder, y, x, y - top, x - left, mask};
+  }
+
+  static C SampleAt(const C* plane, int64_t height, int64_t width, const Place& at) {
+    if (at.corner < 0) return (at.corner == kOutside ? C{0} : Sample(plane, height, width, at.y, at.x)) * at.mask;
+    const C* upper = plane + at.corner;
+    const C* lower = upper + width;
+    return ((C{1} - at.dy) * ((C{1} - at.dx) * upper[0] + at.dx * upper[1]) + at.dy * ((C{1} - at.dx) * lower[0] + at.dx * lower[1])) * at.mask;
+  }
+
   void SampleColumns(KernelContext& context, const Window& window, int64_t channels, const C* x, const C* offsets, const C* mask,
                      C* columns) const {
     const int64_t height = window.input[0], width = window.input[1];
-    const int64_t kernel = window.kernel.num_elements();
-    const int64_t pixels = window.output.num_elements();
-    context.threads().ParallelFor(channels * kernel, static_cast<double>(pixels) * 4, [&](int64_t begin, int64_t end) {
+    const int64_t kernel = window.kernel.num_elements(), pixels = window.output.num_elements();
+    const int64_t of_group = channels / offset_group_, positions = offset_group_ * kernel;
+    ThreadPool& threads = context.threads();
+    const int64_t parts = std::clamp<int64_t>(CeilDiv(2 * threads.num_threads(), positions), 1, of_group);  // of the channels
+    const double cost = static_cast<double>(pixels) * (10 + 2 * static_cast<double>(of_group / parts));
+    const int64_t slots = SlotCount(threads, positions * parts, cost);
+    const auto places = context.scratch<Place>(static_cast<size_t>(CheckedMul(slots, pixels)));
+    ParallelSlots(threads, slots, positions * parts, cost, [&](int64_t slot, int64_t begin, int64_t end) {
+      Place* at = places.data() + slot * pixels;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t channel = i / kernel;
-        const int64_t k = i % kernel;
-        const int64_t position = channel / (channels / offset_group_) * kernel + k;
-        const C* dy = offsets + position * 2 * pixels;
-        const C* dx = dy + pixels;
-        const int64_t ky = k / window.kernel[1] * window.dilations[0] - window.begin[0];
-        const int64_t kx = k % window.kernel[1] * window.dilations[1] - window.begin[1];
-        for (int64_t p = 0; p < pixels; ++p) {
-          const C y = static_cast<C>(p / window.output[1] * window.strides[0] + ky) + dy[p];
-          const C column = static_cast<C>(p % window.output[1] * window.strides[1] + kx) + dx[p];
-          const C value = Sample(x + channel * height * width, height, width, y, column);
-          columns[i * pixels + p] = mask == nullptr ? value : value * mask[position * pixels + p];
+        const int64_t position = i / parts, group = position / kernel, k = position % kernel, part = i % parts;
+        FindPlaces(window, k, offsets + position * 2 * pixels, mask == nullptr ? nullptr : mask + position * pixels, at);
+        for (int64_t c = group * of_group + of_group * part / parts; c < group * of_group + of_group * (part + 1) / parts; ++c) {
+          const C* plane = x + c * height * width;
+          C* to = columns + (c * kernel + k) * pixels;
+          for (int64_t p = 0; p < pixels; ++p) to[p] = SampleAt(plane, height, width, at[p]);
         }
       }
     });
+  }
+
+  /// Of kernel position `k`, by output pixel.
+  static void FindPlaces(const Window& window, int64_t k, const C* offsets, const C* mask, Place* places) {
+    const int64_t pixels = window.output.num_elements();
+    const int64_t ky = k / window.kernel[1] * window.dilations[0] - window.begin[0];
+    const int64_t kx = k % window.kernel[1] * window.dilations[1] - window.begin[1];
+    for (int64_t p = 0; p < pixels; ++p) {
+      const C y = static_cast<C>(p / window.output[1] * window.strides[0] + ky) + offsets[p];
+      const C x = static_cast<C>(p % window.output[1] * window.strides[1] + kx) + offsets[pixels + p];
+      places[p] = PlaceAt(window.input[0], window.input[1], y, x, mask == nullptr ? C{1} : mask[p]);
+    }
   }
 
   Window CheckShapes(const Shape& x, const Shape& w, const Shape& offset, const Tensor* bias, const Tensor* mask) const {
