@@ -217,8 +217,11 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
 /// Output channels whose contributions fit the cache, enough of them for an efficient product.
 template <class C>
 int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
-  const int64_t least = CeilDiv(int64_t{24}, problem.kernel);
+  constexpr int64_t kNearBytes = int64_t{512} << 10, kLeastRows = 24, kRowsFromAfar = 96;
   const int64_t images = problem.JoinsImages() ? problem.batch : 1;
+  // An input that every block reads from the third cache again is worth a buffer there.
+  const bool far = problem.channels * problem.columns * images * static_cast<int64_t>(sizeof(C)) > kNearBytes;
+  const int64_t least = CeilDiv(far ? std::clamp(problem.channels / 2, kLeastRows, kRowsFromAfar) : kLeastRows, problem.kernel);
   const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
   int64_t block = std::max(fits, least);
   if (threads > 1) {
