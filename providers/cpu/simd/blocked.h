@@ -38,7 +38,7 @@ struct BlockedProduct {
   const int64_t* pixel_offsets = nullptr;  // elements, by pixel; null: pixel after pixel, one block each
   const BlockedStep* steps = nullptr;
   int64_t num_steps = 0;
-  int64_t step = kChannelBlock;  // or 1, 3, 4, 5, 7, 11
+  int64_t step = kChannelBlock;  // or 1, 3, 4, 5, 6, 7, 11
   int64_t depth = 0;             // weights of an output; the steps may leave some out
   int64_t pixels = 0;
   int64_t output_blocks = 0;

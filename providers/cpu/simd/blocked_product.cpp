@@ -197,6 +197,8 @@ TileKernel KernelForStep(const BlockedProduct& product, int64_t pixels) {
       return KernelForPixels<B, 4>(pixels);
     case 5:
       return KernelForPixels<B, 5>(pixels);
+    case 6:
+      return KernelForPixels<B, 6>(pixels);
     case 7:
       return KernelForPixels<B, 7>(pixels);
     case 11:

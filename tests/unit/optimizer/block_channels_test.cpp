@@ -226,6 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BlockedConvCase{"DepthwiseOfFiveDilated", {1, 3, 29, 24}, {8, 3, 3, 1, 1}, {8, 8, 5, 1, 6, 8, 3}},
                       BlockedConvCase{"DepthwiseDilatedWidePads", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 7, 8, 4}},
                       BlockedConvCase{"StepsOfNine", {1, 3, 15, 18}, {24, 3, 9, 1, 4}, {16, 24, 1}},
+                      BlockedConvCase{"StepsOfSix", {1, 3, 26, 31}, {24, 3, 6, 2, 2}, {16, 24, 1}},
                       BlockedConvCase{"StepsOfEleven", {1, 3, 35, 31}, {24, 3, 11, 4, 2}, {16, 24, 1}},
                       BlockedConvCase{"StepsOfFour", {2, 3, 20, 24}, {24, 3, 4, 2, 1}, {16, 24, 1}},
                       BlockedConvCase{"StepsOfSixteen", {2, 3, 32, 48}, {24, 3, 16, 16}, {16, 24, 1}},

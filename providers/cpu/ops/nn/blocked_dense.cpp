@@ -186,7 +186,7 @@ BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& wind
     : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), source_(source) {
   if (source != Source::kPlanes) return;
   step_ = 1;
-  for (const int64_t step : {3, 4, 5, 7, 8, 11}) {  // those that MultiplyBlocked takes
+  for (const int64_t step : {3, 4, 5, 6, 7, 8, 11}) {  // those that MultiplyBlocked takes
     if (window.dilations[2] == 1 && window.kernel[2] % step == 0) step_ = step;
   }
 }
