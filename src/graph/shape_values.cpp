@@ -226,7 +226,8 @@ void ShapeValues::Propagate(const Node& node) {
   for (ShapeElement& element : *result) {
     const bool fits = type.element != ElementType::kInt32 || element.value == static_cast<int32_t>(element.value);
     if (element.known && !fits) element = kUnknown;
-    if (element.known && type.element == ElementType::kBool) element.value = element.value != 0;
+    if (type.element != ElementType::kBool) continue;
+    element = element.known ? ShapeElement::Of(element.value != 0) : kUnknown;  // a size's name says nothing of its truth
   }
   // Nothing known says nothing, but for the number of elements, which the type tells as well.
   const bool says_something =
@@ -294,6 +295,8 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   if (inputs.empty() || inputs[0] == kNone) return std::nullopt;
   if (op == "Shape") return ShapeOf(node, type(0));
   if (op == "Size") return SizeOf(type(0));
+  // What may have more dimensions than one is no list of elements.
+  if ((op == "Reshape" || op == "Unsqueeze") && !graph_.value(node.outputs[0]).type.shape) return std::nullopt;
 
   if (const auto matrix = matrices_.find(inputs[0]); matrix != matrices_.end()) {
     return op == "Reshape" ? std::optional(matrix->second.elements) : std::nullopt;
@@ -306,9 +309,7 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   };
   const auto known = [&](size_t i) { return KnownInput(node, i); };
   if (!have(1)) return std::nullopt;
-  if (op == "Identity" || op == "Cast" || op == "Squeeze" || op == "Unsqueeze" || op == "Reshape" || op == "Flatten") {
-    return *in[0];
-  }
+  if (op == "Identity" || op == "Cast" || op == "Squeeze" || op == "Unsqueeze" || op == "Reshape") return *in[0];
   if (const Binary binary = BinaryOf(op); binary != nullptr && inputs.size() == 2 && have(2)) {
     const auto size = BroadcastSize({in[0], in[1]});
     if (!size) return std::nullopt;

@@ -168,6 +168,33 @@ TEST(FoldShapes, LeavesTargetsThatMayFail) {
   }
 }
 
+TEST(FoldShapes, TruthOfASizeIsNotTheSize) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kBool, {1});
+  model.Node("Shape", {"x"}, {"s"});
+  Int(model.Node("Cast", {"s"}, {"b"}), "to", static_cast<int64_t>(ElementType::kBool));
+  Int(model.Node("Cast", {"b"}, {"n"}), "to", static_cast<int64_t>(ElementType::kInt64));
+  model.Node("Equal", {"n", "s"}, {"y"});
+  const Rewriting rewriting(model, {"fold_shapes"});
+  for (const int64_t size : {0, 1, 3}) EXPECT_EQ(rewriting.Difference(1, size), "") << size;
+}
+
+TEST(FoldShapes, RowsOfAMatrixOfUnknownShapeAreNoElements) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Input("t", ElementType::kInt64, {-1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Ints("second", {1}).Ints("flat", {-1});
+  model.Node("Shape", {"x"}, {"s"});
+  model.Node("Reshape", {"s", "t"}, {"matrix"});
+  model.Node("Gather", {"matrix", "second"}, {"row"});
+  model.Node("Reshape", {"row", "flat"}, {"sizes"});
+  model.Node("ConstantOfShape", {"sizes"}, {"zeros"});
+  model.Node("Neg", {"zeros"}, {"y"});
+  const Rewriting rewriting(model, {"fold_shapes", "fold_constants"});
+  const std::vector<float> numbers(120);
+  const std::vector<int64_t> two = {2, 2};
+  EXPECT_EQ(rewriting.Difference({Tensor::Of<float>({2, 3, 4, 5}, numbers), Tensor::Of<int64_t>({2}, two)}), "");
+}
+
 TEST(MergeConstants, EqualOnesAreOne) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
