@@ -15,8 +15,9 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   const auto weights = StaticShapeOf(graph, node.inputs[1]);
   if (!weights || weights->rank() < 2) return std::nullopt;
   const int64_t group = IntAttribute(node, "group", 1);
+  if (group <= 0) return std::nullopt;  // the kernel says so
   if (node.op_type == "Conv" && weights->rank() > 2) return Product{producer, (*weights)[0], weights->rank()};
-  if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group > 0 && group <= (*weights)[0]) {
+  if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group <= (*weights)[0]) {
     return Product{producer, (*weights)[1] * group, weights->rank()};
   }
   if (node.op_type == "Gemm" && node.since_version >= 7 && weights->rank() == 2) {

@@ -38,6 +38,7 @@ class PatchProducts final : public NodeRewrite {
     if (IntAttribute(conv, "group", 1) != 1 || (pad != "NOTSET" && pad != "VALID")) return std::nullopt;
     const Shape& kernel = weights->shape();
     const auto* strides = IntsAttribute(conv, "strides");
+    if (strides != nullptr && strides->size() != 2) return std::nullopt;  // the kernel says so
     if (!AllAre(IntsAttribute(conv, "pads"), 0) || !AllAre(IntsAttribute(conv, "dilations"), 1)) return std::nullopt;
     for (size_t axis = 0; axis < 2; ++axis) {
       const int64_t stride = strides == nullptr ? 1 : (*strides)[axis];

@@ -65,6 +65,19 @@ INSTANTIATE_TEST_SUITE_P(Products, FoldIntoConv,
                                            FoldCase{"GroupedConvTranspose", "ConvTranspose", true, 2}),
                          [](const auto& info) { return info.param.name; });
 
+TEST(FoldScales, LeavesGroupsThatTheKernelRefuses) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    for (const int64_t group : {0, -1}) {
+      ModelBuilder model = ConvModel(op, true);
+      model.proto().mutable_graph()->mutable_node(0)->mutable_attribute(0)->set_i(group);
+      model.Floats("f", {}, {1.5f});
+      model.Node("Mul", {"c", "f"}, {"y"});
+      const Rewriting rewriting(model, {"fold_scales"});
+      EXPECT_EQ(rewriting.after(), rewriting.before()) << group;
+    }
+  }
+}
+
 TEST(FoldScales, LeavesWhatOthersRead) {
   ModelBuilder model = ConvModel("Conv", true);
   model.Output("z", ElementType::kFloat, {2, 6, -1, -1});

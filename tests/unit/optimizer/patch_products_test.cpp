@@ -56,5 +56,14 @@ TEST(PatchProducts, LeavesWindowsThatOverlapOrLeavePixelsOut) {
   }
 }
 
+TEST(PatchProducts, LeavesStridesThatTheKernelRefuses) {
+  for (const size_t count : {0u, 1u}) {
+    ModelBuilder model = Tokens({4, 4, 4}, true);
+    auto& strides = *model.proto().mutable_graph()->mutable_node(2)->mutable_attribute(0);
+    strides.mutable_ints()->Truncate(static_cast<int>(count));
+    EXPECT_EQ(Rewriting(model, {"patch_products"}).after(), "Transpose Reshape Conv Reshape Transpose");
+  }
+}
+
 }  // namespace
 }  // namespace tessera::testing
