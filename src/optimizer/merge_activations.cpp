@@ -2,7 +2,7 @@
 // Relu, Floor after Round), two that undo each other go (Neg, Not), and Relu and Clip become one Clip.
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -54,8 +54,8 @@ class ActivationMerging final : public NodeRewrite {
     clip.op_type = "Clip";
     clip.since_version = version;
     clip.attributes.clear();
-    clip.inputs = {before.inputs[0], Bound(graph, std::clamp(first->low, second->low, second->high)),
-                   Bound(graph, std::clamp(first->high, second->low, second->high))};
+    clip.inputs = {before.inputs[0], Bound(graph, std::clamp(first->low, second->low, second->high), -kInfinity),
+                   Bound(graph, std::clamp(first->high, second->low, second->high), kInfinity)};
     if (clip.inputs.back() == kNone) clip.inputs.pop_back();
     const NodeIndex gone = before.index;
     graph.RemoveNode(index);
@@ -64,8 +64,11 @@ class ActivationMerging final : public NodeRewrite {
     return true;
   }
 
-  static ValueIndex Bound(Graph& graph, double bound) {
-    if (std::isinf(bound)) return kNone;
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  /// The input of Clip; none where the bound is the one that it has without.
+  static ValueIndex Bound(Graph& graph, double bound, double without) {
+    if (bound == without) return kNone;
     const auto value = static_cast<float>(bound);
     return graph.AddConstant("", Tensor::Of<float>({}, std::span(&value, 1)));
   }

@@ -147,6 +147,20 @@ TEST(MergeActivations, KeepsNaNAndInfinity) {
   EXPECT_EQ(rewriting.Difference({Floats({4}, {inf, -inf, std::nanf(""), -0.5f})}), "");
 }
 
+TEST(MergeActivations, KeepsInfiniteBounds) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const bool low : {true, false}) {  // all becomes that infinity
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {4}).Output("y", ElementType::kFloat, {4});
+    model.Floats("bound", {}, {low ? inf : -inf}).Floats("six", {}, {6});
+    model.Node("Clip", {"x", "", "six"}, {"a"});
+    low ? model.Node("Clip", {"a", "bound"}, {"y"}) : model.Node("Clip", {"a", "", "bound"}, {"y"});
+    const Rewriting rewriting(model, {"merge_activations"});
+    EXPECT_EQ(rewriting.after(), "Clip");
+    EXPECT_EQ(rewriting.Difference(), "") << low;
+  }
+}
+
 TEST(MergeCasts, OnlyWhatLosesNothing) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {8}).Input("i", ElementType::kInt64, {8});
