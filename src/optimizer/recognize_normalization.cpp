@@ -58,7 +58,7 @@ std::optional<ValueIndex> MatchDeviation(const Graph& graph, ValueIndex index, N
   const Node* sum = step(root->inputs[0]);
   if (sum == nullptr || !IsOp(*sum, "Add") || sum->inputs.size() != 2) return std::nullopt;
   const size_t constant = ConstantInput(graph, *sum, 0) != nullptr ? 0 : 1;
-  const auto epsilon = ScalarOf(ConstantInput(graph, *sum, constant));
+  const auto epsilon = NumberBeside(graph, *sum, constant);
   if (!epsilon || *epsilon < 0) return std::nullopt;
   pattern.epsilon = static_cast<float>(*epsilon);
   const Node* mean = step(sum->inputs[1 - constant]);
@@ -104,7 +104,7 @@ std::optional<NormalizationPattern> MatchDivision(const Graph& graph, const Node
     if (inverse == nullptr || !HasOneReader(graph, node.inputs[i])) continue;
     ValueIndex deviation = kNone;
     if (IsOp(*inverse, "Reciprocal")) deviation = inverse->inputs[0];
-    if (IsOp(*inverse, "Div") && ScalarOf(ConstantInput(graph, *inverse, 0)) == 1.0) deviation = inverse->inputs[1];
+    if (IsOp(*inverse, "Div") && NumberBeside(graph, *inverse, 0) == 1.0) deviation = inverse->inputs[1];
     if (deviation == kNone) continue;
     if (auto pattern = match(node.inputs[1 - i], deviation, inverse->index)) return pattern;
   }

@@ -23,17 +23,24 @@ std::optional<double> ScalarOf(const Tensor* tensor) {
   }
 }
 
+std::optional<double> NumberBeside(const Graph& graph, const Node& node, size_t i) {
+  const Tensor* constant = ConstantInput(graph, node, i);
+  const auto number = ScalarOf(constant);
+  if (!number || node.inputs.size() != 2 || !HasInput(node, 1 - i)) return std::nullopt;
+  const SymbolicShape* other = ShapeOf(graph, node.inputs[1 - i]);
+  const bool keeps_shape = constant->shape().rank() == 0 || (other != nullptr && constant->shape().rank() <= other->size());
+  return keeps_shape ? number : std::nullopt;
+}
+
 std::optional<ValueIndex> OperandBeside(const Graph& graph, const Node& node, std::string_view op_type, double value) {
   if (!IsOp(node, op_type) || node.inputs.size() != 2 || node.since_version < 7) return std::nullopt;
   const bool commutes = op_type == "Add" || op_type == "Mul";
   for (const size_t i : {size_t{1}, size_t{0}}) {
-    const Tensor* constant = ConstantInput(graph, node, i);
-    const auto scalar = ScalarOf(constant);
-    if (!scalar || (i == 0 && !commutes) || !HasInput(node, 1 - i)) continue;
-    const double tolerance = constant->is(ElementType::kBFloat16) ? 4e-3 : constant->is(ElementType::kFloat16) ? 1e-3 : 1e-6;
-    const SymbolicShape* other = ShapeOf(graph, node.inputs[1 - i]);
-    const bool keeps_shape = constant->shape().rank() == 0 || (other != nullptr && constant->shape().rank() <= other->size());
-    if (keeps_shape && std::abs(*scalar - value) <= tolerance * std::abs(value)) return node.inputs[1 - i];
+    const auto number = NumberBeside(graph, node, i);
+    if (!number || (i == 0 && !commutes)) continue;
+    const ElementType type = ElementOf(graph, node.inputs[i]);
+    const double tolerance = type == ElementType::kBFloat16 ? 4e-3 : type == ElementType::kFloat16 ? 1e-3 : 1e-6;
+    if (std::abs(*number - value) <= tolerance * std::abs(value)) return node.inputs[1 - i];
   }
   return std::nullopt;
 }

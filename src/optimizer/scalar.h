@@ -12,6 +12,9 @@ namespace tessera {
 /// The only element of a float, double, float16 or bfloat16 constant.
 std::optional<double> ScalarOf(const Tensor* tensor);
 
+/// What input `i` of a binary operator is, where it is a constant of one element that does not broadcast the other input.
+std::optional<double> NumberBeside(const Graph& graph, const Node& node, size_t i);
+
 /// For `op_type` of something and a constant of this value that does not broadcast it (the right operand of Div, Sub and Pow):
 /// that something. Values are compared as float16 would hold them.
 std::optional<ValueIndex> OperandBeside(const Graph& graph, const Node& node, std::string_view op_type, double value);

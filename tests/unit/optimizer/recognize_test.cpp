@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "attributes.h"
 #include "optimizer/rewriting.h"
 
@@ -179,19 +181,32 @@ TEST(RecognizeNormalization, WithoutAScaleOrABias) {
   }
 }
 
-TEST(RecognizeNormalization, OtherAxesStay) {
+/// Of x [2, 8, 8] over one axis, times 1 / deviation; epsilon and the 1 are of these shapes.
+ModelBuilder Normalization(int64_t axis, const std::vector<int64_t>& epsilon, const std::vector<int64_t>& one) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2, 8, 8}).Output("y", ElementType::kFloat, {2, 8, 8});
-  model.Ints("axes", {1}).Floats("two", {}, {2}).Floats("eps", {}, {1e-5f}).Floats("g", {8}, Numbers(8));
+  const size_t rank = std::max({size_t{3}, epsilon.size(), one.size()});
+  model.Input("x", ElementType::kFloat, {2, 8, 8}).Output("y", ElementType::kFloat, std::vector<int64_t>(rank, -1));
+  model.Ints("axes", {axis}).Floats("two", {}, {2}).Floats("eps", epsilon, {1e-5f}).Floats("one", one, {1}).Floats("g", {8}, Numbers(8));
   model.Node("ReduceMean", {"x", "axes"}, {"mean"});
   model.Node("Sub", {"x", "mean"}, {"d"});
   model.Node("Pow", {"d", "two"}, {"p"});
   model.Node("ReduceMean", {"p", "axes"}, {"v"});
   model.Node("Add", {"v", "eps"}, {"ve"});
   model.Node("Sqrt", {"ve"}, {"s"});
-  model.Node("Div", {"d", "s"}, {"n"});
+  model.Node("Div", {"one", "s"}, {"r"});
+  model.Node("Mul", {"d", "r"}, {"n"});
   model.Node("Mul", {"n", "g"}, {"y"});
-  EXPECT_EQ(Rewriting(model, {"recognize_normalization"}).after(), "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul");
+  return model;
+}
+
+TEST(RecognizeNormalization, OtherAxesAndRanksStay) {
+  const std::vector<int64_t> higher(4, 1);
+  EXPECT_EQ(Rewriting(Normalization(2, {1, 1, 1}, {1}), {"recognize_normalization"}).after(), "LayerNormalization");
+  for (const ModelBuilder& model : {Normalization(1, {}, {}), Normalization(2, higher, {}), Normalization(2, {}, higher)}) {
+    const Rewriting rewriting(model, {"recognize_normalization"});
+    EXPECT_EQ(rewriting.after(), rewriting.before());
+    EXPECT_EQ(rewriting.Difference(), "");
+  }
 }
 
 }  // namespace
