@@ -148,19 +148,21 @@ class QuantizedFusion final : public NodeRewrite {
     if (!a || !b || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return std::nullopt;
     const Tensor* codes = graph.constant(b->codes);
     if (codes == nullptr || codes->shape().rank() != 2 || !FitsColumns(graph, *b, turned != 0 ? 0 : 1)) return std::nullopt;
+    std::optional<Tensor> bias;
+    if (HasInput(gemm, 2)) {
+      const auto numbers = FloatVector(graph, gemm, 2);
+      if (!numbers || numbers->shape().rank() != 1 || FloatAttribute(gemm, "beta", 1) != 1) return std::nullopt;
+      bias = IntegerBias(*numbers, *a, *b, codes->shape()[turned != 0 ? 0 : 1]);
+      if (!bias) return std::nullopt;
+    }
+    // New constants move the scales that `a` and `b` look at.
     Node fused;
     fused.op_type = "QGemm";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
     SetAttribute(fused, "transB", turned);
     fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), kNone, to.scale, ZeroPointInput(graph, to)};
-    if (!HasInput(gemm, 2)) return fused;
-    const auto numbers = FloatVector(graph, gemm, 2);
-    const int64_t columns = codes->shape()[turned != 0 ? 0 : 1];
-    if (!numbers || numbers->shape().rank() != 1 || FloatAttribute(gemm, "beta", 1) != 1) return std::nullopt;
-    auto bias = IntegerBias(*numbers, *a, *b, columns);
-    if (!bias) return std::nullopt;
-    fused.inputs[6] = graph.AddConstant("", std::move(*bias));
+    if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;
   }
 

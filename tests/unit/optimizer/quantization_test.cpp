@@ -165,6 +165,25 @@ TEST(QuantizedProducts, OfGemmAreLikeFloats) {
   }
 }
 
+/// Zero points that are left out become constants, which move the others.
+TEST(QuantizedProducts, OfGemmWithoutZeroPoints) {
+  for (int others = 0; others < 16; ++others) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {5, 30}).Output("y", ElementType::kFloat, {5, 18});
+    for (int i = 0; i < others; ++i) model.Floats("unread" + std::to_string(i), {}, {0});
+    std::vector<int> codes;
+    for (int i = 0; i < 540; ++i) codes.push_back(i * 37 % 255 - 127);
+    model.Floats("scale", {}, {0.02f}).Floats("b", {18}, Numbers(18, 0.1f)).Codes("w", ElementType::kInt8, {30, 18}, codes);
+    Int(model.Node("QuantizeLinear", {"x", "scale"}, {"xq"}), "output_dtype", static_cast<int64_t>(ElementType::kInt8));
+    model.Node("DequantizeLinear", {"xq", "scale"}, {"xd"});
+    model.Node("DequantizeLinear", {"w", "scale"}, {"wd"});
+    model.Node("Gemm", {"xd", "wd", "b"}, {"p"});
+    Int(model.Node("QuantizeLinear", {"p", "scale"}, {"pq"}), "output_dtype", static_cast<int64_t>(ElementType::kInt8));
+    model.Node("DequantizeLinear", {"pq", "scale"}, {"y"});
+    ExpectSame(model, {5, 30}, "QuantizeLinear QGemm DequantizeLinear", 0.02f);
+  }
+}
+
 TEST(QuantizedProducts, OfDynamicQuantizationKeepTheScales) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
