@@ -194,8 +194,10 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
   if (rank == 0) return builder.SetOutput(node, x);
   const MemoryIndex plain = builder.InRows(x);
   const DataType type = TypeOf(builder.desc(plain));
-  const MemoryIndex turned = builder.Alias(plain, Desc(out, type, out_strides));
-  builder.SetOutput(node, {out, builder.InLayout(turned, Plain(out, type))});
+  const Desc turned(out, type, out_strides), wanted = Plain(out, type);
+  // Where only axes of one element move, oneDNN says that the two are equal, but binary chooses its kernel by their strides.
+  const bool moves = turned != wanted;
+  builder.SetOutput(node, {out, moves ? builder.InLayout(builder.Alias(plain, turned), wanted) : builder.Alias(plain, wanted)});
 }
 
 std::string RefuseDropout(const GraphViewer& graph, const Node& node) {

@@ -39,6 +39,18 @@ TEST(OnednnOperators, Reductions) {
   }
 }
 
+TEST(OnednnOperators, TransposesThatMoveOnlyAxesOfOneElement) {
+  for (const char* op : {"Mul", "Add", "Div"}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {2, 1, 4, 8}).Output("y", ElementType::kFloat, {2, 4, 1, 8});
+    model.Floats("c", {1, 1, 8}, {0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4});
+    Ints(model.Node("Transpose", {"x"}, {"t"}), "perm", {0, 2, 1, 3});
+    model.Node(op, {"t", "c"}, {"b"});
+    model.Node("Neg", {"b"}, {"y"});
+    ExpectOnOnednn(model, {RandomTensor({2, 1, 4, 8}, 4)});
+  }
+}
+
 TEST(OnednnOperators, Elementwise) {
   for (const char* op : {"Exp", "Neg", "Reciprocal", "Round", "Mish", "Pow"}) {
     SCOPED_TRACE(op);
