@@ -18,9 +18,9 @@ std::string PanelDefines(ElementType type) {
   return Computed('X', type) + fmt::format("#define BYTES {}\n#define COLUMNS {}\n", BitWidth(type) / 8, kPanel);
 }
 
-std::string BlockDefines(ElementType type, std::string_view left) {
+std::string BlockDefines(ElementType type, std::string_view left, int64_t rows) {
   constexpr size_t kVectorBytes = 32;
-  return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(type), left, kBlockRows, kVectorBytes / ElementBytes(type),
+  return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(type), left, rows, kVectorBytes / ElementBytes(type),
                      KernelSource("block"));
 }
 
@@ -101,7 +101,7 @@ void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operand
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
   std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
   if (shape.across == 1) std::swap(global[0], global[1]);
-  multiply_(context, global, {1, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue);
+  multiply_(context, global, {1, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue, operands.more);
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,

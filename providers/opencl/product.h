@@ -43,6 +43,7 @@ struct PanelOperands {
   const Tensor* bias;
   BufferRange y;
   std::span<const Tensor* const> epilogue = {};
+  std::span<const BufferRange> more = {};  // that results or panels are made with
 };
 
 /// Rows of A in a block.
@@ -52,7 +53,7 @@ inline constexpr int64_t kBlockRows = 6;
 std::string PanelDefines(ElementType type);
 inline std::string PanelDefines(const KernelInfo& info) { return PanelDefines(info.input_type(0)); }
 /// What ops/block.cl needs, and its text.
-std::string BlockDefines(ElementType type, std::string_view left);
+std::string BlockDefines(ElementType type, std::string_view left, int64_t rows = kBlockRows);
 inline std::string BlockDefines(const KernelInfo& info, std::string_view left) { return BlockDefines(info.input_type(0), left); }
 
 class PanelProduct {

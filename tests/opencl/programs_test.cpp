@@ -80,6 +80,39 @@ Case One(std::string name, const std::string& op, const std::vector<std::vector<
   return made;
 }
 
+/// A product of so many rows with weights of 4 bits.
+Case FewBits(int64_t rows) {
+  Case made{fmt::format("{} rows, weights of 4 bits", rows), ModelBuilder(), {RandomFloats({rows, 32}, 1)}};
+  auto* import = made.model.proto().add_opset_import();
+  import->set_domain("com.microsoft");
+  import->set_version(1);
+  std::vector<int> codes(24 * 16);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<int>(i * 37 % 256);
+  made.model.Input("x", ElementType::kFloat, {rows, 32}).Output("y", ElementType::kFloat, {rows, 24});
+  made.model.Codes("b", ElementType::kUInt8, {24, 1, 16}, codes).Floats("s", {24}, Random(24, 2, 0.01f, 0.1f));
+  auto& node = made.model.Node("MatMulNBits", {"x", "b", "s"}, {"y"});
+  node.set_domain("com.microsoft");
+  for (const auto& [name, value] : {std::pair("K", 32), std::pair("N", 24), std::pair("bits", 4), std::pair("block_size", 32)}) Int(node, name, value);
+  return made;
+}
+
+/// Codes from floats to floats, by way of a convolution and a product of integers.
+Case Quantized() {
+  Case made{"quantized", ModelBuilder(), {RandomFloats({1, 4, 6, 6}, 1)}};
+  ModelBuilder& model = made.model;
+  std::vector<int> filters(16 * 4 * 9), weights(4 * 20);
+  for (size_t i = 0; i < filters.size(); ++i) filters[i] = static_cast<int>(i * 37 % 255) - 127;
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int>(i * 29 % 255) - 127;
+  model.Input("x", ElementType::kFloat, {1, 4, 6, 6}).Output("y", ElementType::kFloat, {1, 16, 4, 20});
+  model.Floats("s", {}, {0.01f}).Codes("z", ElementType::kUInt8, {}, {120}).Codes("zw", ElementType::kInt8, {}, {0});
+  model.Codes("f", ElementType::kInt8, {16, 4, 3, 3}, filters).Codes("w", ElementType::kInt8, {4, 20}, weights);
+  model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.Node("QLinearConv", {"q", "s", "z", "f", "s", "zw", "s", "z"}, {"c"});
+  model.Node("QLinearMatMul", {"c", "s", "z", "w", "s", "zw", "s", "z"}, {"p"});
+  model.Node("DequantizeLinear", {"p", "s", "z"}, {"y"});
+  return made;
+}
+
 std::vector<Case> StaticCases() {
   std::vector<Case> cases;
   const auto group = [](int64_t groups) { return [groups](onnx::NodeProto& node) { Int(node, "group", groups); }; };
@@ -108,6 +141,9 @@ std::vector<Case> StaticCases() {
   }
   const auto window = [](onnx::NodeProto& node) { Ints(node, "kernel_shape", {2, 2}); };
   for (const int64_t width : {4, 40}) cases.push_back(One(fmt::format("pooling of {} columns", width), "MaxPool", {{1, 2, 4, width}}, false, window));
+  cases.push_back(One("LSTM", "LSTM", {{3, 2, 5}, {1, 32, 5}, {1, 32, 8}}, false, [](onnx::NodeProto& node) { Int(node, "hidden_size", 8); }));
+  for (const int64_t rows : {1, 4, 9}) cases.push_back(FewBits(rows));
+  cases.push_back(Quantized());
   cases.push_back(One("global pooling", "GlobalAveragePool", {{1, 2, 4, 5}}));
   cases.push_back({"cnn", Cnn(), {RandomFloats({2, 3, 17, 15}, 3)}});
   return cases;

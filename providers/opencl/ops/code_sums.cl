@@ -27,7 +27,7 @@
    (addend_ != 0 ? AT(const float, addend_, ado)[CHANNEL(row, column)] : 0.0f))
 #else
 #define RESULT(sum, at, row, column)                                                                                          \
-  (TY)clamp(rint((float)((sum) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                    \
-                 (GET_S(a_scale_ + aso, 0) * GET_S(b_scale_ + bso, CHANNEL(row, column) * SCALE_STEP) / GET_S(y_scale_ + yso, 0))) + \
-                (y_zero_ != 0 ? (float)GET_Y(y_zero_ + yzo, 0) : 0.0f), (float)LOWEST, (float)HIGHEST)
+  (TY)code_of((float)((sum) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                     \
+                  (GET_S(a_scale_ + aso, 0) * GET_S(b_scale_ + bso, CHANNEL(row, column) * SCALE_STEP) / GET_S(y_scale_ + yso, 0)), \
+              y_zero_ != 0 ? (float)GET_Y(y_zero_ + yzo, 0) : 0.0f, LOWEST, HIGHEST)
 #endif

@@ -141,6 +141,10 @@ __kernel void depthwise(CONVOLUTION_PARAMETERS) {
       const int i2 = o2 * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
       if (i2 >= 0 && i2 + (COLUMNS - 1) * g.stride[2] < g.in[2]) {
         for (int j = 0; j < COLUMNS; ++j) sum[j] += weight * ((int)GET_A(a_ + ao, row + i2 + j * g.stride[2]) - a_zero);
+      } else if (g.stride[2] == 1) {
+        for (int j = 0; j < COLUMNS; ++j) {  // a vector's elements that are inside
+          if (i2 + j >= 0 && i2 + j < g.in[2]) sum[j] += weight * ((int)GET_A(a_ + ao, row + i2 + j) - a_zero);
+        }
       } else {
         for (int j = 0; j < count; ++j) {
           const int at = i2 + j * g.stride[2];

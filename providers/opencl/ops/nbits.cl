@@ -12,33 +12,53 @@ __kernel void pack_codes(__global uchar* codes_, ulong co, __global uchar* y_, u
 }
 #endif
 
+#if defined(KERNEL_pack_scales) || defined(KERNEL_pack_zeros)
+#ifdef KERNEL_pack_scales
+#define VALUE(line, block, blocks) GET_X(x_ + xo, (line) * blocks + block)
+#else
+#define VALUE(line, block, blocks) zero_point(x_ + xo, line, block, blocks)
+#endif
+// Those of columns to panels of COLUMNS columns, as floats. An item packs a panel.
+#ifdef KERNEL_pack_scales
+__kernel void pack_scales(
+#else
+__kernel void pack_zeros(
+#endif
+    __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, int blocks, int n) {
+  const int column = get_global_id(0) * COLUMNS;
+  __global float* to = AT(float, y_, yo) + (long)get_global_id(0) * blocks * COLUMNS;
+  for (int j = 0; j < COLUMNS; ++j) {
+    const long line = min(column + j, n - 1);
+    for (int block = 0; block < blocks; ++block) to[block * COLUMNS + j] = VALUE(line, block, blocks);
+  }
+}
+#endif
+
 #ifdef KERNEL_one_row
 #define TOGETHER 4  // codes of a column, in sums of their own: they need not wait for each other
 // For processors. A row, in the second dimension, times a panel.
 __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
                       int k, int n EPILOGUE_PARAMETERS) {
-  const int column = get_global_id(0) * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
+  const int panel = get_global_id(0), column = panel * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
   const long row = get_global_id(1);
-  __global const uchar* from = codes_ + co + (long)get_global_id(0) * blocks * (BLOCK / CODES) * COLUMNS;
-  float total[COLUMNS];
-  for (int j = 0; j < COLUMNS; ++j) total[j] = 0;
+  __global const uchar* from = codes_ + co + (long)panel * blocks * (BLOCK / CODES) * COLUMNS;
+  float16 total = 0;
   for (int block = 0; block < blocks; ++block) {
-    float scale[COLUMNS];
-    TZ zero[COLUMNS];
-    load_scales(scale, zero, block, column, n, k EPILOGUE_ARGUMENTS);
-    float sum[TOGETHER][COLUMNS];
-    for (int j = 0; j < TOGETHER * COLUMNS; ++j) sum[j / COLUMNS][j % COLUMNS] = 0;
+    const float16 zero = ZEROS_OF(panel, block, k);
     const int first = block * BLOCK, end = min(first + BLOCK, k);
+    float16 sum[TOGETHER] = {0, 0, 0, 0};
     for (int step = first; step < end; step += TOGETHER, from += TOGETHER / CODES * COLUMNS) {
 #pragma unroll
       for (int c = 0; c < TOGETHER; ++c) {
         const float left = step + c < end ? GET_X(a_ + ao, row * k + step + c) : 0.0f;
-        for (int j = 0; j < COLUMNS; ++j) sum[c][j] += left * (float)((TZ)CODE(from[c / CODES * COLUMNS + j], c % CODES) - zero[j]);
+        sum[c] += left * CENTERED(vload16(c / CODES, from), c % CODES, zero);
       }
     }
-    for (int j = 0; j < COLUMNS; ++j) total[j] += scale[j] * (sum[0][j] + sum[1][j] + (sum[2][j] + sum[3][j]));
+    total += scales_of(scales_ + so, panel, block, k) * (sum[0] + sum[1] + (sum[2] + sum[3]));
   }
-  for (int j = 0; j < width; ++j) PUT_X(y_ + yo, row * n + column + j, total[j] + (bias_ != 0 ? GET_X(bias_ + bo, column + j) : 0.0f));
+  float results[COLUMNS];
+  vstore16(total, 0, results);
+  for (int j = 0; j < width; ++j) PUT_X(y_ + yo, row * n + column + j, results[j] + (bias_ != 0 ? GET_X(bias_ + bo, column + j) : 0.0f));
 }
 #endif
 

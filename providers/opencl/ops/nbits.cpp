@@ -29,6 +29,8 @@ class MatMulNBits final : public Kernel {
         tiled_(SettingsOf(info).tiles),
         weights_(WeightsOf(info)),
         pack_(DeviceOf(info), "nbits", fmt::format("#define COLUMNS {}\n#define LINES {}\n", kPanel, kNBitsLines), "pack_codes"),
+        pack_scales_(DeviceOf(info), "nbits", PanelDefines(info) + weights_.defines, "pack_scales"),
+        pack_zeros_(DeviceOf(info), "nbits", PanelDefines(info) + weights_.defines, "pack_zeros"),
         one_row_(DeviceOf(info), "nbits", PanelDefines(info) + weights_.defines, "one_row"),
         single_(DeviceOf(info), "nbits", FewRowsDefines(info, 1), "few_rows"),
         few_(DeviceOf(info), "nbits", FewRowsDefines(info, kRowsOfItem), "few_rows") {
@@ -51,8 +53,10 @@ class MatMulNBits final : public Kernel {
     }
     if (few) one_row_.Compile();
     if (many) panels_.emplace(info, info.input_type(0), BlockDefines(info, "#define ALONG_K_A\n"), weights_.defines);
-    PackConstant(info);
+    PackConstants(info);
     if (packed_ == nullptr) pack_.Compile();
+    if (packed_scales_ == nullptr) pack_scales_.Compile();
+    if (packed_zeros_ == nullptr && info.has_input(3)) pack_zeros_.Compile();
   }
 
   void Compute(KernelContext& context) override {
@@ -66,13 +70,11 @@ class MatMulNBits final : public Kernel {
     if (y.num_elements() == 0) return;
     const int64_t rows = a.num_elements() / k_;
     Require(rows <= std::numeric_limits<cl_int>::max(), "A has {} rows; OpenCL kernels count to {}", rows, std::numeric_limits<cl_int>::max());
+    const Product product{a, bias, y, static_cast<cl_int>(rows)};
+    if (!tiled_) return ByPanels(context, product);
     const std::array<const Tensor*, 2> scales = {&context.required_input(2), context.input(3)};
-    const Product product{a, bias, y, static_cast<cl_int>(rows), scales};
-    if (tiled_) return rows <= MostFewRows() ? FewRows(context, product, codes) : ByTiles(context, product, codes);
-    if (packed_ != nullptr) return ByPanels(context, product, packed_->range());
-    const DeviceScratch packed(context, static_cast<size_t>(PackedBytes()));
-    pack_.Compile()(context, PackedItems(), {1, 1, 1}, codes, packed.range(), static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
-    ByPanels(context, product, packed.range());
+    if (rows <= kRowsOfItem) return FewRows(context, product, codes, scales);
+    tiles_->Multiply(context, {RangeOf(a), RangeOf(codes), bias, RangeOf(y), scales}, TileShape(product.rows), Strided{}, 1);
   }
 
  private:
@@ -81,7 +83,6 @@ class MatMulNBits final : public Kernel {
     const Tensor* bias;
     const Tensor& y;
     cl_int rows;
-    std::span<const Tensor* const> scales;  // and zero points
   };
 
   static int64_t Checked(int64_t bits) {
@@ -100,6 +101,7 @@ class MatMulNBits final : public Kernel {
   }
 
   int64_t MostFewRows() const { return tiled_ ? kRowsOfItem : kMostSingleRows; }
+  int64_t ZeroBytes() const { return CheckedMul(n_, CeilDiv(blocks_ * bits_, int64_t{8})); }
   int64_t PackedBytes() const { return CheckedMul(CheckedMul(PanelProduct::Panels(n_), kPanel), row_bytes_); }
   std::array<size_t, 3> PackedItems() const {
     return {static_cast<size_t>(CeilDiv(row_bytes_, kNBitsLines)), static_cast<size_t>(PanelProduct::Panels(n_)), 1};
@@ -112,7 +114,7 @@ class MatMulNBits final : public Kernel {
     Require(codes.is(ElementType::kUInt8) && codes.num_elements() == CheckedMul(n_, row_bytes_), "B is {}; [{},{},{}] is expected", codes.shape(), n_,
             blocks_, block_ * bits_ / 8);
     Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), n_, blocks_);
-    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->num_elements() == n_ * CeilDiv(blocks_ * bits_, int64_t{8})) ||
+    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->num_elements() == ZeroBytes()) ||
                 (zeros->type() == a.type() && zeros->num_elements() == blocks),
             "zero_points is {}", OptionalShape{zeros});
     Require(bias == nullptr || (bias->type() == a.type() && bias->num_elements() == n_), "the bias is {}; [{}] is expected", OptionalShape{bias}, n_);
@@ -129,31 +131,64 @@ class MatMulNBits final : public Kernel {
     return {.m = rows, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = 1, .col_b = k, .row_bias = 0, .col_bias = 1};
   }
 
-  /// A constant B is needed in panels only.
-  void PackConstant(const KernelInfo& info) {
-    const Tensor* codes = info.constant_input(1);
-    if (codes == nullptr || !codes->is(ElementType::kUInt8) || codes->num_elements() != CheckedMul(n_, row_bytes_)) return;
-    packed_ = ConstantsOf(info).Form(*codes, fmt::format("panels of bytes of {} x {}", n_, row_bytes_), static_cast<size_t>(PackedBytes()), [&](const BufferRange& packed) {
-      const HostWeights from(DeviceOf(info), *codes);
-      pack_.Compile().On(QueueOf(info), PackedItems(), {1, 1, 1}, from.range(), packed, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
-      Finish(QueueOf(info));
-    });
-    info.ReleaseConstant(1);
+  /// Bytes of codes, scales and zero points in panels: floats, but for codes.
+  int64_t FloatsInPanels() const { return CheckedMul(CheckedMul(PanelProduct::Panels(n_), kPanel), blocks_); }
+  void PackCodes(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+    kernel.On(queue, PackedItems(), {1, 1, 1}, from, to, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
+  }
+  void PackFloats(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+    kernel.On(queue, {static_cast<size_t>(PanelProduct::Panels(n_)), 1, 1}, {1, 1, 1}, from, to, static_cast<cl_int>(blocks_), static_cast<cl_int>(n_));
   }
 
-  void FewRows(KernelContext& context, const Product& p, const Tensor& codes) {
+  /// Constants are needed in panels only; those that do not fit, a run names.
+  void PackConstants(const KernelInfo& info) {
+    const auto pack = [&](size_t input, int64_t elements, std::string_view form, int64_t bytes, const auto& enqueue) -> std::shared_ptr<const ConstantBlock> {
+      const Tensor* constant = info.constant_input(input);
+      if (constant == nullptr || constant->num_elements() != elements) return nullptr;
+      auto packed = ConstantsOf(info).Form(*constant, fmt::format("{} of {} columns, blocks of {} by {} bits", form, n_, block_, bits_), static_cast<size_t>(bytes),
+                                           [&](const BufferRange& to) {
+                                             const HostWeights from(DeviceOf(info), *constant);
+                                             enqueue(QueueOf(info), from.range(), to);
+                                             Finish(QueueOf(info));
+                                           });
+      info.ReleaseConstant(input);
+      return packed;
+    };
+    const int64_t blocks = CheckedMul(n_, blocks_), zeros = info.has_input(3) && info.input_type(3) == ElementType::kUInt8 ? ZeroBytes() : blocks;
+    const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
+    packed_ = pack(1, CheckedMul(n_, row_bytes_), "panels of codes", PackedBytes(),
+                   [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackCodes(pack_.Compile(), queue, from, to); });
+    packed_scales_ = pack(2, blocks, "panels of scales", floats,
+                          [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackFloats(pack_scales_.Compile(), queue, from, to); });
+    packed_zeros_ = pack(3, zeros, "panels of zero points", floats,
+                         [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackFloats(pack_zeros_.Compile(), queue, from, to); });
+  }
+
+  void FewRows(KernelContext& context, const Product& p, const Tensor& codes, std::span<const Tensor* const> scales) {
     const int64_t per = p.rows == 1 ? 1 : kRowsOfItem;
     (p.rows == 1 ? single_ : few_).Compile()(context, {kNBitsLanes * static_cast<size_t>(n_), static_cast<size_t>(CeilDiv<int64_t>(p.rows, per)), 1},
-                                             {kNBitsLanes, 1, 1}, p.a, codes, p.bias, p.y, p.rows, static_cast<cl_int>(k_), static_cast<cl_int>(n_), p.scales);
+                                             {kNBitsLanes, 1, 1}, p.a, codes, p.bias, p.y, p.rows, static_cast<cl_int>(k_), static_cast<cl_int>(n_), scales);
   }
-  void ByTiles(KernelContext& context, const Product& p, const Tensor& codes) {
-    tiles_->Multiply(context, {RangeOf(p.a), RangeOf(codes), p.bias, RangeOf(p.y), p.scales}, TileShape(p.rows), Strided{}, 1);
-  }
-  void ByPanels(KernelContext& context, const Product& p, BufferRange codes) {
+
+  void ByPanels(KernelContext& context, const Product& p) {
+    std::optional<DeviceScratch> codes_here, scales_here, zeros_here;
+    const auto in_panels = [&](const std::shared_ptr<const ConstantBlock>& packed, std::optional<DeviceScratch>& here, size_t input, int64_t bytes,
+                               LazyLaunchable& kernel, auto enqueue) -> BufferRange {
+      if (packed != nullptr) return packed->range();
+      const Tensor* given = context.input(input);
+      if (given == nullptr) return {};
+      here.emplace(context, static_cast<size_t>(bytes));
+      (this->*enqueue)(kernel.Compile(), static_cast<cl_command_queue>(context.stream()->native_handle()), RangeOf(*given), here->range());
+      return here->range();
+    };
+    const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
+    const BufferRange codes = in_panels(packed_, codes_here, 1, PackedBytes(), pack_, &MatMulNBits::PackCodes);
+    const std::array<BufferRange, 2> scales = {in_panels(packed_scales_, scales_here, 2, floats, pack_scales_, &MatMulNBits::PackFloats),
+                                               in_panels(packed_zeros_, zeros_here, 3, floats, pack_zeros_, &MatMulNBits::PackFloats)};
     const int64_t panels = PanelProduct::Panels(n_);
     const auto n = static_cast<cl_int>(n_), k = static_cast<cl_int>(k_);
     if (p.rows <= kMostSingleRows) {
-      return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a, codes, p.bias, p.y, k, n, p.scales);
+      return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a, codes, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
     }
     const PanelProductShape shape{.b_panel = row_bytes_ * kPanel,
                                   .b_image = 0,
@@ -171,17 +206,17 @@ class MatMulNBits final : public Kernel {
                                   .col_bias = 1,
                                   .alpha = 1,
                                   .beta = 1};
-    panels_->Multiply(context, {RangeOf(p.a), codes, p.bias, RangeOf(p.y), p.scales}, shape, panels, Strided{}, 1);
+    panels_->Multiply(context, {RangeOf(p.a), codes, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
   }
 
   const int64_t bits_, k_, n_, block_;
   int64_t blocks_ = 0, row_bytes_ = 0;
   const bool tiled_;
   const Epilogue weights_;
-  LazyLaunchable pack_, one_row_, single_, few_;
+  LazyLaunchable pack_, pack_scales_, pack_zeros_, one_row_, single_, few_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
-  std::shared_ptr<const ConstantBlock> packed_;
+  std::shared_ptr<const ConstantBlock> packed_, packed_scales_, packed_zeros_;
 };
 
 }  // namespace

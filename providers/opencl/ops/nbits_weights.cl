@@ -1,16 +1,11 @@
 // Weights of BITS bits, CODES of them in a byte, the first in its lowest bits, in blocks of BLOCK along k, each with a scale and a zero
 // point: a code (PACKED_ZEROS), a number (REAL_ZEROS), else the middle of the range. Stands before kernels that need it.
 #define CODE(byte, c) (((int)(byte) >> ((c) * BITS)) & ((1 << BITS) - 1))
-#ifdef REAL_ZEROS
-#define TZ float
-#else
-#define TZ int
-#endif
 #define EPILOGUE(value, index) (value)
 #define EPILOGUE_PARAMETERS , __global uchar* scales_, ulong so, __global uchar* zeros_, ulong zo
 #define EPILOGUE_ARGUMENTS , scales_, so, zeros_, zo
 
-static inline __attribute__((always_inline)) TZ zero_point(__global const uchar* zeros, long column, int block, int blocks) {
+static inline __attribute__((always_inline)) float zero_point(__global const uchar* zeros, long column, int block, int blocks) {
 #if defined(REAL_ZEROS)
   return GET_X(zeros, column * blocks + block);
 #elif defined(PACKED_ZEROS)
@@ -21,15 +16,17 @@ static inline __attribute__((always_inline)) TZ zero_point(__global const uchar*
 }
 
 #ifdef COLUMNS
-// Of a block of COLUMNS columns; those outside have some, too.
-static inline __attribute__((always_inline)) void load_scales(float* scale, TZ* zero, int block, int column, int n, int k EPILOGUE_PARAMETERS) {
-  const int blocks = (k - 1) / BLOCK + 1;
-  for (int j = 0; j < COLUMNS; ++j) {
-    const long line = min(column + j, n - 1);
-    scale[j] = GET_X(scales_ + so, line * blocks + block);
-    zero[j] = zero_point(zeros_ + zo, line, block, blocks);
-  }
+// On processors all stands in panels of COLUMNS columns, 16: a vector. Scales and zero points are floats there, block after block.
+static inline __attribute__((always_inline)) float16 scales_of(__global const uchar* panels, long panel, int block, int k) {
+  return vload16((panel * ((k - 1) / BLOCK + 1) + block), (__global const float*)panels);
 }
+#if defined(REAL_ZEROS) || defined(PACKED_ZEROS)
+#define ZEROS_OF(panel, block, k) scales_of(zeros_ + zo, panel, block, k)
+#else
+#define ZEROS_OF(panel, block, k) (float16)(1 << (BITS - 1))
+#endif
+// A column's weights at step c of CODES, but for their scale.
+#define CENTERED(bytes, c, zero) (convert_float16(((bytes) >> (uchar)((c) * BITS)) & (uchar)((1 << BITS) - 1)) - (zero))
 #endif
 
 // Four neighbours along k, from a multiple of four on. Past the end of k, whatever stands there.

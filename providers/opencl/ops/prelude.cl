@@ -31,9 +31,17 @@ static inline float round_half(float value) {
   return vload_half(0, (const half*)&stored);
 }
 
+// rint of numbers below 2^22, without calls or branches.
+static inline __attribute__((always_inline)) float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
+
+// The integer nearest to q, plus a zero point, within the range of a code's type, of 16 bits at most.
+static inline __attribute__((always_inline)) float code_of(float q, float zero, float lowest, float highest) {
+  return clamp(nearest(clamp(q, -1e6f, 1e6f)) + zero, lowest, highest);
+}
+
 // exp of what is not near the largest float, within two units of the last place, without calls, so that compilers for processors make vectors of it.
 static inline __attribute__((always_inline)) float exponential(float x) {
-  const float n = rint(x * 1.44269504f), f = x - n * 0.693147182f + n * 1.90465421e-9f;
+  const float n = nearest(x * 1.44269504f), f = x - n * 0.693147182f + n * 1.90465421e-9f;
   float power = 1.98412698e-4f;
   power = power * f + 1.38888889e-3f;
   power = power * f + 8.33333333e-3f;

@@ -29,24 +29,19 @@ INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_
 }
 
 #ifdef BITS
-// `count` steps of a panel from first_k on, as weights: codes of BITS bits stand byte after byte along k, in panels (ops/nbits.cl).
-INLINE void decode_steps(TX* chunk, __global const uchar* panel, int first_k, int count, int column, Product p EPILOGUE_PARAMETERS) {
+// `count` steps of a panel from first_k on, as weights: codes of BITS bits stand byte after byte along k (ops/nbits_weights.cl).
+INLINE void decode_steps(float* chunk, __global const uchar* codes, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
   for (int i = 0; i < count; i += BLOCK) {
-    TX scale[COLUMNS];
-    TZ zero[COLUMNS];
-    load_scales(scale, zero, (first_k + i) / BLOCK, column, p.n, p.k EPILOGUE_ARGUMENTS);
+    const float16 scale = scales_of(scales_ + so, panel, (first_k + i) / BLOCK, k), zero = ZEROS_OF(panel, (first_k + i) / BLOCK, k);
     const int steps = min(BLOCK, count - i);
-    __global const uchar* from = panel + (long)(first_k + i) / CODES * COLUMNS;
-    TX* to = chunk + i * COLUMNS;
-    for (int step = 0; step < steps; step += CODES, from += COLUMNS, to += CODES * COLUMNS) {
+    for (int step = i; step < i + steps; step += CODES) {
+      const uchar16 bytes = vload16((first_k + step) / CODES, codes);
 #pragma unroll
-      for (int c = 0; c < CODES; ++c) {
-        for (int j = 0; j < COLUMNS; ++j) to[c * COLUMNS + j] = (TX)((TZ)CODE(from[j], c) - zero[j]) * scale[j];
-      }
+      for (int c = 0; c < CODES; ++c) vstore16(CENTERED(bytes, c, zero) * scale, step + c, chunk);
     }
   }
 }
-#define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, first_k, count, column, p EPILOGUE_ARGUMENTS);
+#define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
 #else
 #define KEEP_STEPS(chunk, count)                                                                          \
   for (int i = 0; i < count; ++i) {                                                                       \

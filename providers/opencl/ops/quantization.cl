@@ -10,7 +10,7 @@ static inline long scale_of(long i, Layout l) {
 // Nearest to x / s also where the device's own division is a little off.
 static inline float quotient(float x, float s) {
   const float q = x / s, off = fma(-q, s, x) / s;
-  return isfinite(q) && isfinite(off) ? q + off : q;
+  return q - q == 0 && off - off == 0 ? q + off : q;  // where both are finite
 }
 
 static inline float rounded_to_half(float v) {
@@ -23,8 +23,32 @@ static inline float rounded_to_bfloat16(float v) {
   return isnan(v) ? v : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
 
+#if defined(KERNEL_quantize) || defined(KERNEL_quantize_all)
+#define CODE(q, zero) code_of(q, zero, LOWEST, HIGHEST)
+#ifdef FLOAT8
+#define QUANTIZED(q, zero) ((zero) != 0 ? (q) + (zero) : (q))  // a zero point of 0 is not added: -0 stays
+#else
+#define QUANTIZED(q, zero) CODE(q, zero)
+#endif
+#endif
+
+#ifdef KERNEL_quantize_all
+// One scale for all, and nothing else that keeps compilers for processors from making vectors of work items.
+__kernel void quantize_all(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
+                           __global uchar* y_, ulong yo) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+#ifdef HAS_ZERO
+  const float zero = (float)GET_Y(zero_ + zo, 0);
+#else
+  const float zero = 0;
+#endif
+  const float q = ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, 0))));
+  PUT_Y(y_ + yo, i, QUANTIZED(q, zero));
+}
+#endif
+
 #ifdef KERNEL_quantize
-#define CODE(q, zero) clamp(rint(q) + (zero), (float)LOWEST, (float)HIGHEST)
 
 __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
                        __global uchar* y_, ulong yo, Layout layout, int one_zero, long count) {
@@ -44,11 +68,30 @@ __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar
     byte |= ((uint)(int)CODE(q, zero) & ((1u << BITS) - 1)) << shift;
   }
   AT(uchar, y_, yo)[item] = (uchar)byte;
-#elif defined(FLOAT8)
-    PUT_Y(y_ + yo, i, zero != 0 ? q + zero : q);  // a zero point of 0 is not added: -0 stays
 #else
-    PUT_Y(y_ + yo, i, CODE(q, zero));
+    PUT_Y(y_ + yo, i, QUANTIZED(q, zero));
 #endif
+}
+#endif
+
+#ifdef FLOAT8
+#define DIFFERENCE float
+#elif !defined(DIFFERENCE)
+#define DIFFERENCE long
+#endif
+
+#ifdef KERNEL_dequantize_all
+// One scale for all: as quantize_all.
+__kernel void dequantize_all(ulong total, __global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* zero_, ulong zo,
+                             __global uchar* y_, ulong yo) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+#ifdef HAS_ZERO
+  const DIFFERENCE zero = (DIFFERENCE)GET_X(zero_ + zo, 0);
+#else
+  const DIFFERENCE zero = 0;
+#endif
+  PUT_Y(y_ + yo, i, (float)((DIFFERENCE)GET_X(x_ + xo, i) - zero) * GET_S(scale_ + so, 0));
 }
 #endif
 
@@ -57,11 +100,6 @@ __kernel void dequantize(ulong total, __global uchar* x_, ulong xo, __global uch
                          __global uchar* y_, ulong yo, Layout layout, int one_zero, long count) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-#ifdef FLOAT8
-#define DIFFERENCE float
-#else
-#define DIFFERENCE long
-#endif
   const long at = scale_of((long)i, layout);
   const DIFFERENCE zero = zero_ != 0 ? (DIFFERENCE)GET_X(zero_ + zo, one_zero ? 0 : at) : 0;
   PUT_Y(y_ + yo, i, (float)((DIFFERENCE)GET_X(x_ + xo, i) - zero) * GET_S(scale_ + so, at));
@@ -94,6 +132,32 @@ void extremes(__global uchar* x_, ulong xo, __global uchar* parts_, ulong po, lo
     AT(float, parts_, po)[2 * get_group_id(0)] = low[0];
     AT(float, parts_, po)[2 * get_group_id(0) + 1] = high[0];
   }
+}
+#endif
+
+#ifdef KERNEL_extremes_of_part
+// The same for processors: an item goes through `each` neighbours, by vectors.
+__kernel void extremes_of_part(__global uchar* x_, ulong xo, __global uchar* parts_, ulong po, long count, long each) {
+  __global const float* x = AT(const float, x_, xo);
+  const long end = min(((long)get_global_id(0) + 1) * each, count);
+  long i = get_global_id(0) * each;
+  float16 low = 0, high = 0;
+  for (; i + 16 <= end; i += 16) {
+    const float16 v = vload16(0, x + i);
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  }
+  float lows[16], highs[16];
+  vstore16(low, 0, lows);
+  vstore16(high, 0, highs);
+  for (int lane = 0; lane < 16; ++lane) {
+    if (i + lane < end) lows[lane] = fmin(lows[lane], x[i + lane]);
+    if (i + lane < end) highs[lane] = fmax(highs[lane], x[i + lane]);
+    lows[0] = fmin(lows[0], lows[lane]);
+    highs[0] = fmax(highs[0], highs[lane]);
+  }
+  AT(float, parts_, po)[2 * get_global_id(0)] = lows[0];
+  AT(float, parts_, po)[2 * get_global_id(0) + 1] = highs[0];
 }
 #endif
 

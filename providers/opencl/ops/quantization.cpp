@@ -71,6 +71,8 @@ std::string CodeDefines(const KernelInfo& info, bool quantizes) {
   std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
   if (kFloat8s.contains(codes)) text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
   if (quantizes && kPackedIntegers.contains(codes)) text += fmt::format("#define BITS {}\n", BitWidth(codes));
+  if (info.has_input(2)) text += "#define HAS_ZERO\n";
+  if (!quantizes && kQuantized.contains(codes)) text += "#define DIFFERENCE int\n";
   if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes), HighestCode(codes));
   return text;
 }
@@ -80,9 +82,15 @@ class Linear final : public Kernel {
  public:
   explicit Linear(const KernelInfo& info)
       : quantizes_(info.node().op_type == "QuantizeLinear"),
+        packed_(kPackedIntegers.contains(quantizes_ ? info.output_type(0) : info.input_type(0))),
         kernel_(DeviceOf(info), "quantization", CodeDefines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
+        all_(DeviceOf(info), "quantization", CodeDefines(info, quantizes_), quantizes_ ? "quantize_all" : "dequantize_all"),
         axis_(info.attribute<int64_t>("axis", 1)),
-        block_size_(info.attribute<int64_t>("block_size", 0)) {}
+        block_size_(info.attribute<int64_t>("block_size", 0)) {
+    const auto scale = KnownShape(info.input_info(1));
+    if (!packed_ && (!scale || scale->num_elements() == 1)) all_.Compile();
+    if (packed_ || !scale || scale->num_elements() != 1) kernel_.Compile();
+  }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -94,43 +102,54 @@ class Linear final : public Kernel {
     Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
             zero == nullptr ? "" : ElementTypeName(zero->type()));
     Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros, scale.num_elements());
+    const int64_t count = x.num_elements();
+    if (layout.single != 0 && !packed_) return all_.Compile().Linear(context, count, x, scale, zero, y);
     // Packed codes are written by the byte.
-    const int64_t count = x.num_elements(), items = quantizes_ && kPackedIntegers.contains(y.type()) ? static_cast<int64_t>(y.byte_size()) : count;
-    kernel_.Linear(context, items, x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1), cl_long{count});
+    const int64_t items = quantizes_ && packed_ ? static_cast<int64_t>(y.byte_size()) : count;
+    kernel_.Compile().Linear(context, items, x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1), cl_long{count});
   }
 
  private:
-  bool quantizes_;
-  Launchable kernel_;
+  bool quantizes_, packed_;
+  LazyLaunchable kernel_, all_;
   int64_t axis_, block_size_;
 };
 
 class DynamicQuantizeLinear final : public Kernel {
  public:
   explicit DynamicQuantizeLinear(const KernelInfo& info)
-      : extremes_(DeviceOf(info), "quantization", fmt::format("#define LANES {}\n", kLanes), "extremes"),
+      : by_parts_(!SettingsOf(info).tiles),
+        most_parts_(by_parts_ ? int64_t{kPartsOfUnit} * DeviceOf(info).capabilities().compute_units : kMostGroups),
+        extremes_(DeviceOf(info), "quantization", fmt::format("#define LANES {}\n", kLanes), by_parts_ ? "extremes_of_part" : "extremes"),
         choose_(DeviceOf(info), "quantization", "", "choose_scale"),
         quantize_(DeviceOf(info), "quantization",
                   Computed('X', ElementType::kFloat) + Computed('S', ElementType::kFloat) + Computed('Y', ElementType::kUInt8) +
-                      "#define ROUND(v) (v)\n#define LOWEST 0\n#define HIGHEST 255\n",
-                  "quantize") {}
+                      "#define HAS_ZERO\n#define ROUND(v) (v)\n#define LOWEST 0\n#define HIGHEST 255\n",
+                  "quantize_all") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& y = *context.output(0, x.shape());
     const Tensor *given_scale = context.output(1, Shape{}), *given_zero = context.output(2, Shape{});
     const int64_t count = x.num_elements();
-    const auto groups = static_cast<size_t>(std::clamp<int64_t>(CeilDiv(count, kLanes), 1, kMostGroups));
+    const int64_t parts_here = std::clamp<int64_t>(CeilDiv(count, by_parts_ ? kLeastPart : kLanes), 1, most_parts_);
+    const auto groups = static_cast<size_t>(parts_here);
     const DeviceScratch parts(context, groups * 2 * sizeof(cl_float)), own_scale(context, sizeof(cl_float)), own_zero(context, sizeof(cl_uchar));
     const BufferRange scale = given_scale != nullptr ? DeviceAllocator::Find(given_scale->raw()) : own_scale.range();
     const BufferRange zero = given_zero != nullptr ? DeviceAllocator::Find(given_zero->raw()) : own_zero.range();
-    extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count});
+    if (by_parts_) {
+      extremes_(context, {groups, 1, 1}, {1, 1, 1}, x, parts.range(), cl_long{count}, cl_long{CeilDiv(count, parts_here)});
+    } else {
+      extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count});
+    }
     choose_.Linear(context, 1, parts.range(), scale, zero, static_cast<cl_int>(groups));
-    quantize_.Linear(context, count, x, scale, zero, y, Layout{}, cl_int{1}, cl_long{count});
+    quantize_.Linear(context, count, x, scale, zero, y);
   }
 
  private:
-  static constexpr int64_t kLanes = 64, kMostGroups = 256;
+  static constexpr int64_t kLanes = 64, kMostGroups = 256, kPartsOfUnit = 4, kLeastPart = 1024;
+  bool by_parts_;  // on processors
+  int64_t most_parts_;
   Launchable extremes_, choose_, quantize_;
 };
 

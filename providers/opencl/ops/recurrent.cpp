@@ -95,6 +95,7 @@ class Recurrent final : public Kernel {
         load_(DeviceOf(info), "recurrent", types_, "load_state"),
         store_(DeviceOf(info), "recurrent", types_, "store_state"),
         by_panels_(!SettingsOf(info).tiles && (info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble)),
+        block_rows_(RowsOfBlock(info)),
         step_(DeviceOf(info), "recurrent", StepDefines(info), StepName()),
         lengths_(info, 4),
         computed_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
@@ -148,7 +149,7 @@ class Recurrent final : public Kernel {
     const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
     const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result, BufferRange other) {
       if (by_panels_) {
-        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)), static_cast<size_t>(CeilDiv<int64_t>(s.batch, kBlockRows)),
+        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)), static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
                                              static_cast<size_t>(s.directions)};
         return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other, lstm_ ? by_step : nullptr, bias, s, turn, clip_);
       }
@@ -170,8 +171,16 @@ class Recurrent final : public Kernel {
     const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
                                   : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
                                          : Activations(info, directions, {"Tanh"});
-    if (by_panels_) return BlockDefines(info, "#define ALONG_K_A\n") + functions;
+    if (by_panels_) return BlockDefines(info.input_type(0), "#define ALONG_K_A\n", block_rows_) + functions;
     return types_ + fmt::format("#define LANES {}\n", kStateLanes) + functions;
+  }
+  /// As few blocks as possible, of as many entries each.
+  static int64_t RowsOfBlock(const KernelInfo& info) {
+    const auto& x = info.input_info(0).shape;
+    const size_t axis = info.attribute<int64_t>("layout", 0) != 0 ? 0 : 1;
+    if (!x || x->size() != 3 || !(*x)[axis].known() || (*x)[axis].value < 1) return kBlockRows;
+    const int64_t batch = (*x)[axis].value;
+    return CeilDiv(batch, CeilDiv(batch, kBlockRows));
   }
   const char* StepName() const {
     if (by_panels_) return lstm_ ? "lstm_panel" : gru_ ? "gru_panel" : "rnn_panel";
@@ -284,7 +293,8 @@ class Recurrent final : public Kernel {
   bool lstm_, gru_;
   std::string types_;
   Launchable load_, store_;
-  bool by_panels_;  // on processors, where states are stored as they are computed
+  bool by_panels_;      // on processors, where states are stored as they are computed
+  int64_t block_rows_;  // entries of the batch that an item computes
   Launchable step_;
   std::optional<Launchable> products_, reset_;  // reset: GRU that resets before the product
   std::optional<PanelProduct> panels_;
