@@ -28,7 +28,8 @@ class IntegerConv final : public Kernel {
         direct_(DeviceOf(info), "integer_product", DirectDefines(info), "convolve"),
         depthwise_(DeviceOf(info), "integer_product", DirectDefines(info), "depthwise"),
         filters_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_rows"),
-        image_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_image") {
+        image_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pair_planes"),
+        windows_(info, places_.a, places_.a_zero, "pack_windows") {
     const auto ws = KnownShape(info.input_info(static_cast<size_t>(places_.b))), xs = KnownShape(info.input_info(static_cast<size_t>(places_.a)));
     const bool known = ws && ws->rank() >= 3 && ws->rank() <= 5 && group_ > 0 && (*ws)[0] % group_ == 0;
     const Way way = known ? Choose(*ws) : tiled_ ? Way::kTiles : Way::kPanels;
@@ -38,6 +39,7 @@ class IntegerConv final : public Kernel {
     if (way == Way::kPanels) panels_.emplace(info, ElementType::kInt32, PairDefines(), results_.defines);
     if (way != Way::kTiles && way != Way::kPanels) return;
     image_.Compile();
+    if (way == Way::kPanels && !(known && IsPointwise(*ws))) windows_.Compile();
     if (known) PackFilters(info, *ws);
     if (packed_ == nullptr) filters_.Compile();
   }
@@ -64,7 +66,7 @@ class IntegerConv final : public Kernel {
         return depthwise_.Compile()(context, items, {1, 1, 1}, *o.a, o.a_zero, *o.b, o.b_zero, y, o.zero_step, o.scale_step, g, o.results());
       }
       case Way::kPanels:
-        return ByPanels(context, o, y, ws, g, xs[0]);
+        return ByPanels(context, o, y, ws, IsIdentity(window) ? AsLine(g) : g, xs[0]);
       case Way::kTiles:
         return ByTiles(context, o, y, xs, ws, g);
     }
@@ -80,6 +82,21 @@ class IntegerConv final : public Kernel {
     if (!tiled_ && ws[1] == 1 && ws.rank() <= 4) return Way::kDepthwise;
     if (group_out < (tiled_ ? kFewestOfTile : kFewestOfPanel)) return Way::kDirect;
     return tiled_ ? Way::kTiles : Way::kPanels;
+  }
+  /// Whatever the image's size.
+  bool IsPointwise(const Shape& ws) const {
+    constexpr int64_t kAnyLength = 1024;
+    const Shape any(ws.rank() - 2, kAnyLength);
+    return ws.SizeOfRange(2, ws.rank()) == 1 && IsIdentity(window_.Fit(any.dims(), ws.dims().subspan(2)));
+  }
+  /// Windows of one tap read an image as if it had one row.
+  static Geometry AsLine(Geometry g) {
+    g.in[2] = g.out[2] = static_cast<cl_int>(CheckedMul(int64_t{g.in[0]} * g.in[1], int64_t{g.in[2]}));
+    g.in[0] = g.in[1] = g.out[0] = g.out[1] = 1;
+    return g;
+  }
+  static int64_t Padded(const Geometry& g, size_t axis) {
+    return (int64_t{g.out[axis]} - 1) * g.stride[axis] + (int64_t{g.window[axis]} - 1) * g.dilation[axis] + 1;
   }
   static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
 
@@ -177,17 +194,21 @@ class IntegerConv final : public Kernel {
     ByPanels(context, filters.range(), o, y, ws, g, batch);
   }
 
-  /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
+  /// As a product of the filters and the image's windows: of pairs of channels, with what is around the image.
   void ByPanels(KernelContext& context, BufferRange filters, const CodeOperands& o, const Tensor& y, const Shape& ws, const Geometry& g, int64_t batch) {
-    constexpr int64_t kScratchBytes = 8 << 20;
-    const int64_t n = Positions(g), pairs = Pairs(ws), per_image = PanelProduct::Panels(n);
-    Require(n <= std::numeric_limits<cl_int>::max() && pairs <= std::numeric_limits<cl_int>::max(), "{} positions and {} pairs of taps are more than kernels count", n, pairs);
+    const int64_t n = Positions(g), pairs = Pairs(ws), per_image = PanelProduct::Panels(n), pairs_of_group = CeilDiv<int64_t>(g.group_in, 2);
+    const int64_t rows = CheckedMul(Padded(g, 0), Padded(g, 1)), plane = RoundUp(CheckedMul(rows, Padded(g, 2)), kPanel), planes = CheckedMul(group_, pairs_of_group);
+    Require(std::max({n, pairs, plane}) <= std::numeric_limits<cl_int>::max(), "{} positions, {} pairs of taps and planes of {} are more than kernels count",
+            n, pairs, plane);
+    const DeviceScratch image(context, static_cast<size_t>(CheckedMul(CheckedMul(planes, batch), plane)) * sizeof(cl_int));
+    image_.Compile()(context, {static_cast<size_t>(rows), static_cast<size_t>(planes), static_cast<size_t>(batch)}, {1, 1, 1}, *o.a, o.a_zero,
+                     image.range(), g, cl_long{plane});
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = group_;
     stack.a[0] = PanelProduct::PackedRows(g.group_out) * pairs;
     stack.c[0] = g.group_out;
-    PanelProductShape shape{.b_panel = pairs * kPanel,
+    PanelProductShape shape{.b_panel = 0,
                             .b_image = 0,
                             .y_image = g.filters * n,
                             .m = g.group_out,
@@ -195,25 +216,36 @@ class IntegerConv final : public Kernel {
                             .k = static_cast<cl_int>(pairs),
                             .row_a = 0,
                             .col_a = 0,
-                            .b_row = kPanel,
-                            .b_column = 0,
+                            .b_row = static_cast<cl_int>(plane),
+                            .b_column = 1,
                             .panels = static_cast<cl_int>(per_image),
                             .first = 0,
                             .row_bias = o.scale_step,
                             .col_bias = 0,
                             .alpha = 1,
                             .beta = 1};
+    PanelOperands operands{filters, image.range(), nullptr, RangeOf(y), o.results()};
+    if (n == Padded(g, 2) && pairs == pairs_of_group) {  // the image is the matrix of its windows
+      stack.b[0] = pairs * plane;
+      shape.b_image = planes * plane;
+      return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
+    }
+    shape.b_panel = pairs * kPanel;
+    shape.b_row = kPanel;
+    shape.b_column = 0;
+    constexpr int64_t kScratchBytes = 8 << 20;  // of windows, as many panels at a time as that holds
     const int64_t panel_bytes = CheckedMul<int64_t>(CheckedMul(pairs, kPanel * group_), sizeof(cl_int));
     const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, batch * per_image);
-    const auto lots = static_cast<size_t>(CeilDiv(CeilDiv<int64_t>(g.group_in, 2), CodePacking::kPlanes));
+    const auto lots = static_cast<size_t>(CeilDiv(pairs_of_group, CodePacking::kPlanes));
     for (int64_t first = 0; first < batch * per_image; first += together) {
       const int64_t here = std::min(together, batch * per_image - first);
       const DeviceScratch windows(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
       shape.first = static_cast<cl_int>(first);
       stack.b[0] = here * pairs * kPanel;
-      image_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, *o.a, o.a_zero, windows.range(), g,
-                       static_cast<cl_int>(per_image), shape.first);
-      panels_->Multiply(context, {filters, windows.range(), nullptr, RangeOf(y), o.results()}, shape, here, stack, group_);
+      windows_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, image.range(), windows.range(), g,
+                         static_cast<cl_int>(per_image), shape.first, cl_long{plane});
+      operands.b = windows.range();
+      panels_->Multiply(context, operands, shape, here, stack, group_);
     }
   }
 
@@ -223,7 +255,7 @@ class IntegerConv final : public Kernel {
   int64_t group_;
   Epilogue results_;
   LazyLaunchable direct_, depthwise_;
-  CodePacking filters_, image_;
+  CodePacking filters_, image_, windows_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
   std::shared_ptr<const ConstantBlock> packed_;

@@ -61,54 +61,54 @@ __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* zero_, u
 }
 #endif
 
-#ifdef KERNEL_pack_image
-// What one tap, at (d0, d1, d2) of the window, reads of a pair of planes for COLUMNS output positions from (o0, o1, o2) on, of which
-// `left` are in the image.
-static inline __attribute__((always_inline)) void pack_tap(__global const uchar* low, __global const uchar* high, int zero, __global int* to, Geometry g,
-                                                    int d0, int d1, int d2, int o0, int o1, int o2, int left) {
-  int j = 0;
-  while (j < COLUMNS) {  // one row of positions after the other
-    const int i0 = o0 * g.stride[0] + d0, i1 = o1 * g.stride[1] + d1, i2 = o2 * g.stride[2] + d2;
-    const int end = min(COLUMNS, j + g.out[2] - o2);
-    if (j >= left || i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1]) {
-      for (; j < end; ++j) to[j] = 0;
-    } else {
-      const long row = ((long)i0 * g.in[1] + i1) * g.in[2];
-      if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
-        int pairs[COLUMNS];
-        for (int i = 0; i < COLUMNS; ++i) pairs[i] = pair_of((int)GET_P(low, row + i2 + i) - zero, (int)GET_P(high, row + i2 + i) - zero);
-        for (; j < COLUMNS; ++j) to[j] = pairs[j];
-      } else {
-        // Positions [inside, high_end) read inside the row.
-        const int s2 = g.stride[2], inside = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
-        const int outside = i2 < g.in[2] ? min(end, j + (g.in[2] - 1 - i2) / s2 + 1) : j;
-        long from = row + i2 + (inside - j) * s2;
-        for (; j < inside; ++j) to[j] = 0;
-        for (; j < outside; ++j, from += s2) to[j] = pair_of((int)GET_P(low, from) - zero, (int)GET_P(high, from) - zero);
-        for (; j < end; ++j) to[j] = 0;
-      }
-    }
-    o2 = 0;
-    if (++o1 == g.out[1]) o1 = 0, ++o0;
-  }
-}
+// Of an image with all that windows read around it.
+#define PADDED(g, axis) ((g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1)
 
+#ifdef KERNEL_pair_planes
+// Pairs of channels of a group, planes of padded images `plane` elements apart. An item makes a row; pairs of all groups in the second
+// dimension, images in the third. Where the last pair has one channel, its filters have 0 for the other, which may be anything.
+__kernel void pair_planes(__global uchar* x_, ulong xo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, Geometry g, long plane) {
+  const int width = PADDED(g, 2), pairs = (g.group_in + 1) / 2, channel = get_global_id(1) / pairs * g.group_in + get_global_id(1) % pairs * 2;
+  const int i0 = (int)get_global_id(0) / PADDED(g, 1) - g.pad[0], i1 = (int)get_global_id(0) % PADDED(g, 1) - g.pad[1];
+  const int zero = zero_of(zero_ == 0 ? 0 : zero_ + zo, 0), first = min(g.pad[2], width);
+  const int end = i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1] ? first : min(width, g.pad[2] + g.in[2]);
+  const long size = (long)g.in[0] * g.in[1] * g.in[2];
+  __global const uchar* low = x_ + xo + (get_global_id(2) * g.channels + channel) * size + ((long)i0 * g.in[1] + i1) * g.in[2];
+  __global const uchar* high = get_global_id(1) % pairs * 2 + 1 < g.group_in ? low + size : low;
+  __global int* to = AT(int, y_, yo) + (get_global_id(2) * get_global_size(1) + get_global_id(1)) * plane + get_global_id(0) * width;
+  for (int j = 0; j < first; ++j) to[j] = 0;
+  for (int j = first; j < end; ++j) to[j] = pair_of((int)GET_P(low, j - g.pad[2]) - zero, (int)GET_P(high, j - g.pad[2]) - zero);
+  for (int j = end; j < width; ++j) to[j] = 0;
+}
+#endif
+
+#ifdef KERNEL_pack_windows
 // The windows of COLUMNS output positions as rows of a panel, one for each tap of a pair of channels; PLANES pairs an item, groups in the
-// third dimension. Where the last pair has one channel, its filters have 0 for the other, which may be anything.
-__kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
+// third dimension. Columns after the last position are like it.
+__kernel void pack_windows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first, long plane) {
   const int panel = first + get_global_id(1), image = panel / panels, pairs = (g.group_in + 1) / 2, first_pair = get_global_id(0) * PLANES;
-  const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS, zero = zero_of(zero_ == 0 ? 0 : zero_ + zo, 0);
-  const int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
-  const long taps = g.window[0] * g.window[1] * g.window[2], size = (long)g.in[0] * g.in[1] * g.in[2];
-  __global const uchar* plane = x_ + xo + ((long)image * g.channels + get_global_id(2) * g.group_in) * size;
+  const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS, taps = g.window[0] * g.window[1] * g.window[2];
+  const int height = PADDED(g, 1), width = PADDED(g, 2);
+  int at[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) {
+    const int o = min(start + j, positions - 1), line = o / g.out[2];
+    at[j] = (line / g.out[1] * g.stride[0] * height + line % g.out[1] * g.stride[1]) * width + o % g.out[2] * g.stride[2];
+  }
+  const int neighbours = at[COLUMNS - 1] == at[0] + COLUMNS - 1;
+  __global const int* from = AT(const int, x_, xo) + ((image * get_global_size(2) + get_global_id(2)) * pairs + first_pair) * plane;
   __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first_pair) * taps * COLUMNS;
-  for (int pair = first_pair; pair < min(first_pair + PLANES, pairs); ++pair) {
-    __global const uchar *low = plane + pair * 2 * size, *high = pair * 2 + 1 < g.group_in ? low + size : low;
+  for (int pair = first_pair; pair < min(first_pair + PLANES, pairs); ++pair, from += plane) {
     for (int k0 = 0; k0 < g.window[0]; ++k0) {
       for (int k1 = 0; k1 < g.window[1]; ++k1) {
-        for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS) {
-          pack_tap(low, high, zero, to, g, k0 * g.dilation[0] - g.pad[0], k1 * g.dilation[1] - g.pad[1], k2 * g.dilation[2] - g.pad[2], o0, o1,
-                   o2, positions - start);
+        __global const int* row = from + ((long)k0 * g.dilation[0] * height + k1 * g.dilation[1]) * width;
+        for (int k2 = 0; k2 < g.window[2]; ++k2, to += COLUMNS, row += g.dilation[2]) {
+          if (neighbours) {
+            vstore16(vload16(0, row + at[0]), 0, to);
+          } else {
+            int window[COLUMNS];
+            for (int j = 0; j < COLUMNS; ++j) window[j] = row[at[j]];
+            for (int j = 0; j < COLUMNS; ++j) to[j] = window[j];
+          }
         }
       }
     }
