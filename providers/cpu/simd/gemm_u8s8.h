@@ -76,19 +76,19 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
 
 /// What becomes of the sums. Pointers by line are padded to whole blocks.
 struct Int8Store {
-  enum Kind { kUInt8, kInt8, kFloat };
+  enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are, of products of rows alone
   Kind kind = kUInt8;
   void* data = nullptr;
   int64_t row = 0;                 // elements from row (or line) to row of the output
   const int32_t* add = nullptr;    // by line, to the sum
-  const float* scales = nullptr;   // by line
+  const float* scales = nullptr;   // by line; kSums reads none
   const float* bias = nullptr;     // by line, of floats; may be null
   int32_t zero = 0;                // of codes
   const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
   const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
 
   /// Bytes of an element of the output.
-  int64_t size() const { return kind == kFloat ? 4 : 1; }
+  int64_t size() const { return kind == kFloat || kind == kSums ? 4 : 1; }
 };
 
 /// Columns of a panel.

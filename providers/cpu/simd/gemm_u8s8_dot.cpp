@@ -33,7 +33,7 @@ struct DotTiles {
 
 constexpr int64_t kAhead = 2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
 
-/// R rows from `m` whose sums become codes or floats.
+/// R rows from `m` whose sums become codes or floats, or stay.
 template <class Product, int R, int N, class T>
 void CodeTile(const Part& part, int64_t m, int32_t* sums, BlockPrefetch& prefetch) {
   const D8 d8;
@@ -76,6 +76,7 @@ struct DotCodeTiles {
     switch (kind) {
       case Int8Store::kUInt8: return narrow ? Run<1, uint8_t> : Run<2, uint8_t>;
       case Int8Store::kInt8: return narrow ? Run<1, int8_t> : Run<2, int8_t>;
+      case Int8Store::kSums: return narrow ? Run<1, int32_t> : Run<2, int32_t>;
       default: return narrow ? Run<1, float> : Run<2, float>;
     }
   }

@@ -88,6 +88,27 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], float* out) 
   }
 }
 
+/// The sums themselves.
+template <int R, int N>
+HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], int32_t* out) {
+  const D32 d32;
+#pragma GCC unroll 2
+  for (int64_t j = 0; j < N; ++j) {
+    const int64_t count = std::min<int64_t>(part.width - j * kLanes, kLanes);
+    int32_t* to = out + j * kLanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r, to += part.out_row) {
+      if (HWY_LIKELY(count == kLanes)) {
+        hn::StoreU(acc[r][j], d32, to);
+      } else {
+        HWY_ALIGN int32_t buffer[kLanes];
+        hn::Store(acc[r][j], d32, buffer);
+        std::copy_n(buffer, count, to);
+      }
+    }
+  }
+}
+
 template <int R, int N, class T>
 HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   const DF df;
@@ -133,7 +154,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
   part.extra_count = lines.extra_begin[block + 1] - lines.extra_begin[block];
   part.add = store.add + line;
   part.line_zeros = store.line_zeros == nullptr ? nullptr : store.line_zeros + line;
-  part.scales = store.scales + line;
+  part.scales = store.scales == nullptr ? nullptr : store.scales + line;
   part.bias = store.bias == nullptr ? nullptr : store.bias + line;
   part.zero = store.zero;
   part.sums = sums;

@@ -90,13 +90,21 @@ inline void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, in
   const D32 d32;
   const DF df;
   const V32 add0 = hn::LoadU(d32, store.add + n), add1 = hn::LoadU(d32, store.add + n + kLanes);
-  const auto scale0 = hn::LoadU(df, store.scales + n), scale1 = hn::LoadU(df, store.scales + n + kLanes);
+  const bool plain = store.kind == Int8Store::kSums;
+  const auto scale0 = plain ? hn::Zero(df) : hn::LoadU(df, store.scales + n), scale1 = plain ? scale0 : hn::LoadU(df, store.scales + n + kLanes);
   for (int64_t r = 0; r < rows; ++r) {
     V32 sum0 = hn::Add(hn::Load(d32, sums + r * kWidth), add0), sum1 = hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add1);
     if (store.line_zeros != nullptr) {
       const V32 row = hn::Set(d32, store.row_sums[m + r]);
       sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n)));
       sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n + kLanes)));
+    }
+    if (plain) {
+      HWY_ALIGN int32_t row[kWidth];
+      hn::Store(sum0, d32, row);
+      hn::Store(sum1, d32, row + kLanes);
+      std::memcpy(static_cast<int32_t*>(store.data) + (m + r) * store.row + n, row, static_cast<size_t>(width) * sizeof(int32_t));
+      continue;
     }
     auto low = hn::Mul(hn::ConvertTo(df, sum0), scale0), high = hn::Mul(hn::ConvertTo(df, sum1), scale1);
     if (store.bias != nullptr) {

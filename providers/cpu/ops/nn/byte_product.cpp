@@ -92,17 +92,18 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   const auto padded = static_cast<size_t>(blocks * lines_->width);
   // Sums wrap as in the definition.
   const auto add = context.scratch<uint32_t>(padded);
-  const auto scales = context.scratch<float>(padded);
+  const bool scaled = out.kind != Int8Store::kSums;
+  const auto scales = context.scratch<float>(scaled ? padded : 0);
   std::fill(add.begin() + n, add.end(), 0u);
-  std::fill(scales.begin() + n, scales.end(), 0.0f);
+  if (scaled) std::fill(scales.begin() + n, scales.end(), 0.0f);
   for (int64_t i = 0; i < n; ++i) {
     const int32_t zero = zeros_.empty() ? 0 : zeros_[static_cast<size_t>(i)];
     add[i] = static_cast<uint32_t>(out.bias == nullptr ? 0 : out.bias[i]) + static_cast<uint32_t>(lines_->offsets[static_cast<size_t>(i)]) -
              static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(lines_->sums[static_cast<size_t>(i)]) +
              static_cast<uint32_t>(k) * static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(zero);
-    scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
+    if (scaled) scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
   }
-  Int8Store store{out.kind, out.data, n, reinterpret_cast<const int32_t*>(add.data()), scales.data(), nullptr, out.zero, left.sums, nullptr};
+  Int8Store store{out.kind, out.data, n, reinterpret_cast<const int32_t*>(add.data()), scaled ? scales.data() : nullptr, nullptr, out.zero, left.sums, nullptr};
   if (out.shift != nullptr) {
     const auto shift = context.scratch<float>(padded);
     std::copy_n(out.shift, n, shift.begin());

@@ -1,7 +1,7 @@
 #pragma once
 
 // Products of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose sums become codes or floats while they are
-// stored: what QLinearMatMul, MatMulIntegerToFloat and QGemm share.
+// stored, or stay: what QLinearMatMul, MatMulInteger, MatMulIntegerToFloat and QGemm share.
 
 #include <memory>
 #include <span>
@@ -15,7 +15,7 @@ namespace tessera::cpu {
 struct ByteProductOutput {
   Int8Store::Kind kind = Int8Store::kUInt8;
   void* data = nullptr;
-  std::span<const float> scales;  // one, or one for each column
+  std::span<const float> scales;  // one, or one for each column; none of sums
   const int32_t* bias = nullptr;  // by column, to the sums
   const float* shift = nullptr;   // by column, to the scaled sums
   int32_t zero = 0;

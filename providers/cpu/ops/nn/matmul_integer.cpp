@@ -1,5 +1,8 @@
 // MatMulInteger (10): matrix product of 8-bit integers, sums in int32.
 
+#include <optional>
+
+#include "ops/nn/byte_product.h"
 #include "ops/nn/integer_matmul.h"
 #include "ops/ops.h"
 
@@ -8,20 +11,35 @@ namespace {
 
 class MatMulInteger final : public Kernel {
  public:
-  explicit MatMulInteger(const KernelInfo& info) : packed_(info, 1, 3) {}
+  explicit MatMulInteger(const KernelInfo& info) {
+    const bool plain = IsSingle(info, 2);
+    if (plain) product_.emplace(info, 1, 3, false);
+    if (!plain || !*product_) packed_.emplace(info, 1, 3);
+  }
 
   void Compute(KernelContext& context) override {
-    const bool packed = packed_.data() != nullptr;
-    const IntegerMatMulInputs inputs{&context.required_input(0), packed ? nullptr : &context.required_input(1), context.input(2),
-                                     context.input(3), &packed_};
-    IntegerMatMul(context, inputs, [&](const MatMulShape& shape) -> int32_t* {
+    const Tensor& a = context.required_input(0);
+    const auto place = [&](const MatMulShape& shape) -> int32_t* {
       Tensor* output = context.output(0, shape.output);
       return output == nullptr ? nullptr : output->mutable_data<int32_t>();
-    });
+    };
+    if (packed_) {
+      const bool packed = packed_->data() != nullptr;
+      const IntegerMatMulInputs inputs{&a, packed ? nullptr : &context.required_input(1), context.input(2), context.input(3), &*packed_};
+      IntegerMatMul(context, inputs, place);
+      return;
+    }
+    const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
+    const int64_t rows = shape.batch.num_elements() * shape.m;
+    const auto a_zero = ReadZeroPoints(context, context.input(2));
+    Require(a_zero.size() == 1, "A's zero point is not the scalar that it was declared to be");
+    int32_t* out = place(shape);
+    if (out != nullptr && rows * shape.n > 0) product_->Run(context, a, rows, a_zero[0], {.kind = Int8Store::kSums, .data = out, .scales = {}});
   }
 
  private:
-  PackedInt8Matrix packed_;
+  std::optional<ByteProduct> product_;
+  std::optional<PackedInt8Matrix> packed_;
 };
 
 }  // namespace

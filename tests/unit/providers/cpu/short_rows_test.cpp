@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -135,6 +136,49 @@ TEST(ShortRows, ProductsOfFewColumns) {
           double sum = bias[static_cast<size_t>(i % n)];
           for (int64_t p = 0; p < k; ++p) sum += static_cast<double>(x[static_cast<size_t>(i / n * k + p)]) * b[static_cast<size_t>(p * n + i % n)];
           ASSERT_NEAR(y[static_cast<size_t>(i)], std::max(sum, 0.0), 2e-4) << m << " " << k << " " << n;
+        }
+      }
+    }
+  }
+}
+
+/// Sums of products of codes are exact, with zero points of either operand.
+TEST(ShortRows, ProductsOfIntegers) {
+  std::mt19937 random(9);
+  const auto code_of = [](bool is_signed, uint8_t byte) { return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte); };
+  for (const bool a_signed : {false, true}) {
+    for (const bool b_signed : {false, true}) {
+      for (const auto& [k, n] : {std::pair<int64_t, int64_t>{3, 1}, {64, 17}, {130, 40}, {700, 33}}) {
+        for (const int64_t b_zeros : {int64_t{0}, int64_t{1}, n}) {
+          const ElementType a_type = a_signed ? ElementType::kInt8 : ElementType::kUInt8, b_type = b_signed ? ElementType::kInt8 : ElementType::kUInt8;
+          std::vector<uint8_t> b(static_cast<size_t>(k * n)), zeros(static_cast<size_t>(b_zeros));
+          for (uint8_t& byte : b) byte = static_cast<uint8_t>(random());
+          for (uint8_t& byte : zeros) byte = static_cast<uint8_t>(random());
+          testing::ModelBuilder model;
+          model.Input("a", a_type, {-1, k}).Output("y", ElementType::kInt32, {-1, n});
+          const std::vector<uint8_t> a_zero = {131};
+          model.Constant("b", {k, n}, b, static_cast<onnx::TensorProto::DataType>(b_type));
+          model.Constant("za", {}, a_zero, static_cast<onnx::TensorProto::DataType>(a_type));
+          model.Constant("zb", b_zeros == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{b_zeros}, zeros, static_cast<onnx::TensorProto::DataType>(b_type));
+          model.Node("MatMulInteger", {"a", "b", "za", b_zeros == 0 ? "" : "zb"}, {"y"});
+          const Session session = model.Session();
+          for (const int64_t m : {1, 5, 13}) {
+            std::vector<uint8_t> a(static_cast<size_t>(m * k));
+            for (uint8_t& byte : a) byte = static_cast<uint8_t>(random());
+            Tensor x(a_type, Shape{m, k});
+            std::memcpy(x.mutable_raw(), a.data(), a.size());
+            const auto found = session.Run(std::vector<std::string>{"a"}, std::vector<Value>{std::move(x)});
+            const auto y = found[0].tensor().values<int32_t>();
+            for (int64_t i = 0; i < m * n; ++i) {
+              const int32_t b_zero = b_zeros == 0 ? 0 : code_of(b_signed, zeros[static_cast<size_t>(b_zeros == 1 ? 0 : i % n)]);
+              int32_t sum = 0;
+              for (int64_t p = 0; p < k; ++p) {
+                sum += (code_of(a_signed, a[static_cast<size_t>(i / n * k + p)]) - code_of(a_signed, a_zero[0])) *
+                       (code_of(b_signed, b[static_cast<size_t>(p * n + i % n)]) - b_zero);
+              }
+              ASSERT_EQ(y[static_cast<size_t>(i)], sum) << m << " " << k << " " << n << " " << b_zeros;
+            }
+          }
         }
       }
     }
