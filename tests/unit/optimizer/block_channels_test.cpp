@@ -393,6 +393,13 @@ TEST(BlockChannels, LeavesWhatDoesNotDivideOrPay) {
   EXPECT_FALSE(Blocks(Compare(lone, {lone.Conv("x", {32, 32, 1})}, {1, 32, 12, 12})));
 }
 
+TEST(BlockChannels, LeavesConvolutionsWithoutOutputs) {
+  FloatNetwork network({1, 3, 12, 12});
+  const std::string a = network.Conv("x", {64, 3, 3, 1, 1});
+  const auto operators = Compare(network, {network.Conv(a, {64, 64, 1}), network.Conv(a, {0, 64, 1})}, {1, 3, 12, 12});
+  EXPECT_EQ(operators.count("Conv"), Blocks(operators) ? 1u : 3u);
+}
+
 TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
   FloatNetwork network({1, 64, 12, 12});
   FloatNetwork probe({1, 3, 12, 12});  // whether this machine computes in blocks at all
