@@ -102,7 +102,7 @@ class Planner {
     const int64_t group = IntAttribute(node, "group", 1);
     const int64_t channels = Channels(graph_, node.inputs[0]);
     if (channels == 0 || shape.rank() != RankOf(graph_, node.inputs[0])) return std::nullopt;
-    if (group <= 0 || shape[0] <= 0 || shape[1] <= 0 || channels != shape[1] * group || shape[0] % group != 0) return std::nullopt;
+    if (group <= 0 || shape[0] <= 0 || shape[1] <= 0 || channels % group != 0 || channels / group != shape[1] || shape[0] % group != 0) return std::nullopt;
     if (Channels(graph_, node.outputs[0]) != shape[0]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;

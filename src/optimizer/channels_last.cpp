@@ -96,7 +96,8 @@ class LastPlanner {
     const Tensor* weights = ConstantInput(graph_, node, 3);
     if (weights == nullptr || !IsByte(weights->type()) || weights->shape().rank() != 4 || weights->num_elements() == 0) return false;
     const int64_t group = IntAttribute(node, "group", 1), channels = weights->shape()[1], outputs = weights->shape()[0];
-    if (group <= 0 || outputs % group != 0 || (*ShapeOf(graph_, node.inputs[0]))[1].value != channels * group) return false;
+    const int64_t given = (*ShapeOf(graph_, node.inputs[0]))[1].value;
+    if (group <= 0 || outputs % group != 0 || given % group != 0 || given / group != channels) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;
     if (channels == 1 && outputs == group && group > 1) return group >= kFewestDepthwise;
     return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) && (HasByteDotProducts() || HasFewLargePairs(*weights));

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -398,6 +399,15 @@ TEST(BlockChannels, LeavesConvolutionsWithoutOutputs) {
   const std::string a = network.Conv("x", {64, 3, 3, 1, 1});
   const auto operators = Compare(network, {network.Conv(a, {64, 64, 1}), network.Conv(a, {0, 64, 1})}, {1, 3, 12, 12});
   EXPECT_EQ(operators.count("Conv"), Blocks(operators) ? 1u : 3u);
+}
+
+TEST(BlockChannels, LeavesGroupsThatTheKernelRefuses) {
+  for (const int64_t group : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
+    FloatNetwork network({1, 64, 12, 12});
+    ModelBuilder model = network.Finish({network.Conv("x", {64, 64, 3, 1, 1})});
+    model.proto().mutable_graph()->mutable_node(0)->mutable_attribute(0)->set_i(group);
+    EXPECT_EQ(Rewriting(model, {"block_channels"}).after(), "Conv");
+  }
 }
 
 TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
