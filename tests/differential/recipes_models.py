@@ -355,3 +355,41 @@ def branches(rng):
     outputs = [b("Add", last, z), picked]
     return b.case(outputs, peer="ort", opset=21, dynamic=True,
                   variants=[{"x": floats(rng, 3, 2), "y": floats(rng, 3, 2), "count": np.asarray(2, np.int64)}, dict(b.inputs)])
+
+
+def number(b, value):
+    """A constant of one element and up to four dimensions: more than the other operand has add to the result's."""
+    return b.constant(np.full((1,) * choice(b.rng, [0, 0, 0, 1, 1, 2, 4]), value, np.float32))
+
+
+def near_normalization(b, x):
+    axes = np.asarray(choice(b.rng, [[-1], [-1], [-1], [-2, -1], [0]]), np.int64)
+    centred = b("Sub", x, b("ReduceMean", x, axes)) if b.rng.random() < 0.7 else x
+    square = b("Pow", centred, number(b, 2)) if b.rng.random() < 0.5 else b("Mul", centred, centred)
+    deviation = b("Sqrt", b("Add", b("ReduceMean", square, axes), number(b, 1e-3)))
+    divided = b("Div", centred, deviation) if b.rng.random() < 0.5 else b("Mul", centred, b("Div", number(b, 1), deviation))
+    return b("Add", b("Mul", divided, number(b, 0.7)), number(b, 0.1))
+
+
+def near_activation(b, x):
+    kind = int(b.rng.integers(0, 4))
+    if kind == 0:
+        return b("Mul", b("Mul", x, b("Add", b("Erf", b("Div", x, number(b, np.sqrt(2)))), number(b, 1))), number(b, 0.5))
+    if kind == 1:
+        return b("Div", b("Mul", x, b("Clip", b("Add", x, number(b, 3)), np.float32(0), np.float32(6))), number(b, 6))
+    if kind == 2:
+        return b("Mul", x, b("Sigmoid", b("Mul", x, number(b, 1.702))))
+    bounds = [np.float32(choice(b.rng, [-np.inf, -1, 0, 0.5, 2, np.inf])) for _ in range(2)]
+    return b("Clip", b(choice(b.rng, ["Relu", "Abs", "Tanh"]), x), *bounds) if b.rng.random() < 0.5 else b("Relu", b("Clip", x, "", bounds[0]))
+
+
+@recipe("ModelNearPatterns")
+def near_patterns(rng):
+    """What rewrites recognize, but for the ranks of its constants, and with readers of what lies between."""
+    b = Builder(rng, {"x": floats(rng, 2, int(rng.integers(1, 5)), int(rng.integers(1, 9)))})
+    x, outputs = "x", []
+    for _ in range(int(rng.integers(3, 8))):
+        x = (near_normalization if rng.random() < 0.5 else near_activation)(b, x)
+        if rng.random() < 0.3:
+            outputs.append(choice(rng, [node.output[0] for node in b.nodes if node.op_type != "Constant"]))
+    return b.case(list(dict.fromkeys([*outputs, x])), peer="ort", opset=21, dynamic=bool(rng.random() < 0.2), atol=1e-3)
