@@ -94,7 +94,7 @@ __kernel void pack_windows(__global uchar* x_, ulong xo, __global uchar* y_, ulo
     const int o = min(start + j, positions - 1), line = o / g.out[2];
     at[j] = (line / g.out[1] * g.stride[0] * height + line % g.out[1] * g.stride[1]) * width + o % g.out[2] * g.stride[2];
   }
-  const int neighbours = at[COLUMNS - 1] == at[0] + COLUMNS - 1;
+  const int neighbours = start + COLUMNS <= positions && at[COLUMNS - 1] == at[0] + COLUMNS - 1;  // each is past the one before
   __global const int* from = AT(const int, x_, xo) + ((image * get_global_size(2) + get_global_id(2)) * pairs + first_pair) * plane;
   __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first_pair) * taps * COLUMNS;
   for (int pair = first_pair; pair < min(first_pair + PLANES, pairs); ++pair, from += plane) {

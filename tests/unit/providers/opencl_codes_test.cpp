@@ -161,6 +161,7 @@ TEST_P(OpenclCodesTest, Convolutions) {
       {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
       {{2, 5, 8, 8}, {9, 5, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
       {{2, 6, 7, 7}, {8, 3, 1, 1}, {1, 0, 0, 1}, {1, 1}, {1, 1}, 2},
+      {{2, 2, 6, 4}, {3, 2, 2, 3}, {0, 0, 1, 0}, {1, 2}, {1, 1}, 1},  // the last of six windows begins 15 pixels after the first
   };
   for (const Case& one : cases) {
     for (const int variant : {0, 1, 2, 3}) {  // bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger
