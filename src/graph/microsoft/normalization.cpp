@@ -153,7 +153,7 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .In("X").In("gamma", "M").In("beta", "M").In("skip").OptionalIn("bias").Out("Y").OptionalOut("S").Type("T", halves).Type("M", halves)
       .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, true); });
   Define(schemas, "GatedRMSNorm")
-      .String("activation", "silu").Float("epsilon", 1e-6f).In("X").In("scale").In("gate").Out("Y").Type("T", halves).Body(GatedRmsNormBody);
+      .String("activation", "silu").Float("epsilon", 1e-5f).In("X").In("scale").In("gate").Out("Y").Type("T", halves).Body(GatedRmsNormBody);
   Define(schemas, "EmbedLayerNormalization")
       .Float("epsilon", 1e-12f).Int("mask_index_type")
       .In("input_ids", "T1").OptionalIn("segment_ids", "T1").In("word_embedding").In("position_embedding")
