@@ -49,11 +49,9 @@ struct PlaneNumbers {
 
   constexpr PlaneNumbers() : of{} {
     for (int64_t point = 0; point < T::kForm.points(); ++point) {
-      const int64_t y = point / T::kOfX.points, x = point % T::kOfX.points;
       for (int64_t k = 0; k < T::kForm.PlanesOfPoint(point); ++k) {
-        const int64_t i = T::kOfY.first[static_cast<size_t>(y)] + k / T::kOfX.of(x);
-        const int64_t j = T::kOfX.first[static_cast<size_t>(x)] + k % T::kOfX.of(x);
-        of[i][j] = T::kForm.FirstPlane(point) + k;
+        const auto [y, x] = T::kForm.LinePlanesOf(point, k);
+        of[y][x] = T::kForm.FirstPlane(point) + k;
       }
     }
   }

@@ -243,11 +243,11 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
       }
     }
     for (int64_t point = 0; point < form.points(); ++point) {
-      const int64_t y = point / of_x.points, x = point % of_x.points, planes = form.PlanesOfPoint(point);
+      const int64_t planes = form.PlanesOfPoint(point);
       float* to = transformed + form.FirstPlane(point) * matrix + first * planes;
       for (int64_t k = 0; k < planes; ++k) {
-        const int64_t row = of_y.first[static_cast<size_t>(y)] + k / of_x.of(x), column = of_x.first[static_cast<size_t>(x)] + k % of_x.of(x);
-        for (int64_t i = 0; i < here; ++i) to[i * planes + k] = results[row * of_x.planes + column][i];
+        const auto [y, x] = form.LinePlanesOf(point, k);
+        for (int64_t i = 0; i < here; ++i) to[i * planes + k] = results[y * of_x.planes + x][i];
       }
     }
   }

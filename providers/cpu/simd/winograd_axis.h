@@ -72,6 +72,16 @@ struct WinogradForm {
     const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
     return of_y.of(point / of_x.points) * of_x.of(point % of_x.points);
   }
+  /// Planes of the two lines.
+  struct LinePlanes {
+    int64_t y, x;
+  };
+  /// What the k-th of a point's planes is made of.
+  constexpr LinePlanes LinePlanesOf(int64_t point, int64_t k) const {
+    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
+    const int64_t i = point / of_x.points, j = point % of_x.points;
+    return {of_y.first[static_cast<size_t>(i)] + k / of_x.of(j), of_x.first[static_cast<size_t>(j)] + k % of_x.of(j)};
+  }
   /// No point has more; those of point 0.
   constexpr int64_t most_planes() const { return PlanesOfPoint(0); }
 };
