@@ -116,7 +116,7 @@ class RowNormalization {
 
 int64_t PieceOffset(int64_t index, const Shape& sizes, const Shape& strides) {
   int64_t offset = 0;
-  for (size_t i = sizes.rank(); i-- > 0;) {
+  for (size_t i = sizes.rank(); index > 0 && i-- > 0;) {
     offset += index % sizes[i] * strides[i];
     index /= sizes[i];
   }
@@ -147,23 +147,14 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
   const int64_t slots = SlotCount(threads, units, unit_ns);
   const int64_t size = x.direct() && y.direct() ? 0 : std::min(kPiece, inner);
   const auto buffers = context.scratch<C>(static_cast<size_t>(size * slots));
-  // Planes of images, one after the other, whose channel is found without a division.
-  const bool planes = reduction.inner_reduced && pieces == 1 && reduction.kept_sizes.rank() == 1 &&
-                      reduction.kept_strides[0] == inner && reduction.reduced_sizes.rank() <= 1;
   ParallelSlots(threads, slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
     C* buffer = buffers.data() + slot * size;
-    for (int64_t plane = begin, channel = begin % reduction.outputs; planes && plane < end; ++plane) {
-      const int64_t at = plane * inner;
-      kernels.affine(x.Read(at, inner, buffer), y.At(at, buffer), inner, mean[channel], a[channel], b[channel]);
-      y.Flush(at, inner, buffer);
-      if (++channel == reduction.outputs) channel = 0;
-    }
-    if (planes) return;
+    // Counted up: rows may be too short for divisions.
+    int64_t piece = begin % pieces, row = begin / pieces % reduced_rows, output = begin / pieces / reduced_rows;
+    int64_t kept = PieceOffset(output, reduction.kept_sizes, reduction.kept_strides);
     for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t first = unit % pieces * kPiece, n = std::min(kPiece, inner - first), row = unit / pieces;
-      const int64_t output = row / reduced_rows;
-      const int64_t at = PieceOffset(output, reduction.kept_sizes, reduction.kept_strides) +
-                         PieceOffset(row % reduced_rows, reduction.reduced_sizes, reduction.reduced_strides) + first;
+      const int64_t first = piece * kPiece, n = std::min(kPiece, inner - first);
+      const int64_t at = kept + PieceOffset(row, reduction.reduced_sizes, reduction.reduced_strides) + first;
       const C* in = x.Read(at, n, buffer);
       C* out = y.At(at, buffer);
       if (reduction.inner_reduced) {
@@ -173,6 +164,11 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
         kernels.affine_each(in, out, n, mean + o, a + o, b + o);
       }
       y.Flush(at, n, buffer);
+      if (++piece < pieces) continue;
+      piece = 0;
+      if (++row < reduced_rows) continue;
+      row = 0;
+      kept = PieceOffset(++output, reduction.kept_sizes, reduction.kept_strides);
     }
   });
 }
