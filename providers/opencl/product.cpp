@@ -96,12 +96,31 @@ void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operand
   const int64_t blocks = CeilDiv(shape.m, kBlockRows);
   const int64_t items = kItemsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units);
   shape.together = static_cast<cl_int>(std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
+  shape.panels = static_cast<cl_int>(Panels(shape.n));
   const int64_t lots = CeilDiv(blocks, shape.together);
   // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for each lot.
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
   std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
   if (shape.across == 1) std::swap(global[0], global[1]);
   multiply_(context, global, {1, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue, operands.more);
+}
+
+void PanelProduct::MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch, Strided stack,
+                                   int64_t groups, FunctionRef<void(BufferRange, cl_int, int64_t)> pack) {
+  constexpr int64_t kScratchBytes = 8 << 20;
+  const int64_t panels = CheckedMul(batch, Panels(shape.n)), panel = CheckedMul<int64_t>(shape.k, kPanel);
+  const int64_t panel_bytes = CheckedMul(CheckedMul(panel, groups), static_cast<int64_t>(element_bytes_));
+  const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, panels);
+  shape.b_panel = panel;
+  for (int64_t first = 0; first < panels; first += together) {
+    const int64_t here = std::min(together, panels - first);
+    const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
+    shape.first = static_cast<cl_int>(first);
+    stack.b[0] = here * panel;
+    pack(scratch.range(), shape.first, here);
+    operands.b = scratch.range();
+    Multiply(context, operands, shape, here, stack, groups);
+  }
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,

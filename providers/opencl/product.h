@@ -7,17 +7,20 @@
 #include "base/rounding.h"
 #include "constants.h"
 #include "kernel.h"
+#include "tessera/function_ref.h"
 
 namespace tessera::opencl {
 
 inline constexpr int64_t kPanel = 16;  // columns
 
-/// The same struct stands in ops/product.cl.
+/// The same struct stands in ops/product.cl. What is left out says that B is one packed matrix.
 struct PanelProductShape {
-  cl_long b_panel, b_image, y_image;
-  cl_int m, n, k, row_a, col_a, b_row, b_column, panels, first, row_bias, col_bias;
+  cl_long b_panel, b_image = 0, y_image = 0;
+  cl_int m, n, k, row_a = 0, col_a = 1, b_row = kPanel, b_column = 0;
+  cl_int panels = 0;  // of an image: Multiply counts them
+  cl_int first = 0, row_bias = 0, col_bias = 1;
   cl_int together = 1, across = 0;  // Multiply decides
-  cl_float alpha, beta;
+  cl_float alpha = 1, beta = 1;
   cl_int padding = 0;
 };
 
@@ -68,6 +71,10 @@ class PanelProduct {
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
   void Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape, int64_t panels,
                 const Strided& stack, int64_t stacks);
+  /// A times the windows of `batch` images, group by group. pack(scratch, first, panels) makes so many panels of each group at a time
+  /// as a scratch memory holds.
+  void MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch, Strided stack, int64_t groups,
+                       FunctionRef<void(BufferRange, cl_int, int64_t)> pack);
   /// B [stacks][k, n] with these strides to packed panels.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
             int64_t stacks);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "product.h"
 #include "sources.h"
@@ -98,6 +100,31 @@ bool TileProduct::UsesUnits(const KernelInfo& info) {
   const ElementType type = info.input_type(0);
   return DeviceOf(info).capabilities().matrix_units && (type == ElementType::kFloat16 || type == ElementType::kBFloat16 ||
                                                         (type == ElementType::kFloat && SettingsOf(info).fp16));
+}
+
+TileProduct::Expected TileProduct::OfFilters(const Shape& input, const Shape& filters, const Geometry& geometry, int64_t columns, cl_int row_bias) {
+  const int64_t k = filters.SizeOfRange(1, filters.rank()), groups = filters[0] / geometry.group_out;
+  Require(std::max(columns, k) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", columns, k);
+  Expected expected{.shape = {.m = geometry.group_out,
+                              .n = static_cast<cl_int>(columns),
+                              .k = static_cast<cl_int>(k),
+                              .row_a = static_cast<cl_int>(k),
+                              .col_a = 1,
+                              .row_bias = row_bias},
+                    .stack = {},
+                    .stacks = groups,
+                    .elements_b = input.num_elements()};
+  expected.stack.rank = 1;
+  expected.stack.dims = {groups};
+  expected.stack.a = {geometry.group_out * k};
+  expected.stack.c = {geometry.group_out};
+  return expected;
+}
+
+TileProduct::Expected TileProduct::OfWindows(const Shape& input, const Shape& filters, const Geometry& geometry, cl_int row_bias) {
+  Expected expected = OfFilters(input, filters, geometry, CheckedMul(Positions(geometry), input[0]), row_bias);
+  expected.geometry = geometry;
+  return expected;
 }
 
 TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optional<Expected>& expected)

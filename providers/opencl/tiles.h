@@ -53,6 +53,11 @@ class TileProduct {
     int64_t elements_b = 0;  // of all of B, or of the image
     std::optional<Geometry> geometry = {};
   };
+  /// The filters of a group of a convolution times so many columns; a bias is `row_bias` elements from filter to filter.
+  static Expected OfFilters(const Shape& input, const Shape& filters, const Geometry& geometry, int64_t columns, cl_int row_bias);
+  /// Times the windows of all images.
+  static Expected OfWindows(const Shape& input, const Shape& filters, const Geometry& geometry, cl_int row_bias);
+
   struct Operands {
     BufferRange a;
     BufferRange b;

@@ -18,6 +18,9 @@ Geometry GeometryOf(const Window& window);
 /// Of a convolution of an input [N, C, ...] with filters [M, C / group, ...].
 Geometry ConvGeometry(const Window& window, const Shape& input, const Shape& filters, int64_t group);
 
+/// Of an output image.
+inline int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
+
 /// Every position reads itself: one tap, one step, no padding.
 bool IsIdentity(const Window& window);
 

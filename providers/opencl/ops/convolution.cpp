@@ -1,5 +1,6 @@
 // Conv (1-22), one to three spatial dimensions.
 
+#include <limits>
 #include <optional>
 
 #include "base/checked.h"
@@ -112,9 +113,6 @@ class Conv final : public Kernel {
   static constexpr int64_t kAnySize = 1024;  // of an image, no matter which
 
   static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
-  static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
-
-
   static constexpr int64_t kFewestFilters = 3;  // of a group: blocks in registers have rows for six
   static constexpr int64_t kFewestOfTile = 8;   // half of the least tile's rows
 
@@ -187,85 +185,55 @@ class Conv final : public Kernel {
     if (!positions || !IsInPanels(*positions)) pack_image_.Compile();
   }
 
-  /// The filters of a group times the windows of all images, as one product; times each image itself where it is the matrix.
+  /// The filters times the windows of all images, as one product; times each image itself where it is the matrix.
   TileProduct::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g) const {
-    const int64_t k = ws.SizeOfRange(1, ws.rank()), positions = Positions(g), columns = pointwise_ ? positions : CheckedMul(positions, xs[0]);
-    Require(columns <= std::numeric_limits<cl_int>::max() && k <= std::numeric_limits<cl_int>::max(),
-            "{} positions and {} taps are more than kernels count", columns, k);
-    TileProduct::Expected expected{.shape = {.m = g.group_out,
-                                             .n = static_cast<cl_int>(columns),
-                                             .k = static_cast<cl_int>(k),
-                                             .row_a = static_cast<cl_int>(k),
-                                             .col_a = 1,
-                                             .row_b = pointwise_ ? static_cast<cl_int>(columns) : 0,
-                                             .col_b = pointwise_ ? 1 : 0,
-                                             .row_bias = 1,
-                                             .col_bias = 0},
-                                   .stack = {},
-                                   .stacks = pointwise_ ? CheckedMul(xs[0], group_) : group_,
-                                   .elements_b = xs.num_elements()};
+    if (!pointwise_) return TileProduct::OfWindows(xs, ws, g, 1);
+    const int64_t positions = Positions(g);
+    TileProduct::Expected expected = TileProduct::OfFilters(xs, ws, g, positions, 1);
+    expected.shape.row_b = expected.shape.n;
+    expected.shape.col_b = 1;
+    expected.stacks = CheckedMul(xs[0], group_);
     Strided& stack = expected.stack;
     stack.rank = 2;
-    stack.dims = {pointwise_ ? xs[0] : 1, group_};
-    stack.a = {0, g.group_out * k};
-    stack.c = {0, g.group_out};
-    if (pointwise_) {
-      stack.b = {g.channels * positions, g.group_in * positions};
-    } else {
-      expected.geometry = g;
-    }
+    stack.dims = {xs[0], group_};
+    stack.a = {0, stack.a[0]};
+    stack.b = {g.channels * positions, g.group_in * positions};
+    stack.c = {0, stack.c[0]};
     return expected;
   }
 
-  /// As a product of the filters and the image's windows, so many panels of windows at a time as `kScratchBytes` hold.
+  /// As a product of the filters and the image's windows.
   void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Geometry& g, int64_t batch,
                 int64_t n) {
-    constexpr int64_t kScratchBytes = 8 << 20;
     const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
     const int64_t per_image = PanelProduct::Panels(n);
+    Require(std::max(n, k) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n, k);
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = group_;
     stack.a[0] = (packed_filters_ != nullptr ? PanelProduct::PackedRows(g.group_out) : g.group_out) * k;
     stack.c[0] = g.group_out;
     PanelProductShape shape{.b_panel = 0,
-                            .b_image = 0,
                             .y_image = g.filters * n,
                             .m = g.group_out,
                             .n = static_cast<cl_int>(n),
                             .k = static_cast<cl_int>(k),
                             .row_a = static_cast<cl_int>(k),
-                            .col_a = 1,
-                            .b_row = static_cast<cl_int>(n),
-                            .b_column = 0,
-                            .panels = static_cast<cl_int>(per_image),
-                            .first = 0,
                             .row_bias = 1,
-                            .col_bias = 0,
-                            .alpha = 1,
-                            .beta = 1};
+                            .col_bias = 0};
     if (IsInPanels(n)) {
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
+      shape.b_row = static_cast<cl_int>(n);
       shape.b_column = 1;
       operands.b = DeviceAllocator::Find(x.raw());
       return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }
-    const int64_t panel_bytes = CheckedMul(CheckedMul(k, kPanel * group_), static_cast<int64_t>(panels_->element_bytes()));
-    const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, batch * per_image);
-    shape.b_panel = k * kPanel;
-    shape.b_row = kPanel;
-    for (int64_t first = 0; first < batch * per_image; first += together) {
-      const int64_t here = std::min(together, batch * per_image - first);
-      const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
-      shape.first = static_cast<cl_int>(first);
-      stack.b[0] = here * k * kPanel;
+    panels_->MultiplyWindows(context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
       const auto lots = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
-      pack_image_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, x, scratch.range(), g,
-                            static_cast<cl_int>(per_image), shape.first);
-      operands.b = scratch.range();
-      panels_->Multiply(context, operands, shape, here, stack, group_);
-    }
+      pack_image_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x, windows, g,
+                            static_cast<cl_int>(per_image), first);
+    });
   }
 
   const bool tiled_;

@@ -98,7 +98,6 @@ class IntegerConv final : public Kernel {
   static int64_t Padded(const Geometry& g, size_t axis) {
     return (int64_t{g.out[axis]} - 1) * g.stride[axis] + (int64_t{g.window[axis]} - 1) * g.dilation[axis] + 1;
   }
-  static int64_t Positions(const Geometry& g) { return int64_t{g.out[0]} * g.out[1] * g.out[2]; }
 
   std::string DirectDefines(const KernelInfo& info) const {
     const auto type = [&](int i) { return info.input_type(static_cast<size_t>(i)); };
@@ -109,36 +108,11 @@ class IntegerConv final : public Kernel {
   void MakeTiles(const KernelInfo& info, const std::optional<Shape>& ws, const std::optional<Shape>& xs) {
     std::optional<TileProduct::Expected> expected;
     if (ws && xs && xs->rank() == ws->rank()) {
-      expected = Expect(*xs, *ws, ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_), 0);
+      expected = TileProduct::OfWindows(*xs, *ws, ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_), 0);
     }
     TileProduct::Layout layout{.windows = true, .shorts = true, .results = results_};
     if (ws) layout.taps = Shape(ws->dims().subspan(2));
     tiles_.emplace(info, std::move(layout), expected);
-  }
-
-  /// The filters of a group times the windows of all images, as one product.
-  TileProduct::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g, cl_int scale_step) const {
-    const int64_t k = ws.SizeOfRange(1, ws.rank()), columns = CheckedMul(Positions(g), xs[0]);
-    Require(columns <= std::numeric_limits<cl_int>::max() && k <= std::numeric_limits<cl_int>::max(),
-            "{} positions and {} taps are more than kernels count", columns, k);
-    TileProduct::Expected expected{.shape = {.m = g.group_out,
-                                             .n = static_cast<cl_int>(columns),
-                                             .k = static_cast<cl_int>(k),
-                                             .row_a = static_cast<cl_int>(k),
-                                             .col_a = 1,
-                                             .row_b = 0,
-                                             .col_b = 0,
-                                             .row_bias = scale_step,
-                                             .col_bias = 0},
-                                   .stack = {},
-                                   .stacks = group_,
-                                   .elements_b = xs.num_elements(),
-                                   .geometry = g};
-    expected.stack.rank = 1;
-    expected.stack.dims = {group_};
-    expected.stack.a = {g.group_out * k};
-    expected.stack.c = {g.group_out};
-    return expected;
   }
 
   /// Pairs of channels of a filter, times taps.
@@ -173,7 +147,7 @@ class IntegerConv final : public Kernel {
   }
 
   void ByTiles(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws, const Geometry& g) {
-    const TileProduct::Expected now = Expect(xs, ws, g, o.scale_step);
+    const TileProduct::Expected now = TileProduct::OfWindows(xs, ws, g, o.scale_step);
     const DeviceScratch image(context, static_cast<size_t>(xs.num_elements()) * sizeof(cl_short));
     image_.Compile().Linear(context, xs.num_elements(), *o.a, o.a_zero, image.range(), cl_long{1}, cl_long{1}, cl_int{0});
     const auto multiply = [&](BufferRange filters) {
@@ -209,44 +183,25 @@ class IntegerConv final : public Kernel {
     stack.a[0] = PanelProduct::PackedRows(g.group_out) * pairs;
     stack.c[0] = g.group_out;
     PanelProductShape shape{.b_panel = 0,
-                            .b_image = 0,
                             .y_image = g.filters * n,
                             .m = g.group_out,
                             .n = static_cast<cl_int>(n),
                             .k = static_cast<cl_int>(pairs),
-                            .row_a = 0,
-                            .col_a = 0,
-                            .b_row = static_cast<cl_int>(plane),
-                            .b_column = 1,
-                            .panels = static_cast<cl_int>(per_image),
-                            .first = 0,
                             .row_bias = o.scale_step,
-                            .col_bias = 0,
-                            .alpha = 1,
-                            .beta = 1};
+                            .col_bias = 0};
     PanelOperands operands{filters, image.range(), nullptr, RangeOf(y), o.results()};
     if (n == Padded(g, 2) && pairs == pairs_of_group) {  // the image is the matrix of its windows
       stack.b[0] = pairs * plane;
       shape.b_image = planes * plane;
+      shape.b_row = static_cast<cl_int>(plane);
+      shape.b_column = 1;
       return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }
-    shape.b_panel = pairs * kPanel;
-    shape.b_row = kPanel;
-    shape.b_column = 0;
-    constexpr int64_t kScratchBytes = 8 << 20;  // of windows, as many panels at a time as that holds
-    const int64_t panel_bytes = CheckedMul<int64_t>(CheckedMul(pairs, kPanel * group_), sizeof(cl_int));
-    const int64_t together = std::clamp<int64_t>(kScratchBytes / std::max<int64_t>(panel_bytes, 1), 1, batch * per_image);
-    const auto lots = static_cast<size_t>(CeilDiv(pairs_of_group, CodePacking::kPlanes));
-    for (int64_t first = 0; first < batch * per_image; first += together) {
-      const int64_t here = std::min(together, batch * per_image - first);
-      const DeviceScratch windows(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
-      shape.first = static_cast<cl_int>(first);
-      stack.b[0] = here * pairs * kPanel;
-      windows_.Compile()(context, {lots, static_cast<size_t>(here), static_cast<size_t>(group_)}, {1, 1, 1}, image.range(), windows.range(), g,
-                         static_cast<cl_int>(per_image), shape.first, cl_long{plane});
-      operands.b = windows.range();
-      panels_->Multiply(context, operands, shape, here, stack, group_);
-    }
+    panels_->MultiplyWindows(context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
+      const auto lots = static_cast<size_t>(CeilDiv(pairs_of_group, CodePacking::kPlanes));
+      windows_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, image.range(), windows, g,
+                         static_cast<cl_int>(per_image), first, cl_long{plane});
+    });
   }
 
   CodePlaces places_;

@@ -91,21 +91,11 @@ class IntegerProduct final : public Kernel {
     left_.Compile()(context, Lots(s, PanelProduct::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero, left.range(),
                     static_cast<cl_int>(s.m), static_cast<cl_int>(s.k), cl_int{1}, cl_int{0});
     const PanelProductShape shape{.b_panel = s.pairs() * kPanel,
-                                  .b_image = 0,
-                                  .y_image = 0,
                                   .m = static_cast<cl_int>(s.m),
                                   .n = static_cast<cl_int>(s.n),
                                   .k = static_cast<cl_int>(s.pairs()),
-                                  .row_a = 0,
-                                  .col_a = 0,
-                                  .b_row = kPanel,
-                                  .b_column = 0,
-                                  .panels = static_cast<cl_int>(PanelProduct::Panels(s.n)),
-                                  .first = 0,
                                   .row_bias = o.scale_step,
-                                  .col_bias = 0,
-                                  .alpha = 1,
-                                  .beta = 1};
+                                  .col_bias = 0};
     const Strided stack = s.StackOf(s.rows_packed(), s.panels_packed());
     const int64_t panels = PanelProduct::Panels(s.n);
     if (packed_b_ != nullptr) {

@@ -53,17 +53,11 @@ class Product {
     Strided packed_stack = stack;
     for (cl_long& stride : packed_stack.b) stride = k == 0 ? 0 : stride / (k * n) * packed;
     const PanelProductShape shape{.b_panel = k * kPanel,
-                                  .b_image = 0,
-                                  .y_image = 0,
                                   .m = mm,
                                   .n = nn,
                                   .k = kk,
                                   .row_a = a.row,
                                   .col_a = a.column,
-                                  .b_row = kPanel,
-                                  .b_column = 0,
-                                  .panels = Counted(panels),
-                                  .first = 0,
                                   .row_bias = bias.row,
                                   .col_bias = bias.column,
                                   .alpha = alpha,

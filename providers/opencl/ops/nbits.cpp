@@ -190,22 +190,7 @@ class MatMulNBits final : public Kernel {
     if (p.rows <= kMostSingleRows) {
       return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a, codes, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
     }
-    const PanelProductShape shape{.b_panel = row_bytes_ * kPanel,
-                                  .b_image = 0,
-                                  .y_image = 0,
-                                  .m = p.rows,
-                                  .n = n,
-                                  .k = k,
-                                  .row_a = k,
-                                  .col_a = 1,
-                                  .b_row = kPanel,
-                                  .b_column = 0,
-                                  .panels = static_cast<cl_int>(panels),
-                                  .first = 0,
-                                  .row_bias = 0,
-                                  .col_bias = 1,
-                                  .alpha = 1,
-                                  .beta = 1};
+    const PanelProductShape shape{.b_panel = row_bytes_ * kPanel, .m = p.rows, .n = n, .k = k, .row_a = k};
     panels_->Multiply(context, {RangeOf(p.a), codes, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
   }
 

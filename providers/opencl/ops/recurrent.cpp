@@ -226,22 +226,7 @@ class Recurrent final : public Kernel {
     stack.dims[0] = s.directions;
     stack.b[0] = packed;
     stack.c[0] = 2 * width;
-    const PanelProductShape shape{.b_panel = s.input * kPanel,
-                                  .b_image = 0,
-                                  .y_image = 0,
-                                  .m = static_cast<cl_int>(positions),
-                                  .n = n,
-                                  .k = k,
-                                  .row_a = k,
-                                  .col_a = 1,
-                                  .b_row = kPanel,
-                                  .b_column = 0,
-                                  .panels = static_cast<cl_int>(PanelProduct::Panels(width)),
-                                  .first = 0,
-                                  .row_bias = 0,
-                                  .col_bias = 1,
-                                  .alpha = 1,
-                                  .beta = 1};
+    const PanelProductShape shape{.b_panel = s.input * kPanel, .m = static_cast<cl_int>(positions), .n = n, .k = k, .row_a = k};
     panels_->Multiply(context, {RangeOf(context.required_input(0)), here ? here->range() : packed_w_->range(), context.input(3), gates}, shape,
                       PanelProduct::Panels(width), stack, s.directions);
   }
