@@ -19,10 +19,8 @@ size_t Count(const Dims& dims) {
   return static_cast<size_t>(count);
 }
 
-class OpenclChains : public ::testing::Test {
+class OpenclChains : public OnDevice<> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
   /// y = relu(x * a) + b over x of these sizes; `constant`: b is one. Returns the fused node's name.
   static std::string Run(const Dims& x, const Dims& a, const Dims& b, bool constant, const Dims& declared) {
     ModelBuilder model;
@@ -46,10 +44,7 @@ class OpenclChains : public ::testing::Test {
     model.Node("Relu", {"p"}, {"r"});
     model.Node("Add", {"b", "r"}, {"y"});
     const Session session = model.Session(On(kOpencl)), cpu = model.Session(On("cpu"));
-    std::vector<Value> actual(1), expected(1);
-    session.Run(inputs, actual);
-    cpu.Run(inputs, expected);
-    EXPECT_THAT(ToVector(actual[0]), ::testing::Pointwise(::testing::FloatNear(1e-5f), ToVector(expected[0])));
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs), 1e-5f);
     const auto& nodes = session.placement().nodes;
     return nodes.empty() ? "" : nodes[0].fused_into;
   }

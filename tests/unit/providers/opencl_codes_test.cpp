@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <cstring>
-
 #include "attributes.h"
 #include "model_builder.h"
 #include "providers/opencl_device.h"
@@ -14,43 +12,32 @@
 namespace tessera {
 namespace {
 
+using testing::ConvolutionCase;
+using testing::Elsewhere;
+using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
+using testing::kConvolutionCases;
 using testing::kOpencl;
 using testing::ModelBuilder;
-using testing::NeedDevice;
+using testing::OnDevice;
 using testing::PlainOn;
 using testing::Random;
+using testing::ResultsOf;
 using testing::Text;
+using ::testing::IsEmpty;
 
-class OpenclCodesTest : public ::testing::TestWithParam<const char*> {
+class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
   /// Integers are the same, floats within rounding. Runs twice: what is kept from the first run must not disturb the second.
   static void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
     SessionOptions options = PlainOn(kOpencl, {{"kernels", GetParam()}});
     options.config["session.min_island_nodes"] = "0";
     const Session device = model.Session(options), cpu = model.Session(PlainOn("cpu"));
-    for (const auto& node : device.placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
-    std::vector<Value> expected(cpu.outputs().size()), actual(cpu.outputs().size());
-    cpu.Run(inputs, expected);
-    for (int run = 0; run < 2; ++run) {
-      device.Run(inputs, actual);
-      for (size_t i = 0; i < expected.size(); ++i) ExpectSame(actual[i].tensor(), expected[i].tensor());
-    }
-  }
-
-  static void ExpectSame(const Tensor& actual, const Tensor& expected) {
-    ASSERT_EQ(actual.shape(), expected.shape());
-    ASSERT_EQ(actual.type(), expected.type());
-    if (!actual.is(ElementType::kFloat)) {
-      EXPECT_EQ(std::memcmp(actual.raw(), expected.raw(), expected.byte_size()), 0);
-      return;
-    }
-    const auto a = actual.values<float>(), e = expected.values<float>();
-    for (size_t i = 0; i < e.size(); ++i) ASSERT_NEAR(a[i], e[i], 1e-4f * (1 + std::abs(e[i]))) << i;
+    EXPECT_THAT(Elsewhere(device), IsEmpty());
+    const std::vector<Value> expected = ResultsOf(cpu, inputs);
+    for (int run = 0; run < 2; ++run) ExpectClose(ResultsOf(device, inputs), expected);
   }
 
   static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& codes) {
@@ -144,26 +131,7 @@ TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
 }
 
 TEST_P(OpenclCodesTest, Convolutions) {
-  struct Case {
-    std::vector<int64_t> x, w, pads, strides, dilations;
-    int64_t group;
-  };
-  const Case cases[] = {
-      {{2, 3, 17, 15}, {24, 3, 3, 3}, {1, 1, 1, 1}, {2, 1}, {1, 1}, 1},
-      {{1, 16, 14, 14}, {70, 16, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
-      {{3, 17, 9, 9}, {20, 17, 1, 1}, {0, 0, 0, 0}, {2, 2}, {1, 1}, 1},
-      {{1, 8, 20, 20}, {16, 4, 5, 3}, {2, 0, 1, 3}, {1, 2}, {2, 1}, 2},
-      {{1, 40, 20, 20}, {10, 20, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 2},
-      {{2, 12, 9, 40}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
-      {{2, 12, 9, 9}, {24, 1, 3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 12},
-      {{1, 9, 31}, {33, 9, 5}, {2, 2}, {1}, {1}, 1},
-      {{1, 4, 6, 7, 8}, {10, 4, 3, 3, 3}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1},
-      {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
-      {{2, 5, 8, 8}, {9, 5, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
-      {{2, 6, 7, 7}, {8, 3, 1, 1}, {1, 0, 0, 1}, {1, 1}, {1, 1}, 2},
-      {{2, 2, 6, 4}, {3, 2, 2, 3}, {0, 0, 1, 0}, {1, 2}, {1, 1}, 1},  // the last of six windows begins 15 pixels after the first
-  };
-  for (const Case& one : cases) {
+  for (const ConvolutionCase& one : kConvolutionCases) {
     for (const int variant : {0, 1, 2, 3}) {  // bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger
       SCOPED_TRACE(fmt::format("{} by {}, {}", fmt::join(one.x, "x"), fmt::join(one.w, "x"), variant));
       const bool constant = variant & 1, integer = !(variant & 2);
@@ -179,10 +147,7 @@ TEST_P(OpenclCodesTest, Convolutions) {
       model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
       auto& conv = integer ? model.Node("ConvInteger", {"x", "w", "zx", "zw"}, {"y"})
                            : model.Node("QLinearConv", {"x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"}, {"y"});
-      Ints(conv, "pads", one.pads);
-      Ints(conv, "strides", one.strides);
-      Ints(conv, "dilations", one.dilations);
-      Int(conv, "group", one.group);
+      one.SetAttributes(conv);
       ExpectAsOnCpu(model, inputs);
     }
   }

@@ -17,52 +17,29 @@
 namespace tessera {
 namespace {
 
+using testing::Elsewhere;
+using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::kOpencl;
 using testing::ModelBuilder;
-using testing::NeedDevice;
+using testing::OnDevice;
 using testing::PlainOn;
 using testing::Random;
+using testing::ResultsOf;
 using testing::Text;
 using testing::ToVector;
 using ::testing::IsEmpty;
 
-
 Value Integers(const Shape& shape, const std::vector<int64_t>& values) { return Value(Tensor::Of<int64_t>(shape, values)); }
 
-
-std::vector<std::string> Elsewhere(const Session& session) {
-  std::vector<std::string> nodes;
-  for (const auto& node : session.placement().nodes) {
-    if (node.provider != kOpencl) nodes.push_back(node.op_type);
-  }
-  return nodes;
-}
-
-class OpenclOperatorsTest : public ::testing::Test {
+class OpenclOperatorsTest : public OnDevice<> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
   /// Every output as on the CPU provider, with every node on the device.
   static void ExpectAsOnCpu(ModelBuilder& model, const std::vector<Value>& inputs, float tolerance = 1e-4f) {
     const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
-    std::vector<Value> actual(session.outputs().size()), expected(actual.size());
-    session.Run(inputs, actual);
-    cpu.Run(inputs, expected);
-    for (size_t o = 0; o < actual.size(); ++o) {
-      const Tensor &a = actual[o].tensor(), &e = expected[o].tensor();
-      ASSERT_EQ(a.shape().ToString(), e.shape().ToString());
-      ASSERT_EQ(a.type(), e.type());
-      for (int64_t i = 0; i < a.num_elements(); ++i) {
-        if (a.is(ElementType::kInt64)) {
-          ASSERT_EQ(a.data<int64_t>()[i], e.data<int64_t>()[i]) << "output " << o << " element " << i;
-        } else {
-          ASSERT_NEAR(a.data<float>()[i], e.data<float>()[i], tolerance) << "output " << o << " element " << i;
-        }
-      }
-    }
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs), tolerance);
   }
 };
 

@@ -17,44 +17,36 @@
 namespace tessera {
 namespace {
 
+using testing::ConvolutionCase;
+using testing::Elsewhere;
+using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
+using testing::kConvolutionCases;
 using testing::kOpencl;
 using testing::ModelBuilder;
-using testing::NeedDevice;
+using testing::OnDevice;
 using testing::On;
 using testing::Random;
+using testing::ResultsOf;
 using testing::ToVector;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
-class OpenclProductsTest : public ::testing::TestWithParam<const char*> {
+class OpenclProductsTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
-  static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) {
-    std::vector<Value> results(session.outputs().size());
-    session.Run(inputs, results);
-    return ToVector(results[0]);
-  }
+  static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) { return ToVector(ResultsOf(session, inputs)[0]); }
 
   /// Both providers get the same inputs; the session on the device is given back.
   std::unique_ptr<Session> ExpectSame(ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions options = {}) {
     options.emplace("kernels", GetParam());
     auto device = std::make_unique<Session>(model.Session(On(kOpencl, std::move(options))));
     const Session cpu = model.Session(On("cpu"));
-    for (const auto& node : device->placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
-    const std::vector<float> actual = Run(*device, inputs), expected = Run(cpu, inputs);
-    EXPECT_EQ(actual.size(), expected.size());
-    size_t wrong = 0;
-    for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
-      if (!(std::abs(actual[i] - expected[i]) <= 1e-4f * (1 + std::abs(expected[i]))) && wrong++ < 3) {
-        ADD_FAILURE() << "element " << i << " is " << actual[i] << ", not " << expected[i];
-      }
-    }
-    EXPECT_EQ(wrong, 0u);
+    EXPECT_THAT(Elsewhere(*device), IsEmpty());
+    ExpectClose(ResultsOf(*device, inputs), ResultsOf(cpu, inputs));
     return device;
   }
 
@@ -98,22 +90,7 @@ TEST_P(OpenclProductsTest, StacksBroadcast) {
 }
 
 TEST_P(OpenclProductsTest, Convolutions) {
-  struct Case {
-    std::vector<int64_t> x, w, pads, strides, dilations;
-    int64_t group;
-  };
-  const Case cases[] = {
-      {{2, 3, 17, 15}, {24, 3, 3, 3}, {1, 1, 1, 1}, {2, 1}, {1, 1}, 1},
-      {{1, 16, 14, 14}, {70, 16, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
-      {{3, 16, 9, 9}, {20, 16, 1, 1}, {0, 0, 0, 0}, {2, 2}, {1, 1}, 1},
-      {{1, 8, 20, 20}, {16, 4, 5, 3}, {2, 0, 1, 3}, {1, 2}, {2, 1}, 2},
-      {{2, 12, 9, 9}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
-      {{2, 12, 9, 9}, {24, 1, 3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 12},
-      {{1, 9, 31}, {33, 9, 5}, {2, 2}, {1}, {1}, 1},
-      {{1, 4, 6, 7, 8}, {10, 4, 3, 3, 3}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1},
-      {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
-  };
-  for (const Case& one : cases) {
+  for (const ConvolutionCase& one : kConvolutionCases) {
     const Shape sx{std::span<const int64_t>(one.x)}, sw{std::span<const int64_t>(one.w)};
     SCOPED_TRACE(sx.ToString() + sw.ToString());
     ModelBuilder model;
@@ -121,10 +98,7 @@ TEST_P(OpenclProductsTest, Convolutions) {
     model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
     model.Constant("w", one.w, Random(sw.num_elements(), 5)).Constant("b", {one.w[0]}, Random(one.w[0], 6));
     auto& conv = model.Node("Conv", {"x", "w", "b"}, {"y"});
-    Ints(conv, "pads", one.pads);
-    Ints(conv, "strides", one.strides);
-    Ints(conv, "dilations", one.dilations);
-    Int(conv, "group", one.group);
+    one.SetAttributes(conv);
     ExpectSame(model, {Floats(one.x, Random(sx.num_elements(), 7))});
   }
 }

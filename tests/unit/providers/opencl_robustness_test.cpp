@@ -21,10 +21,8 @@ using ::testing::Pointwise;
 
 constexpr float kTolerance = 1e-4f;
 
-class OpenclRobustness : public ::testing::Test {
+class OpenclRobustness : public OnDevice<> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
   static Value Sentences(int64_t batch, unsigned seed) { return Floats({batch, 5, 16}, Random(static_cast<size_t>(batch) * 80, seed)); }
   static Value Images(unsigned seed) { return Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, seed)); }
 

@@ -19,10 +19,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class OpenclSharing : public ::testing::Test {
+class OpenclSharing : public OnDevice<> {
  protected:
-  void SetUp() override { NeedDevice(); }
-
   /// y = relu(-x) and z = x + 1, kernels that may write where they read.
   static ModelBuilder Elementwise() {
     ModelBuilder model;

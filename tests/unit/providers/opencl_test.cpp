@@ -20,14 +20,17 @@ namespace tessera {
 namespace {
 
 using testing::Cnn;
+using testing::Elsewhere;
+using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
 using testing::kOpencl;
 using testing::ModelBuilder;
-using testing::NeedDevice;
+using testing::OnDevice;
 using testing::PlainOn;
 using testing::Random;
+using testing::ResultsOf;
 using testing::ToVector;
 using testing::Transformer;
 using ::testing::HasSubstr;
@@ -37,38 +40,7 @@ namespace fs = std::filesystem;
 
 const MemoryInfo kDevice{"OpenCL", DeviceType::kGpu, 0, false};
 
-class OpenclTest : public ::testing::Test {
- protected:
-  void SetUp() override { NeedDevice(); }
-
-  static std::vector<Value> Run(const Session& session, const std::vector<Value>& inputs) {
-    std::vector<Value> results(session.outputs().size());
-    session.Run(inputs, results);
-    return results;
-  }
-
-  static void ExpectClose(const Value& actual, const Value& expected, float tolerance = 1e-4f) {
-    const auto a = ToVector(actual), e = ToVector(expected);
-    ASSERT_EQ(actual.tensor().shape().ToString(), expected.tensor().shape().ToString());
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (std::isnan(e[i])) {
-        EXPECT_TRUE(std::isnan(a[i])) << "element " << i;
-      } else if (std::isinf(e[i])) {
-        EXPECT_EQ(a[i], e[i]) << "element " << i;
-      } else {
-        EXPECT_NEAR(a[i], e[i], tolerance * (1 + std::abs(e[i]))) << "element " << i;
-      }
-    }
-  }
-
-  static std::vector<std::string> Elsewhere(const Session& session) {
-    std::vector<std::string> nodes;
-    for (const auto& node : session.placement().nodes) {
-      if (node.provider != kOpencl) nodes.push_back(node.op_type);
-    }
-    return nodes;
-  }
-};
+class OpenclTest : public OnDevice<> {};
 
 TEST_F(OpenclTest, CopiesBetweenHostAndDevice) {
   const Session session = Cnn().Session(PlainOn(kOpencl));
@@ -91,7 +63,7 @@ TEST_F(OpenclTest, MemoryLimitIsAnErrorAfterWhichTheSessionWorks) {
   EXPECT_THROW(Tensor(ElementType::kFloat, Shape{1 << 22}, session.allocator(kDevice)), Error);
   const Session cpu = Cnn().Session(PlainOn("cpu"));
   const std::vector<Value> inputs = {Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, 3))};
-  ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+  ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
 }
 
 TEST_F(OpenclTest, CnnRunsWholeWithOneCopyEachWay) {
@@ -100,7 +72,7 @@ TEST_F(OpenclTest, CnnRunsWholeWithOneCopyEachWay) {
   EXPECT_EQ(session.placement().copies.size(), 2u) << session.placement().ToText();
   for (unsigned seed = 0; seed < 3; ++seed) {
     const std::vector<Value> inputs = {Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, seed))};
-    ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
   }
 }
 
@@ -111,7 +83,7 @@ TEST_F(OpenclTest, TransformerKeepsShapeArithmeticOnTheHost) {
   for (const int64_t batch : {1, 3}) {
     const std::vector<Value> inputs = {
         Value(Tensor::Of<float>(Shape{batch, 5, 16}, Random(static_cast<size_t>(batch) * 80, 5)))};
-    ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
   }
 }
 
@@ -121,8 +93,8 @@ TEST_F(OpenclTest, ConcurrentRunsDoNotDisturbEachOther) {
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       const std::vector<Value> inputs = {Value(Tensor::Of<float>(Shape{t + 1, 5, 16}, Random((t + 1) * 80, t)))};
-      const std::vector<Value> expected = Run(cpu, inputs);
-      for (int i = 0; i < 10; ++i) ExpectClose(Run(session, inputs)[0], expected[0]);
+      const std::vector<Value> expected = ResultsOf(cpu, inputs);
+      for (int i = 0; i < 10; ++i) ExpectClose(ResultsOf(session, inputs), expected);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -147,7 +119,7 @@ TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
           Value(Tensor::Of<float>(a, Random(static_cast<size_t>(a.num_elements()), 1, 0.1f, 2))),
           Value(Tensor::Of<float>(b, Random(static_cast<size_t>(b.num_elements()), 2, 0.1f, 2)))};
       SCOPED_TRACE(std::string(op) + a.ToString() + b.ToString());
-      ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+      ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
     }
   }
 }
@@ -159,7 +131,7 @@ TEST_F(OpenclTest, ComparisonsDoNotOverwriteAnInputOfTheSameSize) {
   model.Node("Less", {"a", "z"}, {"y"});
   const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
-  const Value y = Run(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
+  const Value y = ResultsOf(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
                                 Value(Tensor::Of<int64_t>(Shape{1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}))})[0];
   for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(y.tensor().data<bool>()[i], i < 8 ? i > 4 : true) << i;
 }
@@ -175,7 +147,7 @@ TEST_F(OpenclTest, ActivationsKeepNan) {
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     const std::vector<Value> inputs = {Floats({10}, values)};
     SCOPED_TRACE(op);
-    ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
   }
 }
 
@@ -189,7 +161,7 @@ TEST_F(OpenclTest, LongRowsAreReducedByManyWorkItems) {
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     const std::vector<Value> inputs = {Floats({3, 1000, 2}, Random(6000, 9))};
     SCOPED_TRACE(op);
-    ExpectClose(Run(session, inputs)[0], Run(cpu, inputs)[0]);
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs));
   }
 }
 
@@ -200,7 +172,7 @@ TEST_F(OpenclTest, IndicesOutsideAreErrors) {
   const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
   const auto run = [&](std::vector<int64_t> indices) {
-    return ToVector(Run(session, {Floats({4}, {1, 2, 3, 4}), Value(Tensor::Of<int64_t>(Shape{2}, indices))})[0]);
+    return ToVector(ResultsOf(session, {Floats({4}, {1, 2, 3, 4}), Value(Tensor::Of<int64_t>(Shape{2}, indices))})[0]);
   };
   EXPECT_THAT(run({3, -4}), ::testing::ElementsAre(4, 1));
   EXPECT_THROW(run({0, 4}), Error);
@@ -239,7 +211,7 @@ TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {
   const auto run = [&] {
     const Session session = model.Session(PlainOn(kOpencl, {{"program_cache_path", spelling += "/."}}));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
-    EXPECT_THAT(ToVector(Run(session, {Floats({4}, {-1, 2, -3, 4})})[0]), ::testing::ElementsAre(0, 2, 0, 4));
+    EXPECT_THAT(ToVector(ResultsOf(session, {Floats({4}, {-1, 2, -3, 4})})[0]), ::testing::ElementsAre(0, 2, 0, 4));
   };
   run();  // cold
   std::vector<fs::path> files;
