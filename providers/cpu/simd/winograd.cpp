@@ -34,15 +34,16 @@ constexpr int64_t kMostWinogradTaps = 7, kMostLinePlanes = 11;  // of a line
 using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLinePlanes>;
 
 /// Taps [begin, end) of F(m, end - begin) of six points: what a polynomial with the taps as coefficients is there, over the product of the
-/// point's distances from the others; at infinity the sixth tap less m - 1. Goes to every `step`-th plane.
-void TakeSixPoints(int64_t begin, int64_t end, int64_t side, size_t first, size_t step, LineTaps& taps) {
+/// point's distances from the others; at infinity the last tap, where the line has a plane for it. Goes to every `step`-th plane.
+void TakeSixPoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
   for (size_t point = 0; point < 5; ++point) {
     double power = 1;
     for (int64_t k = begin; k < end; ++k, power *= kPoints[point]) taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
   }
-  if (end - begin == 7 - side) taps[first + 5 * step][static_cast<size_t>(end - 1)] = 1;
+  const size_t infinity = first + 5 * step;
+  if (infinity < taps.size()) taps[infinity][static_cast<size_t>(end - 1)] = 1;
 }
 
 LineTaps TapsOf(WinogradLine line) {
@@ -58,13 +59,12 @@ LineTaps TapsOf(WinogradLine line) {
     default:
       break;
   }
-  const WinogradPlanes of = PlanesOf(line);
   LineTaps taps{};
   if (line == WinogradLine::kThreeOfSeven) {
-    TakeSixPoints(0, 4, of.side, 0, 2, taps);
-    TakeSixPoints(4, 7, of.side, 1, 2, taps);
+    TakeSixPoints(0, 4, 0, 2, taps);
+    TakeSixPoints(4, 7, 1, 2, taps);
   } else {
-    TakeSixPoints(0, of.taps, of.side, 0, 1, taps);
+    TakeSixPoints(0, PlanesOf(line).taps, 0, 1, taps);
   }
   return taps;
 }
