@@ -11,6 +11,13 @@
 
 #include "simd/resample.h"
 
+#ifndef TESSERA_CONVERTED_TYPES
+/// Types that are no numbers to compute in, each with the type that it is computed in.
+#define TESSERA_CONVERTED_TYPES(X)                                                                              \
+  X(float, bool) X(float, Float16) X(float, BFloat16) X(float, int8_t) X(float, uint8_t) X(float, int16_t) X(float, uint16_t) \
+  X(double, int32_t) X(double, uint32_t) X(double, int64_t) X(double, uint64_t)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
@@ -229,17 +236,7 @@ const ResampleKernels<double>& ResampleF64() { return Kernels<double>(); }
 #define TESSERA_CONVERSIONS(F, T)                                \
   ResampleLoad<F> LoadOf_##T() { return &Load<F, T>; }           \
   ResampleStore<F> StoreOf_##T() { return &Store<F, T>; }
-TESSERA_CONVERSIONS(float, bool)
-TESSERA_CONVERSIONS(float, Float16)
-TESSERA_CONVERSIONS(float, BFloat16)
-TESSERA_CONVERSIONS(float, int8_t)
-TESSERA_CONVERSIONS(float, uint8_t)
-TESSERA_CONVERSIONS(float, int16_t)
-TESSERA_CONVERSIONS(float, uint16_t)
-TESSERA_CONVERSIONS(double, int32_t)
-TESSERA_CONVERSIONS(double, uint32_t)
-TESSERA_CONVERSIONS(double, int64_t)
-TESSERA_CONVERSIONS(double, uint64_t)
+TESSERA_CONVERTED_TYPES(TESSERA_CONVERSIONS)
 #undef TESSERA_CONVERSIONS
 
 }  // namespace HWY_NAMESPACE
@@ -274,17 +271,7 @@ const ResampleKernels<double>& GetResampleKernels<double>() {
   ResampleStore<F> GetResampleStore<F, T>() {     \
     return HWY_DYNAMIC_DISPATCH(StoreOf_##T)();   \
   }
-TESSERA_CONVERSIONS(float, bool)
-TESSERA_CONVERSIONS(float, Float16)
-TESSERA_CONVERSIONS(float, BFloat16)
-TESSERA_CONVERSIONS(float, int8_t)
-TESSERA_CONVERSIONS(float, uint8_t)
-TESSERA_CONVERSIONS(float, int16_t)
-TESSERA_CONVERSIONS(float, uint16_t)
-TESSERA_CONVERSIONS(double, int32_t)
-TESSERA_CONVERSIONS(double, uint32_t)
-TESSERA_CONVERSIONS(double, int64_t)
-TESSERA_CONVERSIONS(double, uint64_t)
+TESSERA_CONVERTED_TYPES(TESSERA_CONVERSIONS)
 #undef TESSERA_CONVERSIONS
 
 }  // namespace tessera::cpu
