@@ -149,7 +149,7 @@ class BlockedConv final : public Kernel {
 
   std::optional<WinogradForm> ChooseForm(const Window& window, int64_t batch) const {
     if (algorithm_ == Algorithm::kDirect) return std::nullopt;
-    return ChooseBlockedWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd);
+    return ChooseBlockedWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd, dense_.ShareOfPlane(window));
   }
 
   /// The input where it lies, or, in planes, brought into blocks.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -144,8 +145,7 @@ struct BlockedDense::Region {
 
 class BlockedDense::Regions {
  public:
-  explicit Regions(const Window& window) {
-    found_ = true;
+  explicit Regions(const Window& window) : window_(window), found_(true) {
     for (size_t i = 0; i < kSpatialAxes; ++i) found_ = found_ && bands_[i].Find(window, i);
   }
 
@@ -164,20 +164,29 @@ class BlockedDense::Regions {
   }
 
   /// Where much of the kernel would read padding, as with large dilations, or whole slices are all the padding there is.
-  bool Pay(const Window& window) const {
-    constexpr int64_t kFewestColumns = 4;  // what fewer cost too
+  bool Pay() const {
     if (!found_) return false;
     if (bands_[0].count > 1 && bands_[1].count == 1 && bands_[2].count == 1) return true;
-    int64_t cost = 0;
-    for (size_t i = 0; i < count(); ++i) {
-      const auto [z, y, x] = at(i);
-      cost += z.taps() * (z.end - z.begin) * y.taps() * (y.end - y.begin) * x.taps() * std::max(x.end - x.begin, kFewestColumns);
-    }
     // Whole rows of pixels make whole tiles.
-    return 100 * cost < (bands_[2].count == 1 ? 95 : 80) * window.kernel.num_elements() * window.output.num_elements();
+    return Share(0) < (bands_[2].count == 1 ? 0.95 : 0.8);
+  }
+
+  /// Of the kernel positions that all outputs read along the axes from `first` on, those inside the input.
+  double Share(size_t first) const {
+    constexpr int64_t kFewestColumns = 4;  // what fewer cost too
+    double share = 1;
+    for (size_t axis = first; axis < kSpatialAxes; ++axis) {
+      int64_t inside = 0;
+      for (const Band& band : std::span(bands_[axis].held).first(bands_[axis].count)) {
+        inside += band.taps() * std::max(band.end - band.begin, axis + 1 == kSpatialAxes ? kFewestColumns : 1);
+      }
+      share *= static_cast<double>(inside) / static_cast<double>(window_.kernel[axis] * window_.output[axis]);
+    }
+    return share;
   }
 
  private:
+  const Window& window_;
   std::array<Bands, kSpatialAxes> bands_;
   bool found_;
 };
@@ -247,11 +256,17 @@ size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::s
 
 void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
                             const BlockedEpilogue& epilogue, float* output) const {
-  if (source_ == Source::kBlocks && positions_ > 1) {
+  if (ReadsRegions()) {
     const Regions regions(window);
-    if (regions.Pay(window)) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
+    if (regions.Pay()) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
   }
   Whole(context, window, batch, packed, input, epilogue, output);
+}
+
+double BlockedDense::ShareOfPlane(const Window& window) const {
+  if (!ReadsRegions() || window.output.num_elements() == 0) return 1;
+  const Regions regions(window);
+  return regions.Pay() ? regions.Share(1) : 1;
 }
 
 void BlockedDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,

@@ -24,6 +24,9 @@ class BlockedDense {
   /// As many elements as the weights have.
   void Pack(ThreadPool& threads, const float* weights, float* packed) const;
 
+  /// Of the products of a plane's outputs with all the window's taps, those that are computed: no others where many would read padding.
+  double ShareOfPlane(const Window& window) const;
+
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
                 const BlockedEpilogue& epilogue, float* output) const;
 
@@ -31,6 +34,8 @@ class BlockedDense {
   struct Region;
   class Regions;
 
+  /// The input lies where it is read.
+  bool ReadsRegions() const { return source_ == Source::kBlocks && positions_ > 1; }
   int64_t depth() const { return group_channels_ * positions_; }
   int64_t group_outputs() const { return outputs_ / group_; }
   /// Elements of a pixel in one plane.

@@ -230,7 +230,7 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
 
 }  // namespace
 
-std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced) {
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced, double share) {
   constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
   constexpr int64_t kMostWeights = int64_t{36} << 20;
   const int64_t depth = of.channels * window.kernel[0], images = of.batch * window.output[0];
@@ -238,7 +238,7 @@ std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const Bl
   const double pixels = static_cast<double>(images * window.output[1] * window.output[2]);
   const double most = depth * of.outputs > kManyPairs / of.group ? 0.5 : 0.9;
   const double weights = static_cast<double>(depth * of.outputs * window.kernel[1] * window.kernel[2]);
-  double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(pixels, weights);
+  double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(share * pixels, weights);
   std::optional<WinogradForm> best;
   for (const WinogradForm form : kWinogradForms) {
     if (!Fits(window, form) || depth * of.outputs > kMostWeights / form.planes()) continue;

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "ops/nn/blocked_dense.h"
+
 namespace tessera {
 namespace {
 
@@ -41,6 +43,16 @@ TEST(BlockedWinogradTest, SmallImagesTakeTilesOfTwo) {
   EXPECT_EQ(Choose(Square(7, 1), {1, 1, 512, 512}), kTwo);
   EXPECT_EQ(Choose(Square(6, 1), {1, 1, 64, 72}), kTwo);
   EXPECT_EQ(Choose(Square(3, 1), {1, 1, 64, 64}), std::nullopt);
+}
+
+/// Sums leave out what only reads padding.
+TEST(BlockedWinogradTest, LargeDilationsTakeSums) {
+  const Window atrous = Square(20, 1, 12);
+  const cpu::BlockedDense dense(256, 960, atrous, 1, cpu::BlockedDense::Source::kBlocks);
+  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(atrous), 0.36);
+  EXPECT_TRUE(Choose(atrous, {1, 1, 960, 256}).has_value());
+  EXPECT_EQ(cpu::ChooseBlockedWinograd(atrous, {1, 1, 960, 256}, false, dense.ShareOfPlane(atrous)), std::nullopt);
+  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(Square(20, 1, 2)), 1);
 }
 
 TEST(BlockedWinogradTest, StridedImagesTakeTheirOwn) {
