@@ -28,10 +28,10 @@ bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-/// Channels of an image of floats, [N, C, H, W] or [N, C, D, H, W]; 0 when it is another or they are not known.
+/// Channels of an image of floats with one to three spatial axes, [N, C, ...]; 0 when it is another or they are not known.
 int64_t Channels(const Graph& graph, ValueIndex index) {
   const SymbolicShape* shape = ShapeOf(graph, index);
-  if (shape == nullptr || (shape->size() != 4 && shape->size() != 5) || ElementOf(graph, index) != ElementType::kFloat) return 0;
+  if (shape == nullptr || shape->size() < 3 || shape->size() > 5 || ElementOf(graph, index) != ElementType::kFloat) return 0;
   return (*shape)[1].known() ? (*shape)[1].value : 0;
 }
 

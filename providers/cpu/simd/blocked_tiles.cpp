@@ -40,6 +40,10 @@ struct Tiles {
   static constexpr WinogradPlanes kOfY = PlanesOf(kY), kOfX = PlanesOf(kX);
   using Y = WinogradTransform<kY>;
   using X = WinogradTransform<kX>;
+  /// One axis has a tap only.
+  static constexpr bool kDown = kX == WinogradLine::kOne, kIsLine = kDown || kY == WinogradLine::kOne;
+  using Line = WinogradTransform<kDown ? kY : kX>;
+  static constexpr WinogradPlanes kOfLine = kDown ? kOfY : kOfX;
 };
 
 /// The number of the plane that is plane `i` of a tile's rows and plane `j` of its columns.
@@ -57,9 +61,25 @@ struct PlaneNumbers {
   }
 };
 
+/// TransformTile of a line, whose pixels are `step` elements apart.
+template <class T>
+HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64_t matrix) {
+  constexpr int kReach = T::kOfLine.reach(), kPlanes = T::kOfLine.planes;
+  const BlockTag d;
+  for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
+    BlockVector x[kReach], y[kPlanes];
+#pragma GCC unroll 13
+    for (int i = 0; i < kReach; ++i) x[i] = hn::LoadU(d, from + v + i * step);
+    T::Line::Input(d, x, y);
+#pragma GCC unroll 17
+    for (int i = 0; i < kPlanes; ++i) hn::StoreU(y[i], d, out + i * matrix + v);
+  }
+}
+
 /// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the planes go to out[plane * matrix].
 template <class T>
 HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
+  if constexpr (T::kIsLine) return TransformLine<T>(from, T::kDown ? row : pixel, out, matrix);
   static constexpr PlaneNumbers<T> kNumbers;
   constexpr int kRows = T::kOfY.reach(), kColumns = T::kOfX.reach(), kPlanesY = T::kOfY.planes, kPlanesX = T::kOfX.planes;
   const BlockTag d;
@@ -108,10 +128,36 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
   }
 }
 
+/// FinishTile of a line, of whose pixels the first `pixels` are stored, `step` elements apart.
+template <class T>
+HWY_INLINE void FinishLine(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias, const float* residual,
+                           int64_t pixels, int64_t step, float* out) {
+  constexpr int kPoints = T::kOfLine.points, kSide = T::kOfLine.side;
+  const BlockTag d;
+  const Clamp clamp(epilogue);
+  for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
+    BlockVector x[kPoints], y[kSide];
+#pragma GCC unroll 6
+    for (int i = 0; i < kPoints; ++i) x[i] = hn::LoadU(d, from + i * matrix + v);
+    T::Line::Output(d, x, y);
+    const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
+#pragma GCC unroll 4
+    for (int i = 0; i < kSide; ++i) {
+      if (i >= pixels) continue;
+      BlockVector value = hn::Add(y[i], offset);
+      if (residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + i * step + v));
+      hn::StoreU(clamp.active ? clamp(value) : value, d, out + i * step + v);
+    }
+  }
+}
+
 /// A tile's output pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
 template <class T>
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
                            const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel, float* out) {
+  if constexpr (T::kIsLine) {
+    return FinishLine<T>(from, matrix, epilogue, bias, residual, T::kDown ? rows : columns, T::kDown ? row_size : pixel, out);
+  }
   constexpr int kPointsY = T::kOfY.points, kPointsX = T::kOfX.points, kRows = T::kOfY.side, kColumns = T::kOfX.side;
   const BlockTag d;
   const Clamp clamp(epilogue);
@@ -147,7 +193,7 @@ template <class T>
 void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
             float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
-  const bool activates = ActivatesStored(epilogue);
+  const bool activates = ActivatesStored(epilogue), dilated = shape.y.dilation > 1;
   for (int64_t block = begin; block < end; ++block) {
     const float* from = products + block * shape.tiles() * kChannelBlock;
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
@@ -160,8 +206,11 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
         FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
                          shape.x.dilation * kChannelBlock, image + at);
       }
-      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
+      for (int64_t i = 0; i < rows && activates && dilated; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
     }
+    if (!activates || dilated) continue;
+    const int64_t first = shape.y.first_pixel(shape.first_row), end = std::min(shape.y.first_pixel(shape.end_row), shape.y.size);
+    ActivateStored(epilogue, image + block * shape.output_plane + first * row_size, (end - first) * row_size);
   }
 }
 

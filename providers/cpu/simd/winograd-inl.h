@@ -116,6 +116,31 @@ struct WinogradTransform<WinogradLine::kThreeOfSeven> {
   }
 };
 
+template <>
+struct WinogradTransform<WinogradLine::kThreeOfEleven> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D d, const V (&x)[13], V (&y)[17]) {
+    const V early[6] = {x[0], x[1], x[2], x[3], x[4], x[5]}, middle[6] = {x[4], x[5], x[6], x[7], x[8], x[9]};
+    const V late[6] = {x[8], x[9], x[10], x[11], x[12], x[12]};
+    V of_early[6], of_middle[6], of_late[6];  // the last of which no tap meets
+    InputTransform(d, early, of_early);
+    InputTransform(d, middle, of_middle);
+    InputTransform(d, late, of_late);
+#pragma GCC unroll 5
+    for (int i = 0; i < 5; ++i) {
+      y[3 * i] = of_early[i];
+      y[3 * i + 1] = of_middle[i];
+      y[3 * i + 2] = of_late[i];
+    }
+    y[15] = of_early[5];
+    y[16] = of_middle[5];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D d, const V (&x)[6], V (&y)[3]) {
+    OutputTransform(d, x, y);
+  }
+};
+
 /// Three products of F(2, 2) to two output pixels.
 template <class V>
 HWY_INLINE void OutputOfThree(const V (&x)[3], V (&y)[2]) {

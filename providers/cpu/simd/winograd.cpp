@@ -28,7 +28,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-constexpr int64_t kMostWinogradTaps = 7, kMostLinePlanes = 11;  // of a line
+constexpr int64_t kMostWinogradTaps = 11, kMostLinePlanes = 17;  // of a line
 
 /// What each tap of a line adds to each of its planes.
 using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLinePlanes>;
@@ -60,11 +60,12 @@ LineTaps TapsOf(WinogradLine line) {
       break;
   }
   LineTaps taps{};
-  if (line == WinogradLine::kThreeOfSeven) {
-    TakeSixPoints(0, 4, 0, 2, taps);
-    TakeSixPoints(4, 7, 1, 2, taps);
-  } else {
-    TakeSixPoints(0, PlanesOf(line).taps, 0, 1, taps);
+  const int64_t count = PlanesOf(line).taps;
+  constexpr int64_t kTaps = 4;  // of a part, at most
+  const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTaps));
+  for (size_t part = 0; part < parts; ++part) {
+    const int64_t begin = kTaps * static_cast<int64_t>(part);
+    TakeSixPoints(begin, parts == 1 ? count : std::min(begin + kTaps, count), part, parts, taps);
   }
   return taps;
 }

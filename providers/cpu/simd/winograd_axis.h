@@ -11,7 +11,7 @@ namespace tessera::cpu {
 constexpr int64_t kWinogradTile = 4;  // output pixels along each axis of F(4x4, 3x3)
 
 /// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 products. A tile's inputs become planes; the product of
-/// a point sums over the channels of its one plane or two.
+/// a point sums over the channels of its one to three planes.
 enum class WinogradLine : uint8_t {
   kOne,           // one tap: pixels as they are
   kFour,          // F(4, 3): six products for four pixels, where the taps alone take twelve
@@ -19,6 +19,7 @@ enum class WinogradLine : uint8_t {
   kThreeOfFour,   // F(3, 4): six instead of twelve
   kTwoOfFive,     // F(2, 5): six instead of ten
   kThreeOfSeven,  // F(3, 4) and F(3, 3) side by side at the same points: 11 instead of 21
+  kThreeOfEleven, // F(3, 4) twice and F(3, 3): 17 instead of 33
   kStrided,       // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between, so
                   // that five products replace six
   kStridedFour,   // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
@@ -47,6 +48,8 @@ constexpr WinogradPlanes PlanesOf(WinogradLine line) {
       return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
     case WinogradLine::kThreeOfSeven:
       return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10, 11}};
+    case WinogradLine::kThreeOfEleven:
+      return {11, 3, 1, 6, 17, {0, 3, 6, 9, 12, 15, 17}};
     case WinogradLine::kStrided:
       return {3, 2, 2, 3, 5, {0, 2, 3, 5}};
     case WinogradLine::kStridedFour:
@@ -67,7 +70,6 @@ struct WinogradForm {
     const int64_t i = point / of_x.points, j = point % of_x.points;
     return of_y.first[static_cast<size_t>(i)] * of_x.planes + of_y.of(i) * of_x.first[static_cast<size_t>(j)];
   }
-  /// A power of two.
   constexpr int64_t PlanesOfPoint(int64_t point) const {
     const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
     return of_y.of(point / of_x.points) * of_x.of(point % of_x.points);
@@ -101,6 +103,7 @@ constexpr WinogradForm kWinogradForms[] = {
     {WinogradLine::kTwoOfFive, WinogradLine::kOne},
     {WinogradLine::kOne, WinogradLine::kThreeOfSeven},
     {WinogradLine::kThreeOfSeven, WinogradLine::kOne},
+    {WinogradLine::kThreeOfEleven, WinogradLine::kOne},
 };
 
 /// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is an

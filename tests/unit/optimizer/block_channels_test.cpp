@@ -210,6 +210,15 @@ INSTANTIATE_TEST_SUITE_P(
                       BlockedConvCase{"WinogradLine", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
                       BlockedConvCase{"WinogradLineOfSeven", {2, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
                       BlockedConvCase{"WinogradLineOfThreeStrided", {1, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
+                      BlockedConvCase{"WinogradLineOfFive", {1, 3, 201}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 6, 2, 3}},
+                      BlockedConvCase{"WinogradLineOfEleven", {2, 3, 190}, {64, 3, 3, 1, 1}, {72, 64, 11, 1, 5}},
+                      BlockedConvCase{"WinogradLineOfElevenDilated", {1, 3, 333}, {64, 3, 7, 1, 3}, {64, 64, 11, 1, 28, 1, 3}},
+                      BlockedConvCase{"WinogradLineOfElevenNoPads", {3, 3, 67}, {64, 3, 5, 2, 1}, {64, 64, 11, 1, 0, 2}},
+                      BlockedConvCase{"Line", {2, 3, 41}, {16, 3, 7, 3, 2}, {24, 16, 9, 2, 4}},
+                      BlockedConvCase{"LineDilated", {1, 3, 40}, {16, 3, 3, 1, 1}, {24, 16, 3, 1, 16, 1, 16}},
+                      BlockedConvCase{"LineGrouped", {2, 3, 33}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
+                      BlockedConvCase{"LineDepthwise", {2, 3, 77}, {16, 3, 3, 1, 1}, {16, 16, 31, 1, 15, 16}},
+                      BlockedConvCase{"LineOfOnePixel", {2, 3, 1}, {16, 3, 1}, {24, 16, 3, 1, 1}},
                       BlockedConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
                       BlockedConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
                       BlockedConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
@@ -278,6 +287,25 @@ TEST(BlockChannels, ComputesWhatLiesBetween) {
   const std::string g = network.Pool("AveragePool", network.Conv(f, {32, 56, 3, 1, 1}), 3, 2, 1, false, true);
   const std::string h = network.Pool("AveragePool", g, 2, 2, 0, true);
   const auto operators = Compare(network, {network.Conv(h, {16, 32, 1}), h}, {2, 3, 21, 19});
+  if (!Blocks(operators)) return;
+  for (const std::string gone : {"MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool", "ToBlocked"}) {
+    EXPECT_FALSE(operators.contains(gone)) << gone;
+  }
+  EXPECT_TRUE(operators.contains("BlockedScale"));
+}
+
+TEST(BlockChannels, ComputesWhatLiesBetweenLines) {
+  FloatNetwork network({2, 3, 150});
+  const std::string a = network.Conv("x", {16, 3, 7, 2, 3});
+  const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
+  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
+  const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1})});
+  const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
+  const std::string f = network.Op("Tanh", {network.Op("Mul", {gate, e})});
+  const std::string g = network.GroupNorm(network.Conv(f, {32, 56, 5, 1, 2}), 4, 32);
+  const auto operators = Compare(network, {network.Conv(g, {16, 32, 1}), g}, {2, 3, 150});
   if (!Blocks(operators)) return;
   for (const std::string gone : {"MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool", "ToBlocked"}) {
     EXPECT_FALSE(operators.contains(gone)) << gone;

@@ -133,8 +133,8 @@ class BlockedConv final : public Kernel {
   }
   /// Over the image as far as it is known; nothing where the kernel is larger.
   Window LikelyWindow(const KernelInfo& info) const {
-    constexpr int64_t kLikelySide = 56;
-    Shape image(kernel().size(), kLikelySide);
+    constexpr int64_t kLikelySide = 56, kLikelyLine = 1024;
+    Shape image(kernel().size(), kernel().size() == 1 ? kLikelyLine : kLikelySide);
     if (KnowsImage(info)) {
       for (size_t i = 0; i < image.rank(); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -43,7 +44,7 @@ class BlockedRun {
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const BlockedTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
-    const int64_t steps = (2 * form_.most_planes() - 1) * slice_.summed_blocks();
+    const int64_t steps = StepLists(form_.most_planes()) * slice_.summed_blocks();
     const BlockedBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
@@ -67,7 +68,7 @@ class BlockedRun {
     const BlockedTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
     const BlockedBuffers all = Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(),
-                                    (2 * form_.most_planes() - 1) * summed);
+                                    StepLists(form_.most_planes()) * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -117,11 +118,13 @@ class BlockedRun {
     }
   }
 
-  /// The steps of points of one plane, of two and of four, those of `planes` from (planes - 1) * (what is returned: the steps of one plane)
-  /// on; slices of padding have none.
+  /// Points of one plane to so many have lists of steps of their own, one after the other; in steps of one plane.
+  static int64_t StepLists(int64_t planes) { return planes * (planes + 1) / 2; }
+
+  /// Gives the number of steps of one plane; slices of padding have none.
   int64_t FindSteps(const BlockedTileRows& block, int64_t slice, BlockedStep* steps) const {
     int64_t count = 0;
-    for (int64_t planes = 1; planes <= form_.most_planes(); planes *= 2) {
+    for (int64_t planes = 1; planes <= form_.most_planes(); ++planes) {
       for (int64_t k = 0; k < block.slices; ++k) {
         if (Read(slice, k) == nullptr) continue;
         for (int64_t i = 0; i < block.input_blocks; ++i) {
@@ -132,7 +135,7 @@ class BlockedRun {
         }
       }
     }
-    return count / (2 * form_.most_planes() - 1);
+    return count / StepLists(form_.most_planes());
   }
 
   int64_t GroupOf(int64_t slice) const { return slice / window_.output[0] % groups_; }
@@ -144,7 +147,7 @@ class BlockedRun {
     const int64_t depth = block.summed_blocks() * kChannelBlock;
     BlockedProduct product;
     product.input = buffers.columns + plane * block.column_matrix();
-    product.steps = buffers.steps + (planes - 1) * steps;
+    product.steps = buffers.steps + StepLists(planes - 1) * steps;
     product.num_steps = planes * steps;
     product.depth = planes * depth;
     product.pixels = block.tiles();
@@ -212,6 +215,17 @@ WinogradAxis Axis(const Window& window, size_t axis, WinogradLine line) {
   return {window.output[axis], of.taps == 1 ? 1 : window.dilations[axis], of.side};
 }
 
+/// A line down the image, whose rows of tiles are what threads and caches share.
+Window Upright(const Window& window) {
+  constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
+  Window turned = window;
+  if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return turned;
+  for (Shape Window::*const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides, &Window::dilations, &Window::begin, &Window::end}) {
+    std::swap((turned.*sizes)[kY], (turned.*sizes)[kX]);
+  }
+  return turned;
+}
+
 /// Of a group, on one core: products of so many pixels (tiles) by so many weights, which come from memory meanwhile.
 double ProductsNs(double pixels, double weights) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kApart = 0.3;  // a multiply-add, a weight; what does not overlap
@@ -230,7 +244,8 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
 
 }  // namespace
 
-std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced, double share) {
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share) {
+  const Window window = Upright(image);
   constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
   constexpr int64_t kMostWeights = int64_t{36} << 20;
   const int64_t depth = of.channels * window.kernel[0], images = of.batch * window.output[0];
@@ -279,8 +294,9 @@ std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradF
   return packed;
 }
 
-void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& window, const BlockedChannels& of, const float* weights,
+void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& image, const BlockedChannels& of, const float* weights,
                              const float* input, const BlockedEpilogue& epilogue, float* output) {
+  const Window window = Upright(image);
   BlockedTileRows slice{};
   slice.form = form;
   slice.slices = window.kernel[0];

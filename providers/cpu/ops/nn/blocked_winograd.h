@@ -19,7 +19,7 @@ struct BlockedChannels {
 
 /// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least of those
 /// that fit, whatever the sums take. `share`: of the window's products, those that the sums would compute.
-std::optional<WinogradForm> ChooseBlockedWinograd(const Window& window, const BlockedChannels& of, bool forced, double share = 1);
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share = 1);
 
 /// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the form][...].
 std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group, const Tensor& weights);

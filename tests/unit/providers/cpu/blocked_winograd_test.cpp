@@ -77,6 +77,18 @@ TEST(BlockedWinogradTest, LinesAreTransformedAlongThem) {
   EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Line::kTwoOfFive, Line::kOne}));
 }
 
+/// Its rows of tiles are shared out: it lies along the first axis.
+TEST(BlockedWinogradTest, ALineIsTransformedAsAColumn) {
+  const auto choose = [](int64_t taps) {
+    Window line = Taps(1, taps, 2048);
+    line.input[1] = line.output[1] = 1;
+    return Choose(line, {1, 1, 64, 64});
+  };
+  EXPECT_EQ(choose(3), (WinogradForm{Line::kFour, Line::kOne}));
+  EXPECT_EQ(choose(7), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
+  EXPECT_EQ(choose(11), (WinogradForm{Line::kThreeOfEleven, Line::kOne}));
+}
+
 TEST(BlockedWinogradTest, OthersTakeNone) {
   EXPECT_EQ(Choose(Square(28, 3), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Square(28, 2, 2), {1, 1, 128, 128}, true), std::nullopt);
