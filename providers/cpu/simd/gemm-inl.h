@@ -39,6 +39,15 @@ HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
          epilogue.activation != GemmActivation::kNone;
 }
 
+constexpr int64_t kNearBytes = 32 << 10;  // of B, which stay near while rows of C are written whole
+
+/// Columns of B that are packed at a time: more of shallow ones.
+HWY_INLINE int64_t ColumnsTogether(int64_t depth) {
+  constexpr int64_t kNear = kNearBytes / static_cast<int64_t>(sizeof(T));
+  static_assert(kNear <= kDepth * kColumns);
+  return std::max(kNear / depth / kWidth * kWidth, kColumns);
+}
+
 /// `meanwhile`: what a panel that stays near leaves time for.
 template <class B>
 void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
@@ -88,7 +97,8 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   out.add = args.accumulate || k0 > 0;
   out.last = k0 + kc >= args.k && HasWork(epilogue);
   out.epilogue = &epilogue;
-  const MicroKernelFn<B> whole = KernelFor<B>(kRows, kWidth);
+  constexpr int64_t kShallow = 128;
+  const MicroKernelFn<B> whole = kc <= kShallow ? MicroKernel<B, kRows, 2, false> : MicroKernel<B, kRows, 2>;
   const auto tile = [&](int64_t m, int64_t n, BlockPrefetch* ahead) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
     const B* b = panels.data + (n - n0) / kWidth * panels.stride;
@@ -107,7 +117,6 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
       kernel(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
     }
   };
-  constexpr int64_t kNearBytes = 32 << 10;
   const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(B));
   if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
     // All of B stays near: C, which may come from afar, is written line after line.
@@ -168,16 +177,18 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
   const int64_t depth = DepthStep(args, kMostDepth);
   const int64_t blocks = CeilDiv(m1 - m0, std::min(kCopiedRows, kMostCopied / depth / kRows * kRows));
   const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
-  for (int64_t n = n0; n < n1; n += kTogether) {
+  const bool shallow = ColumnsTogether(args.k) > kColumns;
+  const int64_t together = shallow ? ColumnsTogether(args.k) : kTogether;
+  for (int64_t n = n0; n < n1; n += together) {
     constexpr int64_t kCacheBytes = 256 << 10;
-    const bool leaves_cache = std::min(n1 - n, kTogether) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;
+    const bool leaves_cache = std::min(n1 - n, together) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;
     for (int64_t m = m0; m < m1; m += height) {
       const int64_t end = std::min(m1, m + height);
       for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, end, k0, kc, rows);
-        WithPackedPanels(args, n, k0, m == m0 || leaves_cache, [&](const auto& panels) {
-          MultiplyBlock(args, a, m, end, n, std::min(n1, n + kTogether), panels, k0, kc);
+        WithPackedPanels(args, n, k0, !shallow && (m == m0 || leaves_cache), [&](const auto& panels) {
+          MultiplyBlock(args, a, m, end, n, std::min(n1, n + together), panels, k0, kc);
         });
       }
     }
@@ -198,9 +209,9 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
   }
   HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
-  const int64_t depth = DepthStep(args);
-  for (int64_t n = n0; n < n1; n += kColumns) {
-    const int64_t n_end = std::min(n1, n + kColumns);
+  const int64_t depth = DepthStep(args), together = ColumnsTogether(depth);
+  for (int64_t n = n0; n < n1; n += together) {
+    const int64_t n_end = std::min(n1, n + together);
     // Reading B in place must not run past its last column.
     const int64_t n_direct = in_place ? n + (n_end - n) / kWidth * kWidth : n;
     for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {

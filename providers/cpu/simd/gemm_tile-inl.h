@@ -152,8 +152,8 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
 HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
 
 /// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to ask for
-/// meanwhile; may be null.
-template <class B, int R, int N>
+/// meanwhile; may be null. kAsks: for the lines of C, which a shallow product is done before.
+template <class B, int R, int N, bool kAsks = true>
 void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out, BlockPrefetch* ahead) {
   const D d;
   constexpr int kParts = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
@@ -166,7 +166,7 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k
       for (int j = 0; j < N; ++j) part[u][r][j] = hn::Zero(d);
     }
   }
-  if constexpr (kParts == 1) {
+  if constexpr (kParts == 1 && kAsks) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       hwy::Prefetch(out.c + r * out.c_row);
