@@ -94,12 +94,19 @@ void CombineColumns(const PoolAlong<T>& along, const Piece<T>& piece) {
     });
     return;
   }
-  if constexpr (K == 3) {
-    if (along.stride == 3 && dilation == 1) {
+  if constexpr (K != 2) {
+    if (along.stride == 3 && dilation == 1 && kernel >= 3) {
       ForEachVector<kFinished, kFinished>(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
-        hn::Vec<decltype(d)> a, b, c;
+        hn::Vec<decltype(d)> v, a, b, c;
         hn::LoadInterleaved3(d, all + 3 * o, a, b, c);
-        return Op::Combine(Op::Combine(a, b), c);
+        v = Op::Combine(Op::Combine(a, b), c);
+        for (int64_t k = 3; k < kernel; k += 3) {
+          hn::LoadInterleaved3(d, all + 3 * o + k, a, b, c);
+          v = Op::Combine(v, a);
+          if (k + 1 < kernel) v = Op::Combine(v, b);
+          if (k + 2 < kernel) v = Op::Combine(v, c);
+        }
+        return v;
       });
       return;
     }

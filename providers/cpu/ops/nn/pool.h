@@ -204,7 +204,7 @@ class PoolPlanes {
     if (threads > 1 && items_ / output_rows_ < 4 * threads) return false;
     const int64_t stride = window_.strides[1], columns = window_.kernel[1];
     if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[1] != 1))) return false;
-    if (window_.kernel[0] > 5 || columns > 5 || along_.output > (columns > 3 ? 28 : 40)) return false;
+    if (window_.kernel[0] > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40)) return false;
     return PaddedSize(0) <= 128 && PaddedSize(1) <= 128 && window_.begin[0] <= 8 && window_.begin[1] <= 8;
   }
   int64_t PaddedSize(size_t axis) const { return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis); }
