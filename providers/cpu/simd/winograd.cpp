@@ -28,21 +28,20 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-constexpr int64_t kMostWinogradTaps = 7, kMostLinePlanes = 11;  // of a line
+constexpr int64_t kMostWinogradTaps = 7, kMostLineFactors = 11;  // of a line
 
-/// What each tap of a line adds to each of its planes.
-using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLinePlanes>;
+/// What each tap of a line adds to each of its factors.
+using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLineFactors>;
 
-/// Taps [begin, end) of F(m, end - begin) of six points: what a polynomial with the taps as coefficients is there, over the product of the
-/// point's distances from the others; at infinity the sixth tap less m - 1. Goes to every `step`-th plane.
-void TakeSixPoints(int64_t begin, int64_t end, int64_t side, size_t first, size_t step, LineTaps& taps) {
+/// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the product of the
+/// point's distances from the others. Goes to every `step`-th factor.
+void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
   for (size_t point = 0; point < 5; ++point) {
     double power = 1;
     for (int64_t k = begin; k < end; ++k, power *= kPoints[point]) taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
   }
-  if (end - begin == 7 - side) taps[first + 5 * step][static_cast<size_t>(end - 1)] = 1;
 }
 
 LineTaps TapsOf(WinogradLine line) {
@@ -55,16 +54,30 @@ LineTaps TapsOf(WinogradLine line) {
       return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
     case WinogradLine::kStridedFour:
       return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    case WinogradLine::kTransposedFour:
+      return {{{0, 0, 0, 1}, {0, 1, 0, 1}, {0, -1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradLine::kTransposedThree:
+      return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTurnsOfFour:
+      return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradLine::kTurnsOfThree:
+      return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kSpreadTwo:
+    case WinogradLine::kSpreadFour:
+      return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     default:
       break;
   }
-  const WinogradPlanes of = PlanesOf(line);
   LineTaps taps{};
+  const auto take_infinity = [&](size_t factor, int64_t tap) { taps[factor][static_cast<size_t>(tap)] = 1; };
   if (line == WinogradLine::kThreeOfSeven) {
-    TakeSixPoints(0, 4, of.side, 0, 2, taps);
-    TakeSixPoints(4, 7, of.side, 1, 2, taps);
+    TakeFinitePoints(0, 4, 0, 2, taps);
+    TakeFinitePoints(4, 7, 1, 2, taps);  // which infinity does not see
+    take_infinity(10, 3);
   } else {
-    TakeSixPoints(0, of.taps, of.side, 0, 1, taps);
+    const int64_t count = PlanesOf(line).taps;
+    TakeFinitePoints(0, count, 0, 1, taps);
+    take_infinity(5, count - 1);
   }
   return taps;
 }
@@ -219,35 +232,36 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
   const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
   const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
   // The results of a filter lie far apart: those of a cache line of filters are written together.
-  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostPlanes = kMostLinePlanes * kMostLinePlanes;
+  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostFactors = kMostLineFactors * kMostLineFactors;
   const int64_t positions = of_y.taps * of_x.taps;
   for (int64_t first = 0; first < count; first += kFilters) {
     const int64_t here = std::min(kFilters, count - first);
-    float w[kMostTaps][kFilters] = {}, results[kMostPlanes][kFilters];
+    float w[kMostTaps][kFilters] = {}, results[kMostFactors][kFilters];
     for (int64_t i = 0; i < here; ++i) {
       for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
-    for (int64_t r = 0; r < of_y.planes; ++r) {
+    for (int64_t r = 0; r < of_y.factors(); ++r) {
       double half[kMostWinogradTaps][kFilters] = {};
       for (int64_t c = 0; c < of_x.taps; ++c) {
         for (int64_t k = 0; k < of_y.taps; ++k) {
           for (int64_t i = 0; i < kFilters; ++i) half[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
         }
       }
-      for (int64_t c = 0; c < of_x.planes; ++c) {
+      for (int64_t c = 0; c < of_x.factors(); ++c) {
         double sums[kFilters] = {};
         for (int64_t k = 0; k < of_x.taps; ++k) {
           for (int64_t i = 0; i < kFilters; ++i) sums[i] += taps_x[c][k] * half[k][i];
         }
-        for (int64_t i = 0; i < kFilters; ++i) results[r * of_x.planes + c][i] = static_cast<float>(sums[i]);
+        for (int64_t i = 0; i < kFilters; ++i) results[r * of_x.factors() + c][i] = static_cast<float>(sums[i]);
       }
     }
     for (int64_t point = 0; point < form.points(); ++point) {
-      const int64_t planes = form.PlanesOfPoint(point);
-      float* to = transformed + form.FirstPlane(point) * matrix + first * planes;
-      for (int64_t k = 0; k < planes; ++k) {
-        const auto [y, x] = form.LinePlanesOf(point, k);
-        for (int64_t i = 0; i < here; ++i) to[i * planes + k] = results[y * of_x.planes + x][i];
+      const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+      const int64_t factors = planes_y * planes_x;
+      float* to = transformed + form.FirstFactor(point) * matrix + first * factors;
+      for (int64_t k = 0; k < factors; ++k) {
+        const auto [y, x] = form.LineFactors(point, k);
+        for (int64_t i = 0; i < here; ++i) to[i * factors + k] = results[y * of_x.factors() + x][i];
       }
     }
   }
