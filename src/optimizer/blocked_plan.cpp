@@ -239,8 +239,8 @@ class Planner {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
     const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]), elements = in + out;
     if (role == BlockedRole::kTransposed) {
-      const double worth = weights.back() > 2 ? kWorthMovingWindow : kWorthMoving;
-      return (in * static_cast<double>(weights.num_elements() / weights[0]) >= worth * elements ? kFewestElementsPerMove + 1 : 1) * elements;
+      const bool pays = in * static_cast<double>(weights.num_elements() / weights[0]) >= kWorthMoving * elements;
+      return pays ? (kFewestElementsPerMove + 1) * elements : elements;
     }
     // Of an odd number of blocks the last are computed with half vectors where a vector holds two.
     const bool pairs = weights[0] % (2 * kChannelBlock) == 0;

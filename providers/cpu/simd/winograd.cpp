@@ -233,36 +233,46 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
   const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
   // The results of a filter lie far apart: those of a cache line of filters are written together.
   constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostFactors = kMostLineFactors * kMostLineFactors;
-  const int64_t positions = of_y.taps * of_x.taps;
+  const int64_t positions = of_y.taps * of_x.taps, factors_y = of_y.factors(), factors_x = of_x.factors();
+  /// Where a factor of the first filter goes, and how far from there the next filter's.
+  struct Place {
+    int64_t result, to, step;
+  };
+  std::array<Place, kMostFactors> places;
+  for (int64_t point = 0, i = 0; point < form.points(); ++point) {
+    const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+    for (int64_t k = 0; k < planes_y * planes_x; ++k, ++i) {
+      const auto [y, x] = form.LineFactors(point, k);
+      places[static_cast<size_t>(i)] = {y * factors_x + x, form.FirstFactor(point) * matrix + k, planes_y * planes_x};
+    }
+  }
   for (int64_t first = 0; first < count; first += kFilters) {
     const int64_t here = std::min(kFilters, count - first);
     float w[kMostTaps][kFilters] = {}, results[kMostFactors][kFilters];
     for (int64_t i = 0; i < here; ++i) {
       for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
-    for (int64_t r = 0; r < of_y.factors(); ++r) {
+    for (int64_t r = 0; r < factors_y; ++r) {
       double half[kMostWinogradTaps][kFilters] = {};
       for (int64_t c = 0; c < of_x.taps; ++c) {
         for (int64_t k = 0; k < of_y.taps; ++k) {
+          if (taps_y[r][k] == 0) continue;  // times an infinite weight it would be no number
           for (int64_t i = 0; i < kFilters; ++i) half[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
         }
       }
-      for (int64_t c = 0; c < of_x.factors(); ++c) {
+      for (int64_t c = 0; c < factors_x; ++c) {
         double sums[kFilters] = {};
         for (int64_t k = 0; k < of_x.taps; ++k) {
+          if (taps_x[c][k] == 0) continue;
           for (int64_t i = 0; i < kFilters; ++i) sums[i] += taps_x[c][k] * half[k][i];
         }
-        for (int64_t i = 0; i < kFilters; ++i) results[r * of_x.factors() + c][i] = static_cast<float>(sums[i]);
+        for (int64_t i = 0; i < kFilters; ++i) results[r * factors_x + c][i] = static_cast<float>(sums[i]);
       }
     }
-    for (int64_t point = 0; point < form.points(); ++point) {
-      const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
-      const int64_t factors = planes_y * planes_x;
-      float* to = transformed + form.FirstFactor(point) * matrix + first * factors;
-      for (int64_t k = 0; k < factors; ++k) {
-        const auto [y, x] = form.LineFactors(point, k);
-        for (int64_t i = 0; i < here; ++i) to[i * factors + k] = results[y * of_x.factors() + x][i];
-      }
+    for (int64_t i = 0; i < factors_y * factors_x; ++i) {
+      const auto [result, start, step] = places[static_cast<size_t>(i)];
+      float* to = transformed + start + first * step;
+      for (int64_t j = 0; j < here; ++j) to[j * step] = results[result][j];
     }
   }
 }
