@@ -127,7 +127,7 @@ class Planner {
     return TransposesInBlocks(node, shape) ? std::optional(BlockedRole::kTransposed) : std::nullopt;
   }
 
-  /// BlockedConvTranspose has the window: as many taps as the stride, or three or four at stride 2 and with odd pads.
+  /// BlockedConvTranspose has the window: as many taps as the stride, or three to five at stride 2.
   bool TransposesInBlocks(const Node& node, const Shape& weights) const {
     constexpr int64_t kAnySize = int64_t{1} << 20;
     const TransposeAttributes attributes(node);
@@ -140,8 +140,10 @@ class Planner {
     const Window window = FitTransposed(attributes, sizes.dims(), weights.dims().subspan(2));
     for (size_t i = sizes.rank() - 2; i < sizes.rank(); ++i) {
       const int64_t taps = window.kernel[i], stride = window.strides[i], pad = window.begin[i];
-      const bool fits = taps == stride ? pad == 0 && (taps == 2 || taps == 4) : stride == 2 && (taps == 3 || taps == 4) && pad == 1;
-      if (!fits || window.dilations[i] != 1 || taps != window.kernel.back() || stride != window.strides.back()) return false;
+      const bool spreads = taps == stride && pad == 0 && (taps == 2 || taps == 4);
+      const bool takes_turns = stride == 2 && ((taps == 3 && pad <= 1) || (taps == 4 && pad == 1) || (taps == 5 && (pad == 1 || pad == 2)));
+      if ((!spreads && !takes_turns) || window.dilations[i] != 1) return false;
+      if (taps != window.kernel.back() || stride != window.strides.back() || pad != window.begin.back()) return false;
     }
     return true;
   }

@@ -103,7 +103,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
     HWY_ALIGN float half[kRows * kPointsX * kBlockLanes];
     for (int j = 0; j < kPointsX; ++j) {
       BlockVector x[kPointsY], y[kRows];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
       for (int i = 0; i < kPointsY; ++i) x[i] = hn::LoadU(d, from + (i * kPointsX + j) * matrix + v);
       T::Y::Output(d, x, y);
 #pragma GCC unroll 4
@@ -112,7 +112,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
     const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
     for (int64_t i = 0; i < rows; ++i) {
       BlockVector x[kPointsX], y[kColumns];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
       for (int j = 0; j < kPointsX; ++j) x[j] = hn::Load(d, half + (i * kPointsX + j) * kBlockLanes);
       T::X::Output(d, x, y);
 #pragma GCC unroll 4

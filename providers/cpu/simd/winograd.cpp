@@ -58,10 +58,18 @@ LineTaps TapsOf(WinogradLine line) {
       return {{{0, 0, 0, 1}, {0, 1, 0, 1}, {0, -1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 0}}};
     case WinogradLine::kTransposedThree:
       return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTransposedThreeEven:
+      return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradLine::kTransposedFive:
+      return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 1}, {1}, {0, 0, 0, 1}, {0, 1, 0, 1}}};
+    case WinogradLine::kTransposedFiveEven:
+      return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 0, 0, -1}, {1}, {0, 1, 0, 1}, {0, 1}}};
     case WinogradLine::kTurnsOfFour:
       return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
     case WinogradLine::kTurnsOfThree:
       return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTurnsOfThreeEven:
+      return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
     case WinogradLine::kSpreadTwo:
     case WinogradLine::kSpreadFour:
       return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};

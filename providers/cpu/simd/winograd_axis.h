@@ -22,21 +22,29 @@ enum class WinogradLine : uint8_t {
   kStrided,       // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between, so
                   // that five products replace six
   kStridedFour,   // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
-  // Of transposed convolutions, whose pixels take turns at the taps that are a stride apart.
-  kTransposedFour,   // four taps, stride 2: F(2, 2) of the odd taps for every other pixel, of the even ones for those between: six
-                     // instead of eight
-  kTransposedThree,  // three taps, stride 2: F(2, 2) of the outer two, and the middle one: five instead of six
-  kTurnsOfFour,      // the sums themselves, for images of few pixels: weights as many as the taps
+  // Of transposed convolutions of stride 2, whose pixels take turns at the even taps and the odd ones: F(2, 2) or F(2, 3) of each. Which
+  // come first depends on whether the padding is odd.
+  kTransposedFour,       // pads 1: six products for four pixels instead of eight
+  kTransposedThree,      // pads 1: five instead of six
+  kTransposedThreeEven,  // pads 0
+  kTransposedFive,       // pads 1: seven instead of ten
+  kTransposedFiveEven,   // pads 2
+  // The sums themselves, for images of few pixels: weights as many as the taps.
+  kTurnsOfFour,
   kTurnsOfThree,
-  kSpreadTwo,  // as many taps as the stride: each pixel has one input
+  kTurnsOfThreeEven,
+  // As many taps as the stride: each pixel has one input.
+  kSpreadTwo,
   kSpreadFour,
 };
+
+constexpr std::array<int8_t, 7> kOnePlaneEach = {1, 1, 1, 1, 1, 1, 1};
 
 struct WinogradPlanes {
   int64_t taps, side, stride;  // inputs of an output pixel; output pixels; inputs from pixel to pixel or, transposed, pixels from input to input
   int64_t points, planes;
-  std::array<int8_t, 6> first;                       // plane of each point
-  std::array<int8_t, 6> count = {1, 1, 1, 1, 1, 1};  // and how many it sums over
+  std::array<int8_t, 7> first;                  // plane of each point
+  std::array<int8_t, 7> count = kOnePlaneEach;  // and how many it sums over
   struct {
     int64_t reach = 0, pad = 0;  // inputs of a tile, none where it is not transposed; the padding that it is for, or strides more or less
   } turned = {};
@@ -75,17 +83,24 @@ constexpr WinogradPlanes PlanesOf(WinogradLine line) {
     case WinogradLine::kStridedFour:
       return {4, 2, 2, 3, 6, {0, 2, 4}, {2, 2, 2}};
     case WinogradLine::kTransposedFour:
-      return {4, 4, 2, 6, 5, {0, 1, 2, 2, 3, 4}, {1, 1, 1, 1, 1, 1}, {4, 1}};
+      return {4, 4, 2, 6, 5, {0, 1, 2, 2, 3, 4}, kOnePlaneEach, {4, 1}};
     case WinogradLine::kTransposedThree:
-      return {3, 4, 2, 5, 4, {0, 1, 2, 2, 3}, {1, 1, 1, 1, 1}, {3, 1}};
+      return {3, 4, 2, 5, 4, {0, 1, 2, 2, 3}, kOnePlaneEach, {3, 1}};
+    case WinogradLine::kTransposedThreeEven:
+      return {3, 4, 2, 5, 4, {0, 1, 1, 2, 3}, kOnePlaneEach, {3, 0}};
+    case WinogradLine::kTransposedFive:
+    case WinogradLine::kTransposedFiveEven:
+      return {5, 4, 2, 7, 6, {0, 1, 2, 2, 3, 4, 5}, kOnePlaneEach, {4, line == WinogradLine::kTransposedFive ? 1 : 0}};
     case WinogradLine::kTurnsOfFour:
       return {4, 2, 2, 2, 3, {0, 1}, {2, 2}, {3, 1}};
     case WinogradLine::kTurnsOfThree:
       return {3, 2, 2, 2, 2, {0, 0}, {1, 2}, {2, 1}};
+    case WinogradLine::kTurnsOfThreeEven:
+      return {3, 2, 2, 2, 2, {0, 1}, {2, 1}, {2, 0}};
     case WinogradLine::kSpreadTwo:
-      return {2, 2, 2, 2, 1, {0, 0}, {1, 1}, {1, 0}};
+      return {2, 2, 2, 2, 1, {0, 0}, kOnePlaneEach, {1, 0}};
     case WinogradLine::kSpreadFour:
-      return {4, 4, 4, 4, 1, {0, 0, 0, 0}, {1, 1, 1, 1}, {1, 0}};
+      return {4, 4, 4, 4, 1, {0, 0, 0, 0}, kOnePlaneEach, {1, 0}};
   }
   return {};
 }
@@ -143,8 +158,12 @@ constexpr WinogradForm kWinogradForms[] = {
     {WinogradLine::kThreeOfSeven, WinogradLine::kOne},
     {WinogradLine::kTransposedFour, WinogradLine::kTransposedFour},
     {WinogradLine::kTransposedThree, WinogradLine::kTransposedThree},
+    {WinogradLine::kTransposedThreeEven, WinogradLine::kTransposedThreeEven},
+    {WinogradLine::kTransposedFive, WinogradLine::kTransposedFive},
+    {WinogradLine::kTransposedFiveEven, WinogradLine::kTransposedFiveEven},
     {WinogradLine::kTurnsOfFour, WinogradLine::kTurnsOfFour},
     {WinogradLine::kTurnsOfThree, WinogradLine::kTurnsOfThree},
+    {WinogradLine::kTurnsOfThreeEven, WinogradLine::kTurnsOfThreeEven},
     {WinogradLine::kSpreadTwo, WinogradLine::kSpreadTwo},
     {WinogradLine::kSpreadFour, WinogradLine::kSpreadFour},
 };

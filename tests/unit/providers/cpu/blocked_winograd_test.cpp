@@ -80,6 +80,9 @@ std::optional<WinogradForm> ChooseTransposed(int64_t taps, int64_t stride, int64
 TEST(BlockedWinogradTest, TransposedWindowsTakeTheirOwn) {
   EXPECT_EQ(ChooseTransposed(4, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFour, Line::kTransposedFour}));
   EXPECT_EQ(ChooseTransposed(3, 2, 1, 32, 128), (WinogradForm{Line::kTransposedThree, Line::kTransposedThree}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 0, 32, 128), (WinogradForm{Line::kTransposedThreeEven, Line::kTransposedThreeEven}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFive, Line::kTransposedFive}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 2, 32, 128), (WinogradForm{Line::kTransposedFiveEven, Line::kTransposedFiveEven}));
   EXPECT_EQ(ChooseTransposed(2, 2, 0, 32, 128), (WinogradForm{Line::kSpreadTwo, Line::kSpreadTwo}));
   EXPECT_EQ(ChooseTransposed(4, 4, 0, 32, 128), (WinogradForm{Line::kSpreadFour, Line::kSpreadFour}));
 }
