@@ -1,5 +1,5 @@
 // convolve_transposed: a ConvTranspose of stride 1 is a convolution whose taps stand in the opposite order, and convolutions have more ways
-// to be computed. Not where most of what its windows read would be padding, as where one pixel becomes an image.
+// to be computed. Not where most of what its windows read would be padding, as where one pixel becomes an image, nor for few outputs.
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +10,8 @@
 
 namespace tessera {
 namespace {
+
+constexpr int64_t kFewestOutputs = 8;  // fewer cost less than the inputs that their windows read
 
 /// Pads of the convolution, before and after; nothing where the node is none.
 std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape& image, const Shape& weights) {
@@ -67,6 +69,7 @@ class TransposedConvolving final : public NodeRewrite {
     const SymbolicShape* image = ShapeOf(graph, node.inputs[0]);
     const int64_t group = IntAttribute(node, "group", 1);
     if (constant == nullptr || image == nullptr || image->size() < 3 || constant->shape().rank() != image->size()) return false;
+    if (group == 1 && constant->shape()[1] < kFewestOutputs) return false;
     if (constant->num_elements() == 0 || group <= 0 || constant->shape()[0] % group != 0 || VersionOf(graph, "Conv") == 0) return false;
     auto pads = PadsOf(node, *image, constant->shape());
     // Padding times infinity would be NaN.

@@ -35,9 +35,9 @@ size_t Count(const Sizes& sizes) {
 }
 
 TEST(ConvolveTransposed, StrideOne) {
-  for (const StraightCase& c : {StraightCase{{2, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}}, StraightCase{{1, 6, 12, 9}, {6, 2, 4, 1}, {1, 1}, {1, 0, 2, 0}, 3},
-                                StraightCase{{1, 4, 15, 14}, {4, 1, 3, 5}, {2, 1}, {0, 4, 3, 2}, 4, {}, {1, 0}}, StraightCase{{2, 4, 30}, {4, 5, 7}, {1}, {3, 3}},
-                                StraightCase{{-1, 4, -1, -1}, {4, 3, 3, 3}, {1, 1}, {1, 2, 1, 2}}, StraightCase{{1, 3, 4, 9, 8}, {3, 2, 3, 1, 3}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}}}) {
+  for (const StraightCase& c : {StraightCase{{2, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}}, StraightCase{{1, 6, 12, 9}, {6, 2, 4, 1}, {1, 1}, {1, 0, 2, 0}, 3},
+                                StraightCase{{1, 4, 15, 14}, {4, 1, 3, 5}, {2, 1}, {0, 4, 3, 2}, 4, {}, {1, 0}}, StraightCase{{2, 4, 30}, {4, 9, 7}, {1}, {3, 3}},
+                                StraightCase{{-1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {1, 2, 1, 2}}, StraightCase{{1, 3, 4, 9, 8}, {3, 8, 3, 1, 3}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}}}) {
     SCOPED_TRACE(::testing::PrintToString(c.weights));
     const Rewriting rewriting(Model(c, Numbers(Count(c.weights))), {"convolve_transposed"});
     EXPECT_EQ(rewriting.after(), "Conv");
@@ -46,14 +46,15 @@ TEST(ConvolveTransposed, StrideOne) {
 }
 
 TEST(ConvolveTransposed, LeavesWhatIsNoConvolutionOrReadsPadding) {
-  for (const StraightCase& c : {StraightCase{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}, 1, {1, 2}},       // pixels lie apart
-                                StraightCase{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {3, 1, 1, 1}},                  // crops more than windows reach
-                                StraightCase{{1, 4, 1, 1}, {4, 3, 4, 4}, {1, 1}, {0, 0, 0, 0}},                  // one pixel becomes an image
-                                StraightCase{{1, 4, -1, -1}, {4, 3, 3, 3}, {1, 1}, {0, 0, 0, 0}}}) {             // or may
+  for (const StraightCase& c : {StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}, 1, {1, 2}},       // pixels lie apart
+                                StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {3, 1, 1, 1}},                  // crops more than windows reach
+                                StraightCase{{1, 4, 1, 1}, {4, 8, 4, 4}, {1, 1}, {0, 0, 0, 0}},                  // one pixel becomes an image
+                                StraightCase{{1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {0, 0, 0, 0}},               // or may
+                                StraightCase{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}}}) {               // few outputs
     SCOPED_TRACE(::testing::PrintToString(c.pads));
     EXPECT_EQ(Rewriting(Model(c, Numbers(Count(c.weights))), {"convolve_transposed"}).after(), "ConvTranspose");
   }
-  const StraightCase finite{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}};
+  const StraightCase finite{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}};
   std::vector<float> numbers = Numbers(Count(finite.weights));
   numbers[5] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(Rewriting(Model(finite, numbers), {"convolve_transposed"}).after(), "ConvTranspose");
@@ -61,7 +62,7 @@ TEST(ConvolveTransposed, LeavesWhatIsNoConvolutionOrReadsPadding) {
 
 TEST(ConvolveTransposed, LeavesGroupsThatTheKernelRefuses) {
   for (const int64_t group : {int64_t{0}, int64_t{-1}, int64_t{3}, std::numeric_limits<int64_t>::max()}) {
-    ModelBuilder model = Model({{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}}, Numbers(108));
+    ModelBuilder model = Model({{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}}, Numbers(288));
     model.proto().mutable_graph()->mutable_node(0)->mutable_attribute(0)->set_i(group);
     EXPECT_EQ(Rewriting(model, {"convolve_transposed"}).after(), "ConvTranspose") << group;
   }
