@@ -1,5 +1,7 @@
 #include "ops/nn/few_outputs.h"
 
+#include <algorithm>
+
 #include "base/weight_memory.h"
 #include "ops/nn/transposed_gather.h"
 #include "runtime/packed_store.h"
@@ -26,14 +28,15 @@ FewOutputsConv::FewOutputsConv(const KernelInfo& info) {
 }
 
 bool FewOutputsConv::Suits(const Window& window) const {
-  constexpr int64_t kMostProducts = int64_t{16} << 20;  // 64 MiB of them at a time
-  if (turned_ == nullptr || window.input.num_elements() == 0) return false;
-  int64_t products = weights_shape_[0] * window.kernel.num_elements();
+  constexpr double kMostProducts = 16 << 20;  // 64 MiB of them at a time; or as many as a padded copy of the input would have elements
+  if (turned_ == nullptr) return false;
+  double pixels = 1;
   for (size_t i = 0; i < window.rank(); ++i) {
-    if (window.strides[i] != 1 || window.begin[i] > window.extent(i) - 1 || products > kMostProducts / window.input[i]) return false;
-    products *= window.input[i];
+    if (window.strides[i] != 1 || window.begin[i] >= window.extent(i) || window.input[i] == 0) return false;
+    pixels *= static_cast<double>(window.input[i]);
   }
-  return true;
+  const double products = pixels * static_cast<double>(weights_shape_[0] * window.kernel.num_elements());
+  return products <= std::max(kMostProducts, pixels * static_cast<double>(weights_shape_[1]));
 }
 
 void FewOutputsConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
