@@ -153,7 +153,7 @@ class GraphBlocking {
         JoinGroups(node);
         FillLastBlock(node, 0);
         break;
-      case BlockedRole::kTransposed:
+      case BlockedRole::kTranspose:
         FillLastBlock(node, 1);
         break;
       default:

@@ -124,7 +124,7 @@ class Planner {
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
     if (!Divides(graph_, node.outputs[0]) && !MayPad(node, shape)) return std::nullopt;
-    return TransposesInBlocks(node, shape) ? std::optional(BlockedRole::kTransposed) : std::nullopt;
+    return TransposesInBlocks(node, shape) ? std::optional(BlockedRole::kTranspose) : std::nullopt;
   }
 
   /// BlockedConvTranspose has the window: as many taps as the stride, or three to five at stride 2.
@@ -240,7 +240,7 @@ class Planner {
   double Gain(const Node& conv, BlockedRole role) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
     const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]), elements = in + out;
-    if (role == BlockedRole::kTransposed) {
+    if (role == BlockedRole::kTranspose) {
       const bool pays = in * static_cast<double>(weights.num_elements() / weights[0]) >= kWorthMoving * elements;
       return pays ? (kFewestElementsPerMove + 1) * elements : elements;
     }
@@ -291,7 +291,7 @@ class Planner {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
       ++sizes[region];
-      if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv || role == BlockedRole::kTransposed) {
+      if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv || role == BlockedRole::kTranspose) {
         gains[region] += Gain(node, role);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -17,7 +17,7 @@ inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = 
 enum class BlockedRole {
   kConv,       // BlockedConv; its input is blocked
   kFirstConv,  // BlockedConv that reads a plain image of few channels
-  kTransposed, // BlockedConvTranspose; its input is blocked
+  kTranspose,  // BlockedConvTranspose; its input is blocked
   kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
   kMap,        // the node itself, element by element
   kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel

@@ -11,7 +11,8 @@ namespace tessera {
 std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback) {
   const auto* held = IntsAttribute(node, name);
   if (held == nullptr) return std::vector<int64_t>(count, fallback);
-  const bool sane = held->size() == count && std::all_of(held->begin(), held->end(), [&](int64_t v) { return v >= fallback && v <= kMostOfWindow; });
+  const auto is_sane = [&](int64_t number) { return number >= fallback && number <= kMostOfWindow; };
+  const bool sane = held->size() == count && std::all_of(held->begin(), held->end(), is_sane);
   return sane ? std::optional(*held) : std::nullopt;
 }
 

@@ -36,7 +36,9 @@ std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape
     if ((*pads)[i] < 0 || (*pads)[count + i] < 0) return std::nullopt;
     const int64_t more = (*pads)[i] + (*pads)[count + i] - reach;
     if (more > 0 && !image[i + 2].known()) return std::nullopt;
-    if (image[i + 2].known()) outputs *= static_cast<double>(image[i + 2].value + more) / static_cast<double>(std::max<int64_t>(image[i + 2].value, 1));
+    if (!image[i + 2].known()) continue;
+    const int64_t size = image[i + 2].value;
+    outputs *= static_cast<double>(size + more) / static_cast<double>(std::max<int64_t>(size, 1));
   }
   return outputs <= kMostOutputs ? pads : std::nullopt;
 }

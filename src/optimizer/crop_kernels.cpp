@@ -43,7 +43,8 @@ std::optional<std::vector<Axis>> AxesOf(const Node& conv, const SymbolicShape& i
     const auto dims = weights.dims().subspan(2);
     if (!std::equal(kernel->begin(), kernel->end(), dims.begin(), dims.end())) return std::nullopt;
   }
-  const auto strides = WindowList(conv, "strides", count, 1), dilations = WindowList(conv, "dilations", count, 1), pads = WindowList(conv, "pads", 2 * count, 0);
+  const auto strides = WindowList(conv, "strides", count, 1), dilations = WindowList(conv, "dilations", count, 1);
+  const auto pads = WindowList(conv, "pads", 2 * count, 0);
   if (!strides || !dilations || !pads) return std::nullopt;
   std::vector<Axis> axes;
   for (size_t i = 0; i < count; ++i) {

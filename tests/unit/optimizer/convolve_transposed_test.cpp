@@ -35,9 +35,14 @@ size_t Count(const Sizes& sizes) {
 }
 
 TEST(ConvolveTransposed, StrideOne) {
-  for (const StraightCase& c : {StraightCase{{2, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}}, StraightCase{{1, 6, 12, 9}, {6, 2, 4, 1}, {1, 1}, {1, 0, 2, 0}, 3},
-                                StraightCase{{1, 4, 15, 14}, {4, 1, 3, 5}, {2, 1}, {0, 4, 3, 2}, 4, {}, {1, 0}}, StraightCase{{2, 4, 30}, {4, 9, 7}, {1}, {3, 3}},
-                                StraightCase{{-1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {1, 2, 1, 2}}, StraightCase{{1, 3, 4, 9, 8}, {3, 8, 3, 1, 3}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}}}) {
+  for (const StraightCase& c : {
+           StraightCase{{2, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}},
+           StraightCase{{1, 6, 12, 9}, {6, 2, 4, 1}, {1, 1}, {1, 0, 2, 0}, 3},
+           StraightCase{{1, 4, 15, 14}, {4, 1, 3, 5}, {2, 1}, {0, 4, 3, 2}, 4, {}, {1, 0}},
+           StraightCase{{2, 4, 30}, {4, 9, 7}, {1}, {3, 3}},
+           StraightCase{{-1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {1, 2, 1, 2}},
+           StraightCase{{1, 3, 4, 9, 8}, {3, 8, 3, 1, 3}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}},
+       }) {
     SCOPED_TRACE(::testing::PrintToString(c.weights));
     const Rewriting rewriting(Model(c, Numbers(Count(c.weights))), {"convolve_transposed"});
     EXPECT_EQ(rewriting.after(), "Conv");
@@ -46,11 +51,13 @@ TEST(ConvolveTransposed, StrideOne) {
 }
 
 TEST(ConvolveTransposed, LeavesWhatIsNoConvolutionOrReadsPadding) {
-  for (const StraightCase& c : {StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}, 1, {1, 2}},       // pixels lie apart
-                                StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {3, 1, 1, 1}},                  // crops more than windows reach
-                                StraightCase{{1, 4, 1, 1}, {4, 8, 4, 4}, {1, 1}, {0, 0, 0, 0}},                  // one pixel becomes an image
-                                StraightCase{{1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {0, 0, 0, 0}},               // or may
-                                StraightCase{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}}}) {               // few outputs
+  for (const StraightCase& c : {
+           StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1, 1, 1}, 1, {1, 2}},  // pixels lie apart
+           StraightCase{{1, 4, 7, 9}, {4, 8, 3, 3}, {1, 1}, {3, 1, 1, 1}},             // crops more than windows reach
+           StraightCase{{1, 4, 1, 1}, {4, 8, 4, 4}, {1, 1}, {0, 0, 0, 0}},             // one pixel becomes an image
+           StraightCase{{1, 4, -1, -1}, {4, 8, 3, 3}, {1, 1}, {0, 0, 0, 0}},           // or may
+           StraightCase{{1, 4, 7, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}},             // few outputs
+       }) {
     SCOPED_TRACE(::testing::PrintToString(c.pads));
     EXPECT_EQ(Rewriting(Model(c, Numbers(Count(c.weights))), {"convolve_transposed"}).after(), "ConvTranspose");
   }

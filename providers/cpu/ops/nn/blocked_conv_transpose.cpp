@@ -20,8 +20,8 @@ class BlockedConvTranspose final : public Kernel {
  public:
   explicit BlockedConvTranspose(const KernelInfo& info) : attributes_(info.node()), epilogue_(ParseBlockedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
-    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 3 && weights->shape().rank() <= kSpatialAxes + 2,
-            "the weights must be constant floats with two or {} spatial axes", kSpatialAxes);
+    Require(weights != nullptr && weights->is(ElementType::kFloat) && (weights->shape().rank() == 4 || weights->shape().rank() == 5),
+            "the weights must be constant floats with two or three spatial axes");
     weights_shape_ = weights->shape();
     Require(attributes_.group == 1 && weights->num_elements() > 0 && channels() % kChannelBlock == 0 && outputs() % kChannelBlock == 0,
             "the weights {} in {} groups do not divide into blocks", weights_shape_, attributes_.group);
@@ -59,8 +59,8 @@ class BlockedConvTranspose final : public Kernel {
 
   /// From the image to what it becomes.
   Window Fit(std::span<const int64_t> image) const {
-    Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel()), "kernel_shape is {}, the weights are {}",
-            attributes_.window.kernel(), weights_shape_);
+    Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel()),
+            "kernel_shape is {}, the weights are {}", attributes_.window.kernel(), weights_shape_);
     Window window = FitTransposed(attributes_, image, kernel());
     std::swap(window.input, window.output);
     return window;

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
+#include <vector>
+
+#include "simd/winograd.h"
 
 namespace tessera {
 namespace {
@@ -97,6 +101,13 @@ TEST(BlockedWinogradTest, TransposedWindowsThatTakeNone) {
   EXPECT_EQ(ChooseTransposed(4, 1, 1, 32, 128), std::nullopt);
   EXPECT_EQ(ChooseTransposed(3, 3, 0, 32, 128), std::nullopt);
   EXPECT_EQ(ChooseTransposed(2, 2, 1, 32, 128), std::nullopt);
+}
+
+TEST(BlockedWinogradTest, InfiniteWeightsStayInTheirOwnFactors) {
+  const std::vector<float> filter = {std::numeric_limits<float>::infinity(), 1, 2, 3};
+  std::vector<float> factors(4);
+  cpu::TransformWinogradFilters({Line::kSpreadTwo, Line::kSpreadTwo}, filter.data(), 1, 1, factors.data());
+  EXPECT_EQ(factors, filter);
 }
 
 TEST(BlockedWinogradTest, OthersTakeNone) {
