@@ -151,7 +151,10 @@ class GraphBlocking {
         break;
       case BlockedRole::kConv:
         JoinGroups(node);
-        FillLastBlock(node);
+        FillLastBlock(node, 0);
+        break;
+      case BlockedRole::kTranspose:
+        FillLastBlock(node, 1);
         break;
       default:
         break;
@@ -179,12 +182,12 @@ class GraphBlocking {
     SetAttribute(conv, "group", group / joined);
   }
 
-  /// Outputs of zero weights, which FromBlocked leaves out.
-  void FillLastBlock(Node& conv) {
-    const int64_t outputs = ConstantInput(graph_, conv, 1)->shape()[0], whole = RoundUp(outputs, kChannelBlock);
+  /// Outputs of zero weights, along this axis of the weights, which FromBlocked leaves out.
+  void FillLastBlock(Node& conv, size_t axis) {
+    const int64_t outputs = ConstantInput(graph_, conv, 1)->shape()[axis], whole = RoundUp(outputs, kChannelBlock);
     for (const size_t i : {size_t{1}, size_t{2}}) {
       if (whole == outputs || !HasInput(conv, i)) continue;
-      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), 0, whole));
+      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), i == 1 ? axis : 0, whole));
     }
   }
 
@@ -229,7 +232,7 @@ class GraphBlocking {
     const bool alone = std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
-    const bool is_conv = node.op_type == kBlockedConv && node.domain == kBlockedDomain;
+    const bool is_conv = (node.op_type == kBlockedConv || node.op_type == kBlockedConvTranspose) && node.domain == kBlockedDomain;
     return is_conv && node.FindAttribute(kFusedActivation) == nullptr ? &node : nullptr;
   }
 

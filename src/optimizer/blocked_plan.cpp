@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/rounding.h"
+#include "base/window.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 
@@ -78,6 +79,7 @@ class Planner {
   std::optional<BlockedRole> RoleOf(const Node& node) const {
     if (!node.domain.empty() || !HasOneOutput(node) || !HasInput(node, 0)) return std::nullopt;
     if (node.op_type == "Conv") return ConvRole(node);
+    if (node.op_type == "ConvTranspose") return TransposedRole(node);
     if (node.op_type == "Concat") return ConcatRole(node);
     if (IsOneOf(node, {"Add", "Sub", "Mul", "Div"})) return BinaryRole(node);
     if (!IsBlocked(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
@@ -112,13 +114,49 @@ class Planner {
     return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(BlockedRole::kConv) : std::nullopt;
   }
 
+  std::optional<BlockedRole> TransposedRole(const Node& node) const {
+    const Tensor* weights = ConstantInput(graph_, node, 1);
+    const int64_t channels = Channels(graph_, node.inputs[0]);
+    if (weights == nullptr || !weights->is(ElementType::kFloat) || channels == 0 || channels % kChannelBlock != 0) return std::nullopt;
+    const Shape& shape = weights->shape();
+    if (shape.rank() != RankOf(graph_, node.inputs[0]) || shape[0] != channels || IntAttribute(node, "group", 1) != 1) return std::nullopt;
+    if (weights->num_elements() == 0 || Channels(graph_, node.outputs[0]) != shape[1]) return std::nullopt;
+    if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
+    if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
+    if (!Divides(graph_, node.outputs[0]) && !MayPad(node, shape)) return std::nullopt;
+    return TransposesInBlocks(node, shape) ? std::optional(BlockedRole::kTranspose) : std::nullopt;
+  }
+
+  /// BlockedConvTranspose has the window: as many taps as the stride, or three to five at stride 2.
+  bool TransposesInBlocks(const Node& node, const Shape& weights) const {
+    constexpr int64_t kAnySize = int64_t{1} << 20;
+    const TransposeAttributes attributes(node);
+    const SymbolicShape& image = *ShapeOf(graph_, node.inputs[0]);
+    if (image.size() < 4) return false;
+    Shape sizes(image.size() - 2);
+    for (size_t i = 0; i < sizes.rank(); ++i) {
+      if (!image[i + 2].known() && attributes.output_shape.rank() > 0) return false;  // the pads follow from both
+      sizes[i] = image[i + 2].known() ? image[i + 2].value : kAnySize;
+    }
+    const Window window = FitTransposed(attributes, sizes.dims(), weights.dims().subspan(2));
+    for (size_t i = sizes.rank() - 2; i < sizes.rank(); ++i) {
+      const int64_t taps = window.kernel[i], stride = window.strides[i], pad = window.begin[i];
+      const bool spreads = taps == stride && pad == 0 && (taps == 2 || taps == 4);
+      const bool takes_turns = stride == 2 && ((taps == 3 && pad <= 1) || (taps == 4 && pad == 1) || (taps == 5 && (pad == 1 || pad == 2)));
+      if ((!spreads && !takes_turns) || window.dilations[i] != 1) return false;
+      if (taps != window.kernel.back() || stride != window.strides.back() || pad != window.begin.back()) return false;
+    }
+    return true;
+  }
+
   /// Outputs of zero weights may fill the last block of this convolution.
   bool MayPad(const Node& node, const Shape& weights) const {
+    const size_t axis = node.op_type == "ConvTranspose" ? 1 : 0;  // of the outputs
     const Tensor* bias = ConstantInput(graph_, node, 2);
-    if (IntAttribute(node, "group", 1) != 1 || weights[1] % kChannelBlock != 0) return false;
-    const int64_t fewest = weights.SizeOfRange(2, weights.rank()) > 1 ? kFewestOfWindow : kFewestOfPixel;
-    if (16 * weights[0] < fewest * RoundUp(weights[0], kChannelBlock) || weights.num_elements() < kLeastDepth * weights[0]) return false;
-    return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{weights[0]});
+    if (IntAttribute(node, "group", 1) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
+    const int64_t fewest = weights.SizeOfRange(2, weights.rank()) > 1 ? kFewestOfWindow : kFewestOfPixel, outputs = weights[axis];
+    if (16 * outputs < fewest * RoundUp(outputs, kChannelBlock) || weights.num_elements() < kLeastDepth * outputs) return false;
+    return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{outputs});
   }
 
   std::optional<BlockedRole> ConcatRole(const Node& node) const {
@@ -203,6 +241,10 @@ class Planner {
   double Gain(const Node& conv, BlockedRole role) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
     const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]), elements = in + out;
+    if (role == BlockedRole::kTranspose) {
+      const bool pays = in * static_cast<double>(weights.num_elements() / weights[0]) >= kWorthMoving * elements;
+      return pays ? (kFewestElementsPerMove + 1) * elements : elements;
+    }
     // Of an odd number of blocks the last are computed with half vectors where a vector holds two.
     const bool pairs = weights[0] % (2 * kChannelBlock) == 0;
     const double moved = role == BlockedRole::kFirstConv && pairs ? out : elements;
@@ -250,7 +292,7 @@ class Planner {
       const Node& node = graph_.node(index);
       const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
       ++sizes[region];
-      if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv) {
+      if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv || role == BlockedRole::kTranspose) {
         gains[region] += Gain(node, role);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -12,11 +12,12 @@
 namespace tessera {
 
 inline constexpr int64_t kChannelBlock = 8;
-inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = "BlockedConv";
+inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = "BlockedConv", kBlockedConvTranspose = "BlockedConvTranspose";
 
 enum class BlockedRole {
   kConv,       // BlockedConv; its input is blocked
   kFirstConv,  // BlockedConv that reads a plain image of few channels
+  kTranspose,  // BlockedConvTranspose; its input is blocked
   kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
   kMap,        // the node itself, element by element
   kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel

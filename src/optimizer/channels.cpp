@@ -1,11 +1,20 @@
 #include "optimizer/channels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "optimizer/edit.h"
 
 namespace tessera {
+
+std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback) {
+  const auto* held = IntsAttribute(node, name);
+  if (held == nullptr) return std::vector<int64_t>(count, fallback);
+  const auto is_sane = [&](int64_t number) { return number >= fallback && number <= kMostOfWindow; };
+  const bool sane = held->size() == count && std::all_of(held->begin(), held->end(), is_sane);
+  return sane ? std::optional(*held) : std::nullopt;
+}
 
 std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   const NodeIndex producer = graph.value(index).producer;
@@ -54,6 +63,13 @@ std::optional<std::vector<double>> ToDoubles(const Tensor& tensor) {
     return std::vector<double>(values.begin(), values.end());
   }
   return std::nullopt;
+}
+
+bool AllFinite(const Tensor& tensor) {
+  const auto finite = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](auto value) { return std::isfinite(value); });
+  };
+  return tensor.is(ElementType::kFloat) ? finite(tensor.values<float>()) : tensor.is(ElementType::kDouble) && finite(tensor.values<double>());
 }
 
 Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<double>& values) {

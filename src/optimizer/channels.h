@@ -3,11 +3,17 @@
 // Convolutions and matrix products with constant weights, and constants that hold one number for each of their channels.
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace tessera {
+
+constexpr int64_t kMostOfWindow = 1 << 20;  // an attribute's numbers, a side of an image or of a kernel: products stay far from overflow
+
+/// A window's attribute, or `fallback` for each of `count` axes; nothing when it has another length or absurd numbers.
+std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback);
 
 /// A Conv, ConvTranspose or Gemm whose output has `channels` channels.
 struct Product {
@@ -26,6 +32,8 @@ std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product)
 
 /// Float and double only.
 std::optional<std::vector<double>> ToDoubles(const Tensor& tensor);
+/// False where it has an infinity or what is no number, or is of another type.
+bool AllFinite(const Tensor& tensor);
 Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<double>& values);
 
 /// The bias of a Conv or ConvTranspose, or C of a Gemm, with beta in it: one number for each channel; zeros without one.

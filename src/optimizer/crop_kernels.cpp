@@ -2,17 +2,15 @@
 // (DeepLab's atrous pyramid) and 3x3 kernels on 1x1 images (the last scales of SSD) lose up to eight of their nine taps.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "base/rounding.h"
+#include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kMost = 1 << 20;  // of an attribute and of an image's side: products stay far from overflow
 
 /// One spatial axis of a convolution.
 struct Axis {
@@ -38,14 +36,6 @@ struct Axis {
   }
 };
 
-/// The attribute, or `fallback` for each of `count` entries; nothing when it has another length or absurd numbers.
-std::optional<std::vector<int64_t>> List(const Node& node, std::string_view name, size_t count, int64_t fallback) {
-  const auto* held = IntsAttribute(node, name);
-  if (held == nullptr) return std::vector<int64_t>(count, fallback);
-  const bool sane = held->size() == count && std::all_of(held->begin(), held->end(), [&](int64_t v) { return v >= fallback && v <= kMost; });
-  return sane ? std::optional(*held) : std::nullopt;
-}
-
 std::optional<std::vector<Axis>> AxesOf(const Node& conv, const SymbolicShape& image, const Shape& weights) {
   const size_t count = weights.rank() - 2;
   if (StringAttribute(conv, "auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
@@ -53,23 +43,17 @@ std::optional<std::vector<Axis>> AxesOf(const Node& conv, const SymbolicShape& i
     const auto dims = weights.dims().subspan(2);
     if (!std::equal(kernel->begin(), kernel->end(), dims.begin(), dims.end())) return std::nullopt;
   }
-  const auto strides = List(conv, "strides", count, 1), dilations = List(conv, "dilations", count, 1), pads = List(conv, "pads", 2 * count, 0);
+  const auto strides = WindowList(conv, "strides", count, 1), dilations = WindowList(conv, "dilations", count, 1);
+  const auto pads = WindowList(conv, "pads", 2 * count, 0);
   if (!strides || !dilations || !pads) return std::nullopt;
   std::vector<Axis> axes;
   for (size_t i = 0; i < count; ++i) {
-    if (!image[i + 2].known() || image[i + 2].value <= 0 || image[i + 2].value > kMost) return std::nullopt;
+    if (!image[i + 2].known() || image[i + 2].value <= 0 || image[i + 2].value > kMostOfWindow) return std::nullopt;
     const int64_t kernel = weights[i + 2];
-    if (kernel <= 0 || kernel > kMost) return std::nullopt;
+    if (kernel <= 0 || kernel > kMostOfWindow) return std::nullopt;
     axes.push_back({image[i + 2].value, kernel, (*strides)[i], (*dilations)[i], (*pads)[i], (*pads)[count + i]});
   }
   return axes;
-}
-
-bool AllFinite(const Tensor& tensor) {
-  const auto finite = [](const auto& values) {
-    return std::all_of(values.begin(), values.end(), [](auto value) { return std::isfinite(value); });
-  };
-  return tensor.is(ElementType::kFloat) ? finite(tensor.values<float>()) : tensor.is(ElementType::kDouble) && finite(tensor.values<double>());
 }
 
 Tensor Crop(const Tensor& weights, std::span<const Axis> axes) {

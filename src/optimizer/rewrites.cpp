@@ -39,6 +39,7 @@ constexpr std::array kRewrites = {
     RewriteEntry{"fuse_transposes", kExtended, FuseTransposes},
     RewriteEntry{"fold_pads", kExtended, FoldPads},
     RewriteEntry{"name_sizes", kExtended, NameSizes},
+    RewriteEntry{"convolve_transposed", kExtended, ConvolveTransposed},
     RewriteEntry{"crop_kernels", kExtended, CropKernels},
     RewriteEntry{"fold_scales", kExtended, FoldScales},
     RewriteEntry{"fold_biases", kExtended, FoldBiases},

@@ -54,6 +54,7 @@ std::unique_ptr<Rewrite> SinkTransposes();
 std::unique_ptr<Rewrite> FuseTransposes();
 std::unique_ptr<Rewrite> FoldPads();
 std::unique_ptr<Rewrite> NameSizes();
+std::unique_ptr<Rewrite> ConvolveTransposed();
 std::unique_ptr<Rewrite> CropKernels();
 std::unique_ptr<Rewrite> FoldScales();
 std::unique_ptr<Rewrite> FoldBiases();

@@ -46,21 +46,6 @@ struct Tiles {
   static constexpr WinogradPlanes kOfLine = kDown ? kOfY : kOfX;
 };
 
-/// The number of the plane that is plane `i` of a tile's rows and plane `j` of its columns.
-template <class T>
-struct PlaneNumbers {
-  int64_t of[T::kOfY.planes][T::kOfX.planes];
-
-  constexpr PlaneNumbers() : of{} {
-    for (int64_t point = 0; point < T::kForm.points(); ++point) {
-      for (int64_t k = 0; k < T::kForm.PlanesOfPoint(point); ++k) {
-        const auto [y, x] = T::kForm.LinePlanesOf(point, k);
-        of[y][x] = T::kForm.FirstPlane(point) + k;
-      }
-    }
-  }
-};
-
 /// TransformTile of a line, whose pixels are `step` elements apart.
 template <class T>
 HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64_t matrix) {
@@ -80,7 +65,6 @@ HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64
 template <class T>
 HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
   if constexpr (T::kIsLine) return TransformLine<T>(from, T::kDown ? row : pixel, out, matrix);
-  static constexpr PlaneNumbers<T> kNumbers;
   constexpr int kRows = T::kOfY.reach(), kColumns = T::kOfX.reach(), kPlanesY = T::kOfY.planes, kPlanesX = T::kOfX.planes;
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
@@ -99,7 +83,7 @@ HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, flo
       for (int j = 0; j < kColumns; ++j) x[j] = hn::Load(d, half + (i * kColumns + j) * kBlockLanes);
       T::X::Input(d, x, y);
 #pragma GCC unroll 11
-      for (int j = 0; j < kPlanesX; ++j) hn::StoreU(y[j], d, out + kNumbers.of[i][j] * matrix + v);
+      for (int j = 0; j < kPlanesX; ++j) hn::StoreU(y[j], d, out + (i * kPlanesX + j) * matrix + v);
     }
   }
 }
@@ -113,9 +97,9 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
     const float* plane = image + block * shape.input_plane;
     float* out = columns + block * shape.tiles() * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
-      const int64_t y = shape.y.first_pixel(row) * T::kOfY.stride - shape.pad_top;
+      const int64_t y = T::kOfY.InputOf(shape.y.first_pixel(row)) - shape.pad_top;
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, out += kChannelBlock) {
-        const int64_t x = shape.x.first_pixel(tile) * T::kOfX.stride - shape.pad_left;
+        const int64_t x = T::kOfX.InputOf(shape.x.first_pixel(tile)) - shape.pad_left;
         if (!shape.y.leaves(y, kRows, shape.height) && !shape.x.leaves(x, kColumns, shape.width)) {
           TransformTile<T>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, out, matrix);
         } else {
@@ -165,7 +149,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
     HWY_ALIGN float half[kRows * kPointsX * kBlockLanes];
     for (int j = 0; j < kPointsX; ++j) {
       BlockVector x[kPointsY], y[kRows];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
       for (int i = 0; i < kPointsY; ++i) x[i] = hn::LoadU(d, from + (i * kPointsX + j) * matrix + v);
       T::Y::Output(d, x, y);
 #pragma GCC unroll 4
@@ -174,7 +158,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
     const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
     for (int64_t i = 0; i < rows; ++i) {
       BlockVector x[kPointsX], y[kColumns];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
       for (int j = 0; j < kPointsX; ++j) x[j] = hn::Load(d, half + (i * kPointsX + j) * kBlockLanes);
       T::X::Output(d, x, y);
 #pragma GCC unroll 4

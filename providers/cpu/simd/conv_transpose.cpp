@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "simd/activate-inl.h"
 #include "simd/conv_transpose.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -245,28 +246,46 @@ bool PairRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& pla
   return true;
 }
 
+/// The row of all planes, without their activation.
+template <class T>
+void SumRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, bool pairs) {
+  const int64_t size = TransposedPhaseSize(geometry);
+  if (pairs && PairRows(geometry, planes, row)) return;
+  T* first = planes.out + row * geometry.output_width;
+  if (geometry.stride == 2 && geometry.phases == 2) {
+    const auto even = FindTaps(geometry, planes, row, 0, planes.taps);
+    const auto odd = FindTaps(geometry, planes, row, 1, planes.taps + even.count);
+    for (int64_t i = 0; i < planes.count; ++i) WeaveRow(Plane<T>(planes, i), even, odd, first + i * planes.out_step);
+  } else if (geometry.stride == 1) {
+    const auto taps = FindTaps(geometry, planes, row, 0, planes.taps);
+    for (int64_t i = 0; i < planes.count; ++i) SumPhase(Plane<T>(planes, i), taps, first + i * planes.out_step);
+  } else {
+    for (int64_t i = 0; i < planes.count; ++i) {
+      for (int64_t phase = 0; phase < geometry.phases; ++phase) {
+        SumPhase(Plane<T>(planes, i), FindTaps(geometry, planes, row, phase, planes.taps), planes.buffer + phase * size);
+      }
+      Interleave(geometry, planes.buffer, size, first + i * planes.out_step);
+    }
+  }
+}
+
+template <class T>
+void ActivateRow(const GemmEpilogue<T>& epilogue, int64_t count, T* row) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(Activate(d, hn::LoadU(d, row + i), epilogue), d, row + i);
+  const hn::CappedTag<T, 1> one;
+  for (; i < count; ++i) hn::StoreU(Activate(one, hn::LoadU(one, row + i), epilogue), one, row + i);
+}
+
 template <class T>
 void Rows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end) {
-  const int64_t size = TransposedPhaseSize(geometry);
-  const bool pairs = IsPairs(geometry, planes);
+  const bool pairs = IsPairs(geometry, planes), activates = planes.epilogue.activation != GemmActivation::kNone;
   for (int64_t row = begin; row < end; ++row) {
-    if (pairs && PairRows(geometry, planes, row)) continue;
+    SumRow(geometry, planes, row, pairs);
     T* first = planes.out + row * geometry.output_width;
-    if (geometry.stride == 2 && geometry.phases == 2) {
-      const auto even = FindTaps(geometry, planes, row, 0, planes.taps);
-      const auto odd = FindTaps(geometry, planes, row, 1, planes.taps + even.count);
-      for (int64_t i = 0; i < planes.count; ++i) WeaveRow(Plane<T>(planes, i), even, odd, first + i * planes.out_step);
-    } else if (geometry.stride == 1) {
-      const auto taps = FindTaps(geometry, planes, row, 0, planes.taps);
-      for (int64_t i = 0; i < planes.count; ++i) SumPhase(Plane<T>(planes, i), taps, first + i * planes.out_step);
-    } else {
-      for (int64_t i = 0; i < planes.count; ++i) {
-        for (int64_t phase = 0; phase < geometry.phases; ++phase) {
-          SumPhase(Plane<T>(planes, i), FindTaps(geometry, planes, row, phase, planes.taps), planes.buffer + phase * size);
-        }
-        Interleave(geometry, planes.buffer, size, first + i * planes.out_step);
-      }
-    }
+    for (int64_t i = 0; i < planes.count && activates; ++i) ActivateRow(planes.epilogue, geometry.output_width, first + i * planes.out_step);
   }
 }
 

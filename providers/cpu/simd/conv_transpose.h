@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/rounding.h"
+#include "simd/gemm.h"
 
 namespace tessera::cpu {
 
@@ -62,6 +63,7 @@ struct TransposedPlanes {
   int64_t out_step;
   T* buffer;                // phases * TransposedPhaseSize() elements
   TransposedTap<T>* taps;   // as many as can meet in two phases of a row
+  GemmEpilogue<T> epilogue;  // its activation alone
 };
 
 inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {

@@ -67,17 +67,31 @@ struct WinogradTransform {
   }
 };
 
-template <>
-struct WinogradTransform<WinogradLine::kOne> {
-  template <class D, class V>
-  static HWY_INLINE void Input(D /*d*/, const V (&x)[1], V (&y)[1]) {
-    y[0] = x[0];
+/// Planes are inputs, pixels are points.
+struct UntransformedLine {
+  template <class D, class V, size_t kCount>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[kCount], V (&y)[kCount]) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kCount; ++i) y[i] = x[i];
   }
-  template <class D, class V>
-  static HWY_INLINE void Output(D /*d*/, const V (&x)[1], V (&y)[1]) {
-    y[0] = x[0];
+  template <class D, class V, size_t kCount>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[kCount], V (&y)[kCount]) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kCount; ++i) y[i] = x[i];
   }
 };
+template <>
+struct WinogradTransform<WinogradLine::kOne> : UntransformedLine {};
+template <>
+struct WinogradTransform<WinogradLine::kTurnsOfFour> : UntransformedLine {};
+template <>
+struct WinogradTransform<WinogradLine::kTurnsOfThree> : UntransformedLine {};
+template <>
+struct WinogradTransform<WinogradLine::kTurnsOfThreeEven> : UntransformedLine {};
+template <>
+struct WinogradTransform<WinogradLine::kSpreadTwo> : UntransformedLine {};
+template <>
+struct WinogradTransform<WinogradLine::kSpreadFour> : UntransformedLine {};
 
 template <>
 struct WinogradTransform<WinogradLine::kTwo> {
@@ -178,6 +192,108 @@ struct WinogradTransform<WinogradLine::kStridedFour> {
   template <class D, class V>
   static HWY_INLINE void Output(D /*d*/, const V (&x)[3], V (&y)[2]) {
     OutputOfThree(x, y);
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kTransposedFour> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[5]) {
+    y[0] = hn::Sub(x[0], x[1]);
+    y[1] = x[1];
+    y[2] = hn::Sub(x[1], x[2]);
+    y[3] = x[2];
+    y[4] = hn::Sub(x[3], x[2]);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[6], V (&y)[4]) {
+    y[0] = hn::Add(x[0], x[1]);
+    y[1] = hn::Add(x[3], x[4]);
+    y[2] = hn::Add(x[1], x[2]);
+    y[3] = hn::Add(x[4], x[5]);
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kTransposedThree> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[3], V (&y)[4]) {
+    y[0] = x[0];
+    y[1] = hn::Sub(x[0], x[1]);
+    y[2] = x[1];
+    y[3] = hn::Sub(x[2], x[1]);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[5], V (&y)[4]) {
+    y[0] = x[0];
+    y[1] = hn::Add(x[1], x[3]);
+    y[2] = x[2];
+    y[3] = hn::Add(x[3], x[4]);
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kTransposedThreeEven> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[3], V (&y)[4]) {
+    y[0] = hn::Sub(x[0], x[1]);
+    y[1] = x[1];
+    y[2] = hn::Sub(x[2], x[1]);
+    y[3] = x[2];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[5], V (&y)[4]) {
+    y[0] = hn::Add(x[0], x[1]);
+    y[1] = x[2];
+    y[2] = hn::Add(x[1], x[3]);
+    y[3] = x[4];
+  }
+};
+
+/// The planes of F(2, 3), of which F(2, 2) shares one.
+template <class V>
+HWY_INLINE void InputOfThreeTaps(const V (&x)[4], V (&y)[6]) {
+  y[0] = hn::Sub(x[0], x[2]);
+  y[1] = hn::Add(x[1], x[2]);
+  y[2] = hn::Sub(x[2], x[1]);
+  y[3] = hn::Sub(x[1], x[3]);
+}
+/// Every other pixel, from the points of F(2, 3).
+template <class V>
+HWY_INLINE void OutputOfThreeTaps(const V (&x)[7], V& first, V& second) {
+  first = hn::Add(x[0], hn::Add(x[1], x[2]));
+  second = hn::Sub(hn::Sub(x[1], x[2]), x[4]);
+}
+
+template <>
+struct WinogradTransform<WinogradLine::kTransposedFive> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[6]) {
+    InputOfThreeTaps(x, y);
+    y[4] = hn::Sub(x[0], x[1]);
+    y[5] = x[1];
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[7], V (&y)[4]) {
+    y[0] = hn::Add(x[5], x[6]);
+    y[2] = hn::Add(x[6], x[3]);
+    OutputOfThreeTaps(x, y[1], y[3]);
+  }
+};
+
+template <>
+struct WinogradTransform<WinogradLine::kTransposedFiveEven> {
+  template <class D, class V>
+  static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[6]) {
+    InputOfThreeTaps(x, y);
+    y[4] = x[2];
+    y[5] = hn::Sub(x[3], x[2]);
+  }
+  template <class D, class V>
+  static HWY_INLINE void Output(D /*d*/, const V (&x)[7], V (&y)[4]) {
+    OutputOfThreeTaps(x, y[0], y[2]);
+    y[1] = hn::Add(x[3], x[5]);
+    y[3] = hn::Add(x[5], x[6]);
   }
 };
 

@@ -28,22 +28,20 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-constexpr int64_t kMostWinogradTaps = 11, kMostLinePlanes = 17;  // of a line
+constexpr int64_t kMostWinogradTaps = 11, kMostLineFactors = 17;  // of a line
 
-/// What each tap of a line adds to each of its planes.
-using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLinePlanes>;
+/// What each tap of a line adds to each of its factors.
+using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLineFactors>;
 
-/// Taps [begin, end) of F(m, end - begin) of six points: what a polynomial with the taps as coefficients is there, over the product of the
-/// point's distances from the others; at infinity the last tap, where the line has a plane for it. Goes to every `step`-th plane.
-void TakeSixPoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
+/// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the product of the
+/// point's distances from the others. Goes to every `step`-th factor.
+void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
   for (size_t point = 0; point < 5; ++point) {
     double power = 1;
     for (int64_t k = begin; k < end; ++k, power *= kPoints[point]) taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
   }
-  const size_t infinity = first + 5 * step;
-  if (infinity < taps.size()) taps[infinity][static_cast<size_t>(end - 1)] = 1;
 }
 
 LineTaps TapsOf(WinogradLine line) {
@@ -56,16 +54,37 @@ LineTaps TapsOf(WinogradLine line) {
       return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
     case WinogradLine::kStridedFour:
       return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    case WinogradLine::kTransposedFour:
+      return {{{0, 0, 0, 1}, {0, 1, 0, 1}, {0, -1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradLine::kTransposedThree:
+      return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTransposedThreeEven:
+      return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradLine::kTransposedFive:
+      return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 1}, {1}, {0, 0, 0, 1}, {0, 1, 0, 1}}};
+    case WinogradLine::kTransposedFiveEven:
+      return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 0, 0, -1}, {1}, {0, 1, 0, 1}, {0, 1}}};
+    case WinogradLine::kTurnsOfFour:
+      return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradLine::kTurnsOfThree:
+      return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTurnsOfThreeEven:
+      return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradLine::kSpreadTwo:
+    case WinogradLine::kSpreadFour:
+      return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     default:
       break;
   }
   LineTaps taps{};
   const int64_t count = PlanesOf(line).taps;
-  constexpr int64_t kTaps = 4;  // of a part, at most
-  const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTaps));
+  constexpr int64_t kTogether = 4;  // of those that are side by side, at most
+  const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTogether));
   for (size_t part = 0; part < parts; ++part) {
-    const int64_t begin = kTaps * static_cast<int64_t>(part);
-    TakeSixPoints(begin, parts == 1 ? count : std::min(begin + kTaps, count), part, parts, taps);
+    const int64_t begin = kTogether * static_cast<int64_t>(part), end = parts == 1 ? count : std::min(begin + kTogether, count);
+    TakeFinitePoints(begin, end, part, parts, taps);
+    const bool reaches_infinity = parts == 1 || end - begin == kTogether;  // which sees the last tap of those
+    if (reaches_infinity) taps[5 * parts + part][static_cast<size_t>(end - 1)] = 1;
   }
   return taps;
 }
@@ -220,36 +239,47 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
   const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
   const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
   // The results of a filter lie far apart: those of a cache line of filters are written together.
-  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostPlanes = kMostLinePlanes * kMostLinePlanes;
-  const int64_t positions = of_y.taps * of_x.taps;
+  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostFactors = kMostLineFactors * kMostLineFactors;
+  const int64_t positions = of_y.taps * of_x.taps, factors_y = of_y.factors(), factors_x = of_x.factors();
+  /// Where a factor of the first filter goes, and how far from there the next filter's.
+  struct Place {
+    int64_t result, to, step;
+  };
+  std::array<Place, kMostFactors> places;
+  for (int64_t point = 0, i = 0; point < form.points(); ++point) {
+    const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+    for (int64_t k = 0; k < planes_y * planes_x; ++k, ++i) {
+      const auto [y, x] = form.LineFactors(point, k);
+      places[static_cast<size_t>(i)] = {y * factors_x + x, form.FirstFactor(point) * matrix + k, planes_y * planes_x};
+    }
+  }
   for (int64_t first = 0; first < count; first += kFilters) {
     const int64_t here = std::min(kFilters, count - first);
-    float w[kMostTaps][kFilters] = {}, results[kMostPlanes][kFilters];
+    float w[kMostTaps][kFilters] = {}, results[kMostFactors][kFilters];
     for (int64_t i = 0; i < here; ++i) {
       for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
-    for (int64_t r = 0; r < of_y.planes; ++r) {
+    for (int64_t r = 0; r < factors_y; ++r) {
       double half[kMostWinogradTaps][kFilters] = {};
       for (int64_t c = 0; c < of_x.taps; ++c) {
         for (int64_t k = 0; k < of_y.taps; ++k) {
+          if (taps_y[r][k] == 0) continue;  // times an infinite weight it would be no number
           for (int64_t i = 0; i < kFilters; ++i) half[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
         }
       }
-      for (int64_t c = 0; c < of_x.planes; ++c) {
+      for (int64_t c = 0; c < factors_x; ++c) {
         double sums[kFilters] = {};
         for (int64_t k = 0; k < of_x.taps; ++k) {
+          if (taps_x[c][k] == 0) continue;
           for (int64_t i = 0; i < kFilters; ++i) sums[i] += taps_x[c][k] * half[k][i];
         }
-        for (int64_t i = 0; i < kFilters; ++i) results[r * of_x.planes + c][i] = static_cast<float>(sums[i]);
+        for (int64_t i = 0; i < kFilters; ++i) results[r * factors_x + c][i] = static_cast<float>(sums[i]);
       }
     }
-    for (int64_t point = 0; point < form.points(); ++point) {
-      const int64_t planes = form.PlanesOfPoint(point);
-      float* to = transformed + form.FirstPlane(point) * matrix + first * planes;
-      for (int64_t k = 0; k < planes; ++k) {
-        const auto [y, x] = form.LinePlanesOf(point, k);
-        for (int64_t i = 0; i < here; ++i) to[i * planes + k] = results[y * of_x.planes + x][i];
-      }
+    for (int64_t i = 0; i < factors_y * factors_x; ++i) {
+      const auto [result, start, step] = places[static_cast<size_t>(i)];
+      float* to = transformed + start + first * step;
+      for (int64_t j = 0; j < here; ++j) to[j * step] = results[result][j];
     }
   }
 }

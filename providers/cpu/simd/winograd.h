@@ -40,7 +40,7 @@ struct WinogradBlock {
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// filters[count][taps of y][taps of x], at any address, to what their products with the planes of an input are made of: plane k of the n of
+/// filters[count][taps of y][taps of x], at any address, to what their products with the planes of an input are made of: factor k of the n of
 /// a point whose first is p, of filter i, is transformed[p * matrix + i * n + k].
 void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed);
 

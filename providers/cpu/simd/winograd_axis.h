@@ -23,69 +23,125 @@ enum class WinogradLine : uint8_t {
   kStrided,       // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between, so
                   // that five products replace six
   kStridedFour,   // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
+  // Of transposed convolutions of stride 2, whose pixels take turns at the even taps and the odd ones: F(2, 2) or F(2, 3) of each. Which
+  // come first depends on whether the padding is odd.
+  kTransposedFour,       // pads 1: six products for four pixels instead of eight
+  kTransposedThree,      // pads 1: five instead of six
+  kTransposedThreeEven,  // pads 0
+  kTransposedFive,       // pads 1: seven instead of ten
+  kTransposedFiveEven,   // pads 2
+  // The sums themselves, for images of few pixels: weights as many as the taps.
+  kTurnsOfFour,
+  kTurnsOfThree,
+  kTurnsOfThreeEven,
+  // As many taps as the stride: each pixel has one input.
+  kSpreadTwo,
+  kSpreadFour,
 };
 
-struct WinogradPlanes {
-  int64_t taps, side, stride;   // inputs of an output pixel; output pixels; inputs from pixel to pixel
-  int64_t points, planes;
-  std::array<int8_t, 7> first;  // plane of each point, and past the last
+constexpr std::array<int8_t, 7> kOnePlaneEach = {1, 1, 1, 1, 1, 1, 1};
 
-  constexpr int64_t reach() const { return (side - 1) * stride + taps; }  // inputs of a tile
-  constexpr int64_t of(int64_t point) const { return first[static_cast<size_t>(point) + 1] - first[static_cast<size_t>(point)]; }
+struct WinogradPlanes {
+  int64_t taps, side, stride;  // inputs of an output pixel; output pixels; inputs from pixel to pixel or, transposed, pixels from input to input
+  int64_t points, planes;
+  std::array<int8_t, 7> first;                  // plane of each point
+  std::array<int8_t, 7> count = kOnePlaneEach;  // and how many it sums over
+  struct {
+    int64_t reach = 0, pad = 0;  // inputs of a tile, none where it is not transposed; the padding that it is for, or strides more or less
+  } turned = {};
+
+  constexpr bool transposed() const { return turned.reach > 0; }
+  constexpr int64_t reach() const { return transposed() ? turned.reach : (side - 1) * stride + taps; }
+  constexpr int64_t of(int64_t point) const { return count[static_cast<size_t>(point)]; }
+  constexpr int64_t most() const { return *std::max_element(count.begin(), count.end()); }
+  /// Each plane of a point meets weights of its own: the number of the point's first, and of all of them past the last point.
+  constexpr int64_t FirstFactor(int64_t point) const {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < point; ++i) sum += of(i);
+    return sum;
+  }
+  constexpr int64_t factors() const { return FirstFactor(points); }
+  /// The first input of the tile that begins at this output pixel, in an image without pads.
+  constexpr int64_t InputOf(int64_t pixel) const { return transposed() ? pixel / stride : pixel * stride; }
 };
 
 constexpr WinogradPlanes PlanesOf(WinogradLine line) {
   switch (line) {
     case WinogradLine::kOne:
-      return {1, 1, 1, 1, 1, {0, 1}};
+      return {1, 1, 1, 1, 1, {0}};
     case WinogradLine::kFour:
-      return {3, kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+      return {3, kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
     case WinogradLine::kTwo:
-      return {3, 2, 1, 4, 4, {0, 1, 2, 3, 4}};
+      return {3, 2, 1, 4, 4, {0, 1, 2, 3}};
     case WinogradLine::kThreeOfFour:
-      return {4, 3, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+      return {4, 3, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
     case WinogradLine::kTwoOfFive:
-      return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}};
+      return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
     case WinogradLine::kThreeOfSeven:
-      return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10, 11}};
+      return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10}, {2, 2, 2, 2, 2, 1}};
     case WinogradLine::kThreeOfEleven:
-      return {11, 3, 1, 6, 17, {0, 3, 6, 9, 12, 15, 17}};
+      return {11, 3, 1, 6, 17, {0, 3, 6, 9, 12, 15}, {3, 3, 3, 3, 3, 2}};
     case WinogradLine::kStrided:
-      return {3, 2, 2, 3, 5, {0, 2, 3, 5}};
+      return {3, 2, 2, 3, 5, {0, 2, 3}, {2, 1, 2}};
     case WinogradLine::kStridedFour:
-      return {4, 2, 2, 3, 6, {0, 2, 4, 6}};
+      return {4, 2, 2, 3, 6, {0, 2, 4}, {2, 2, 2}};
+    case WinogradLine::kTransposedFour:
+      return {4, 4, 2, 6, 5, {0, 1, 2, 2, 3, 4}, kOnePlaneEach, {4, 1}};
+    case WinogradLine::kTransposedThree:
+      return {3, 4, 2, 5, 4, {0, 1, 2, 2, 3}, kOnePlaneEach, {3, 1}};
+    case WinogradLine::kTransposedThreeEven:
+      return {3, 4, 2, 5, 4, {0, 1, 1, 2, 3}, kOnePlaneEach, {3, 0}};
+    case WinogradLine::kTransposedFive:
+    case WinogradLine::kTransposedFiveEven:
+      return {5, 4, 2, 7, 6, {0, 1, 2, 2, 3, 4, 5}, kOnePlaneEach, {4, line == WinogradLine::kTransposedFive ? 1 : 0}};
+    case WinogradLine::kTurnsOfFour:
+      return {4, 2, 2, 2, 3, {0, 1}, {2, 2}, {3, 1}};
+    case WinogradLine::kTurnsOfThree:
+      return {3, 2, 2, 2, 2, {0, 0}, {1, 2}, {2, 1}};
+    case WinogradLine::kTurnsOfThreeEven:
+      return {3, 2, 2, 2, 2, {0, 1}, {2, 1}, {2, 0}};
+    case WinogradLine::kSpreadTwo:
+      return {2, 2, 2, 2, 1, {0, 0}, kOnePlaneEach, {1, 0}};
+    case WinogradLine::kSpreadFour:
+      return {4, 4, 4, 4, 1, {0, 0, 0, 0}, kOnePlaneEach, {1, 0}};
   }
   return {};
 }
 
-/// A tile of two axes: point (y, x) is number y * points of x + x, and a point's planes are neighbours.
+/// A tile of two axes: point (y, x) is number y * points of x + x, plane (y, x) number y * planes of x + x. Factors, of weights, are
+/// numbered point by point.
 struct WinogradForm {
   WinogradLine y, x;
 
   constexpr bool operator==(const WinogradForm&) const = default;
+  constexpr bool transposed() const { return PlanesOf(y).transposed(); }
   constexpr int64_t points() const { return PlanesOf(y).points * PlanesOf(x).points; }
   constexpr int64_t planes() const { return PlanesOf(y).planes * PlanesOf(x).planes; }
-  constexpr int64_t FirstPlane(int64_t point) const {
-    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
-    const int64_t i = point / of_x.points, j = point % of_x.points;
-    return of_y.first[static_cast<size_t>(i)] * of_x.planes + of_y.of(i) * of_x.first[static_cast<size_t>(j)];
-  }
-  constexpr int64_t PlanesOfPoint(int64_t point) const {
-    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
-    return of_y.of(point / of_x.points) * of_x.of(point % of_x.points);
-  }
-  /// Planes of the two lines.
-  struct LinePlanes {
+  constexpr int64_t factors() const { return PlanesOf(y).factors() * PlanesOf(x).factors(); }
+  /// Of both lines.
+  struct Pair {
     int64_t y, x;
   };
-  /// What the k-th of a point's planes is made of.
-  constexpr LinePlanes LinePlanesOf(int64_t point, int64_t k) const {
-    const WinogradPlanes of_y = PlanesOf(y), of_x = PlanesOf(x);
-    const int64_t i = point / of_x.points, j = point % of_x.points;
-    return {of_y.first[static_cast<size_t>(i)] + k / of_x.of(j), of_x.first[static_cast<size_t>(j)] + k % of_x.of(j)};
+  constexpr Pair LinePoints(int64_t point) const { return {point / PlanesOf(x).points, point % PlanesOf(x).points}; }
+  /// How many planes a point sums over along each axis.
+  constexpr Pair PlanesOfPoint(int64_t point) const {
+    const auto [i, j] = LinePoints(point);
+    return {PlanesOf(y).of(i), PlanesOf(x).of(j)};
   }
-  /// No point has more; those of point 0.
-  constexpr int64_t most_planes() const { return PlanesOfPoint(0); }
+  constexpr int64_t FirstPlane(int64_t point) const {
+    const auto [i, j] = LinePoints(point);
+    return PlanesOf(y).first[static_cast<size_t>(i)] * PlanesOf(x).planes + PlanesOf(x).first[static_cast<size_t>(j)];
+  }
+  constexpr int64_t FirstFactor(int64_t point) const {
+    const auto [i, j] = LinePoints(point);
+    return PlanesOf(y).FirstFactor(i) * PlanesOf(x).factors() + PlanesOf(y).of(i) * PlanesOf(x).FirstFactor(j);
+  }
+  /// What the k-th factor of a point is made of: a factor of each line.
+  constexpr Pair LineFactors(int64_t point, int64_t k) const {
+    const auto [i, j] = LinePoints(point);
+    const int64_t across = PlanesOf(x).of(j);
+    return {PlanesOf(y).FirstFactor(i) + k / across, PlanesOf(x).FirstFactor(j) + k % across};
+  }
 };
 
 /// Those that kernels are compiled for.
@@ -104,6 +160,16 @@ constexpr WinogradForm kWinogradForms[] = {
     {WinogradLine::kOne, WinogradLine::kThreeOfSeven},
     {WinogradLine::kThreeOfSeven, WinogradLine::kOne},
     {WinogradLine::kThreeOfEleven, WinogradLine::kOne},
+    {WinogradLine::kTransposedFour, WinogradLine::kTransposedFour},
+    {WinogradLine::kTransposedThree, WinogradLine::kTransposedThree},
+    {WinogradLine::kTransposedThreeEven, WinogradLine::kTransposedThreeEven},
+    {WinogradLine::kTransposedFive, WinogradLine::kTransposedFive},
+    {WinogradLine::kTransposedFiveEven, WinogradLine::kTransposedFiveEven},
+    {WinogradLine::kTurnsOfFour, WinogradLine::kTurnsOfFour},
+    {WinogradLine::kTurnsOfThree, WinogradLine::kTurnsOfThree},
+    {WinogradLine::kTurnsOfThreeEven, WinogradLine::kTurnsOfThreeEven},
+    {WinogradLine::kSpreadTwo, WinogradLine::kSpreadTwo},
+    {WinogradLine::kSpreadFour, WinogradLine::kSpreadFour},
 };
 
 /// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is an

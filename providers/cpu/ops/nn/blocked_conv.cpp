@@ -20,7 +20,7 @@ class BlockedConv final : public Kernel {
         group_(info.attribute<int64_t>("group", 1)),
         source_(SourceOf(info)),
         algorithm_(ChosenAlgorithm(info.node())),
-        epilogue_(ParseActivation(info)) {
+        epilogue_(ParseBlockedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
     Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 && weights->shape().rank() <= kSpatialAxes + 2,
             "the weights must be constant floats with one to {} spatial axes", kSpatialAxes);
@@ -41,18 +41,10 @@ class BlockedConv final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Window fitted = CheckInput(input), window = fitted.WithRank(kSpatialAxes);
-    Tensor* output = context.output(0, BlockedShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims()));
-    const Tensor* bias = context.input(2);
-    const Tensor* residual = context.input(3);
-    Require(bias == nullptr || (bias->is(ElementType::kFloat) && bias->num_elements() == outputs()),
-            "the bias must have {} floats", outputs());
+    const Shape shape = BlockedShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims());
+    Tensor* output = context.output(0, shape);
+    const BlockedEpilogue epilogue = WithOperands(epilogue_, context, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    Require(residual == nullptr || (residual->is(ElementType::kFloat) && residual->shape() == output->shape()),
-            "what is added is {}, the output is {}", OptionalShape{residual},
-            output->shape());
-    BlockedEpilogue epilogue = epilogue_;
-    epilogue.bias = bias == nullptr ? nullptr : bias->data<float>();
-    epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
@@ -76,27 +68,6 @@ class BlockedConv final : public Kernel {
   int64_t channels() const { return weights_shape_[1] * group_; }
   std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
   int64_t positions() const { return weights_shape_.SizeOfRange(2, weights_shape_.rank()); }
-
-  static BlockedEpilogue ParseActivation(const KernelInfo& info) {
-    const auto name = info.attribute<std::string>("tessera_activation", "");
-    BlockedEpilogue epilogue;
-    epilogue.alpha = info.attribute<float>("tessera_alpha", 0);
-    epilogue.beta = info.attribute<float>("tessera_beta", 0);
-    for (const auto& [known, activation] :
-         {std::pair("Relu", BlockedActivation::kClip), std::pair("Clip", BlockedActivation::kClip),
-          std::pair("LeakyRelu", BlockedActivation::kLeakyRelu), std::pair("HardSigmoid", BlockedActivation::kHardSigmoid),
-          std::pair("HardSwish", BlockedActivation::kHardSwish), std::pair("Sigmoid", BlockedActivation::kSigmoid),
-          std::pair("Silu", BlockedActivation::kSilu)}) {
-      if (name == known) epilogue.activation = activation;
-    }
-    Require(name.empty() || epilogue.activation != BlockedActivation::kNone,
-            "attribute 'tessera_activation' is '{}', which is not known", name);
-    if (name == "Relu") {
-      epilogue.alpha = 0;
-      epilogue.beta = std::numeric_limits<float>::infinity();
-    }
-    return epilogue;
-  }
 
   /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {

@@ -42,6 +42,11 @@ inline Shape BlockedShape(int64_t batch, int64_t blocks, std::span<const int64_t
   return shape;
 }
 
+/// What a convolution does to its sums: the activation that its node states, and bias and residual, its inputs 2 and 3, for an output of
+/// this shape. Throws Error where they do not fit.
+BlockedEpilogue ParseBlockedActivation(const KernelInfo& info);
+BlockedEpilogue WithOperands(BlockedEpilogue epilogue, KernelContext& context, const Shape& output);
+
 /// Planes of all channels, eight to each of `blocks`, to blocks of `pixels`; shared out to threads.
 void BringIntoBlocks(KernelContext& context, const float* planes, int64_t blocks, int64_t pixels, float* to);
 

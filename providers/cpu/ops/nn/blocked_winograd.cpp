@@ -44,7 +44,7 @@ class BlockedRun {
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const BlockedTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
-    const int64_t steps = StepLists(form_.most_planes()) * slice_.summed_blocks();
+    const int64_t steps = kStepTables * slice_.summed_blocks();
     const BlockedBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
@@ -67,8 +67,7 @@ class BlockedRun {
     ThreadPool& threads = context_.threads();
     const BlockedTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
-    const BlockedBuffers all = Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(),
-                                    StepLists(form_.most_planes()) * summed);
+    const BlockedBuffers all = Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -93,9 +92,16 @@ class BlockedRun {
     return block;
   }
 
-  /// What slice `k` of the window reads for a slice of the output; null where that is padding.
+  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, lies between inputs.
   const float* Read(int64_t slice, int64_t k) const {
-    const int64_t z = slice % window_.output[0] * window_.strides[0] - window_.begin[0] + k * window_.dilations[0];
+    int64_t z = slice % window_.output[0];
+    if (form_.transposed()) {
+      z += window_.begin[0] - k * window_.dilations[0];
+      if (z % window_.strides[0] != 0) return nullptr;
+      z /= window_.strides[0];
+    } else {
+      z = z * window_.strides[0] - window_.begin[0] + k * window_.dilations[0];
+    }
     if (z < 0 || z >= window_.input[0]) return nullptr;
     const int64_t image = slice / window_.output[0];
     return input_ + image * slice_.input_blocks * slice_.input_plane + z * slice_.height * slice_.width * kChannelBlock;
@@ -118,24 +124,32 @@ class BlockedRun {
     }
   }
 
-  /// Points of one plane to so many have lists of steps of their own, one after the other; in steps of one plane.
-  static int64_t StepLists(int64_t planes) { return planes * (planes + 1) / 2; }
+  /// Points of a table sum over so many planes along each axis. Its steps begin at `first` times those of one plane.
+  struct StepTable {
+    int64_t y, x, first;
+  };
+  static constexpr StepTable kTables[] = {{1, 1, 0}, {1, 2, 1}, {2, 1, 3}, {2, 2, 5}, {3, 1, 9}};
+  static constexpr int64_t kStepTables = 12;  // in all
 
-  /// Gives the number of steps of one plane; slices of padding have none.
+  /// Fills the tables that the form needs; slices of padding have no steps. Returns the steps of one plane.
   int64_t FindSteps(const BlockedTileRows& block, int64_t slice, BlockedStep* steps) const {
-    int64_t count = 0;
-    for (int64_t planes = 1; planes <= form_.most_planes(); ++planes) {
+    int64_t each = 0;
+    for (int64_t k = 0; k < block.slices; ++k) each += Read(slice, k) == nullptr ? 0 : block.input_blocks;
+    for (const StepTable& table : kTables) {
+      if (PlanesOf(form_.y).most() < table.y || PlanesOf(form_.x).most() < table.x) continue;
+      const int64_t planes = table.y * table.x;
+      BlockedStep* to = steps + table.first * each;
       for (int64_t k = 0; k < block.slices; ++k) {
         if (Read(slice, k) == nullptr) continue;
         for (int64_t i = 0; i < block.input_blocks; ++i) {
           for (int64_t j = 0; j < planes; ++j) {
-            const int64_t weights = (i * block.slices + k) * planes + j;
-            steps[count++] = {j * block.column_matrix() + (k * block.input_blocks + i) * block.tiles() * kChannelBlock, weights * kChannelBlock};
+            const int64_t plane = j / table.x * PlanesOf(form_.x).planes + j % table.x, weights = (i * block.slices + k) * planes + j;
+            *to++ = {plane * block.column_matrix() + (k * block.input_blocks + i) * block.tiles() * kChannelBlock, weights * kChannelBlock};
           }
         }
       }
     }
-    return count / StepLists(form_.most_planes());
+    return each;
   }
 
   int64_t GroupOf(int64_t slice) const { return slice / window_.output[0] % groups_; }
@@ -143,16 +157,16 @@ class BlockedRun {
   /// For the groups of blocks [begin, end).
   void Multiply(const BlockedTileRows& block, int64_t slice, const BlockedBuffers& buffers, int64_t steps, int64_t point, int64_t begin,
                 int64_t end) const {
-    const int64_t plane = form_.FirstPlane(point), planes = form_.PlanesOfPoint(point);
-    const int64_t depth = block.summed_blocks() * kChannelBlock;
+    const auto [planes_y, planes_x] = form_.PlanesOfPoint(point);
+    const int64_t planes = planes_y * planes_x, depth = block.summed_blocks() * kChannelBlock;
     BlockedProduct product;
-    product.input = buffers.columns + plane * block.column_matrix();
-    product.steps = buffers.steps + StepLists(planes - 1) * steps;
+    product.input = buffers.columns + form_.FirstPlane(point) * block.column_matrix();
+    product.steps = buffers.steps + kTables[(planes_y - 1) * 2 + planes_x - 1].first * steps;
     product.num_steps = planes * steps;
     product.depth = planes * depth;
     product.pixels = block.tiles();
     product.output_blocks = block.output_blocks;
-    product.weights = weights_ + (GroupOf(slice) * form_.planes() + plane) * depth * block.output_blocks * kChannelBlock;
+    product.weights = weights_ + (GroupOf(slice) * form_.factors() + form_.FirstFactor(point)) * depth * block.output_blocks * kChannelBlock;
     product.output = buffers.products + point * block.product_matrix();
     MultiplyBlocked(product, {0, product.pixels}, begin, end);
   }
@@ -202,17 +216,20 @@ bool Fits(const Window& window, size_t axis, WinogradLine line) {
   const WinogradPlanes of = PlanesOf(line);
   if (window.kernel[axis] != of.taps || window.strides[axis] != of.stride) return false;
   const int64_t dilation = window.dilations[axis], most = (of.taps - 1) * dilation;
+  if (of.transposed()) return dilation == 1 && window.begin[axis] % of.stride == of.turned.pad;
   if (window.begin[axis] > most || window.end[axis] > most) return false;
   return of.taps == 1 || (dilation <= window.output[axis] && (of.stride == 1 || dilation == 1));
 }
-bool Fits(const Window& window, WinogradForm form) {
-  return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
-}
-
 /// Tiles along an axis of output pixels.
 WinogradAxis Axis(const Window& window, size_t axis, WinogradLine line) {
   const WinogradPlanes of = PlanesOf(line);
   return {window.output[axis], of.taps == 1 ? 1 : window.dilations[axis], of.side};
+}
+
+/// How far before the image the first tile's inputs begin.
+int64_t Lead(const Window& window, size_t axis, WinogradLine line) {
+  const WinogradPlanes of = PlanesOf(line);
+  return of.transposed() ? (of.taps - 1 - of.turned.pad) / of.stride - window.begin[axis] / of.stride : window.begin[axis];
 }
 
 /// A line down the image, whose rows of tiles are what threads and caches share.
@@ -239,10 +256,14 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
   const double tiles = static_cast<double>(images) * static_cast<double>(Axis(window, 1, form.y).tiles()) *
                        static_cast<double>(Axis(window, 2, form.x).tiles());
   const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
-  return ProductsNs(tiles, static_cast<double>(form.planes()) * static_cast<double>(depth * outputs)) + tiles * transformed * kPlaneNs;
+  return ProductsNs(tiles, static_cast<double>(form.factors()) * static_cast<double>(depth * outputs)) + tiles * transformed * kPlaneNs;
 }
 
 }  // namespace
+
+bool FitsForm(const Window& window, WinogradForm form) {
+  return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
+}
 
 std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share) {
   const Window window = Upright(image);
@@ -256,8 +277,24 @@ std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const Blo
   double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(share * pixels, weights);
   std::optional<WinogradForm> best;
   for (const WinogradForm form : kWinogradForms) {
-    if (!Fits(window, form) || depth * of.outputs > kMostWeights / form.planes()) continue;
+    if (form.transposed() || !FitsForm(window, form) || depth * of.outputs > kMostWeights / form.factors()) continue;
     const double time = TransformedNs(form, window, images, depth, of.outputs);
+    if (time >= least) continue;
+    least = time;
+    best = form;
+  }
+  return best;
+}
+
+std::optional<WinogradForm> ChooseBlockedTransposed(const Window& window, const BlockedChannels& of) {
+  constexpr double kMostOfWeights = 0.9;  // more of them must save so much
+  const int64_t depth = of.channels * CeilDiv(window.kernel[0], window.strides[0]), images = of.batch * window.output[0];
+  std::optional<WinogradForm> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const WinogradForm form : kWinogradForms) {
+    if (!form.transposed() || !FitsForm(window, form)) continue;
+    const bool larger = form.factors() > window.kernel[1] * window.kernel[2];
+    const double time = TransformedNs(form, window, images, depth, of.outputs) / (larger ? kMostOfWeights : 1);
     if (time >= least) continue;
     least = time;
     best = form;
@@ -270,24 +307,25 @@ std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradF
   const int64_t outputs = weights.shape()[0] / group, channels = weights.num_elements() / (weights.shape()[0] * taps);  // of all slices
   const int64_t slices = channels / weights.shape()[1];
   const int64_t matrix = CheckedMul(outputs, channels);
-  auto packed = std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.planes(), outputs, channels}, WeightMemory());
+  auto packed = std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.factors(), outputs, channels}, WeightMemory());
   const auto* from = weights.unaligned_data<float>();
   float* to = packed->mutable_data<float>();
   const int64_t blocks = outputs / kChannelBlock, parts = BlockGroups(blocks);
-  const double filter_ns = static_cast<double>(form.planes());
+  const double filter_ns = static_cast<double>(form.factors());
   // Part by part: all transformed filters at once would take as much memory as the result.
   threads.ParallelFor(group * parts, static_cast<double>(channels * 2 * kChannelBlock) * filter_ns, [&](int64_t begin, int64_t end) {
-    Tensor transformed(ElementType::kFloat, Shape{form.planes(), 3 * kChannelBlock, channels});
+    Tensor transformed(ElementType::kFloat, Shape{form.factors(), 3 * kChannelBlock, channels});
     auto* values = transformed.mutable_data<float>();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = FirstBlock(blocks, i % parts), count = FirstBlock(blocks, i % parts + 1) - first;
       const int64_t filters = count * kChannelBlock * channels, start = first * kChannelBlock * channels;
-      float* own = to + i / parts * form.planes() * matrix;
+      float* own = to + i / parts * form.factors() * matrix;
       TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
       for (int64_t point = 0; point < form.points(); ++point) {
-        const int64_t plane = form.FirstPlane(point), planes = form.PlanesOfPoint(point);
-        PackBlockedWeights(values + plane * filters, channels / slices / kChannelBlock, kChannelBlock, slices * planes, count, 0, 1,
-                           own + plane * matrix + planes * start);
+        const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+        const int64_t first_factor = form.FirstFactor(point), planes = planes_y * planes_x;
+        PackBlockedWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock, slices * planes, count, 0, 1,
+                           own + first_factor * matrix + planes * start);
       }
     }
   });
@@ -306,8 +344,8 @@ void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Wi
   slice.output_plane = window.output.num_elements() * kChannelBlock;
   slice.height = window.input[1];
   slice.width = window.input[2];
-  slice.pad_top = window.begin[1];
-  slice.pad_left = window.begin[2];
+  slice.pad_top = Lead(window, 1, form.y);
+  slice.pad_left = Lead(window, 2, form.x);
   slice.y = Axis(window, 1, form.y);
   slice.x = Axis(window, 2, form.x);
   slice.end_row = slice.y.tiles();

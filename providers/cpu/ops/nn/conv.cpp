@@ -8,6 +8,7 @@
 #include "engine/strided_copy.h"
 #include "ops/nn/conv_input.h"
 #include "ops/nn/depthwise_blocks.h"
+#include "ops/nn/few_outputs.h"
 #include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/packed_weights.h"
@@ -267,7 +268,10 @@ class Conv final : public Kernel {
       : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)), epilogue_(FusedActivation<ComputeType<T>>(info)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     if (group_ != 1) return;
-    if constexpr (std::is_same_v<T, float>) winograd_.emplace(info, 1, attributes_);
+    if constexpr (std::is_same_v<T, float>) {
+      winograd_.emplace(info, 1, attributes_);
+      few_outputs_.emplace(info);
+    }
     if (!winograd_ || winograd_->released_weights() == nullptr) PackWeights(info);
   }
 
@@ -299,6 +303,10 @@ class Conv final : public Kernel {
     if constexpr (std::is_same_v<T, float>) {
       if (winograd_ && winograd_->Suits(window, problem.batch)) {
         winograd_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        return;
+      }
+      if (few_outputs_ && few_outputs_->Suits(window)) {
+        few_outputs_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
         return;
       }
     }
@@ -384,6 +392,7 @@ class Conv final : public Kernel {
   int64_t group_;
   GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
   std::optional<WinogradConv> winograd_;
+  std::optional<FewOutputsConv> few_outputs_;
   Shape packed_shape_;
   std::shared_ptr<const Tensor> packed_;
 };

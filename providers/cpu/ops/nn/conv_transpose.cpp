@@ -91,18 +91,10 @@ class ConvTranspose final : public Kernel {
       return;
     }
     const TransposedTables tables(context, window);
-    const int threads = context.threads().num_threads();
     if (problem.channels <= kFewChannels || problem.columns == 0) {
       GatherInput(context, problem, tables);
-      return;
-    }
-    const int64_t block = ChooseBlock(problem, threads);
-    const int64_t images = problem.JoinsImages() ? problem.batch : 1;
-    const int64_t blocks = problem.batch / images * problem.groups * CeilDiv(problem.outputs, block);
-    if (threads > 1 && blocks < 2 * threads) {
-      GatherAfterwards(context, problem, tables);
     } else {
-      GatherBlocks(context, problem, tables, block);
+      GatherProducts(context, problem, tables);
     }
   }
 

@@ -25,6 +25,7 @@ struct TransposedProblem {
   const C* turned;   // [group, output, kernel, channel]
   const C* bias;
   C* out;
+  GemmEpilogue<C> epilogue = {};  // its activation alone
 
   const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
   /// Products of one image have few columns for the weights that they read.
@@ -106,6 +107,7 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
       plane.weight_step = problem.outputs * problem.kernel;
       plane.bias = problem.bias_of(output);
       plane.out = problem.out + index * problem.pixels;
+      plane.epilogue = problem.epilogue;
       scratch.Give(part, plane);
       ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
       begin += count;
@@ -126,6 +128,7 @@ TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* 
   planes.bias = problem.bias_of(output);
   planes.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
   planes.out_step = problem.pixels;
+  planes.epilogue = problem.epilogue;
   return planes;
 }
 
@@ -232,6 +235,20 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
   const int64_t unit = 12 / std::gcd(problem.kernel, int64_t{12});
   if (unit <= block + 1) block = RoundUp(block, unit);
   return std::clamp<int64_t>(block, 1, problem.outputs);
+}
+
+/// Products of the weights with the input, and then the gathering.
+template <class C>
+void GatherProducts(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+  const int threads = context.threads().num_threads();
+  const int64_t block = ChooseBlock(problem, threads);
+  const int64_t images = problem.JoinsImages() ? problem.batch : 1;
+  const int64_t blocks = problem.batch / images * problem.groups * CeilDiv(problem.outputs, block);
+  if (threads > 1 && blocks < 2 * threads) {
+    GatherAfterwards(context, problem, tables);
+  } else {
+    GatherBlocks(context, problem, tables, block);
+  }
 }
 
 }  // namespace tessera::cpu

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
 
 #include "ops/nn/blocked_dense.h"
+#include <vector>
+
+#include "simd/winograd.h"
 
 namespace tessera {
 namespace {
@@ -75,6 +79,47 @@ TEST(BlockedWinogradTest, LinesAreTransformedAlongThem) {
   EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 128, 128}), (WinogradForm{Line::kOne, Line::kFour}));
   EXPECT_EQ(Choose(Taps(3, 1, 28, 1, 4), {1, 1, 128, 128}), (WinogradForm{Line::kFour, Line::kOne}));
   EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Line::kTwoOfFive, Line::kOne}));
+}
+
+/// A transposed convolution of `taps` by `taps` with as many channels as outputs, from an image of `input`.
+std::optional<WinogradForm> ChooseTransposed(int64_t taps, int64_t stride, int64_t pad, int64_t input, int64_t channels) {
+  Window window;
+  window.input = {1, input, input};
+  window.output = {1, input * stride, input * stride};
+  window.kernel = {1, taps, taps};
+  window.strides = {1, stride, stride};
+  window.dilations = {1, 1, 1};
+  window.begin = window.end = {0, pad, pad};
+  return cpu::ChooseBlockedTransposed(window, {1, 1, channels, channels});
+}
+
+TEST(BlockedWinogradTest, TransposedWindowsTakeTheirOwn) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFour, Line::kTransposedFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 32, 128), (WinogradForm{Line::kTransposedThree, Line::kTransposedThree}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 0, 32, 128), (WinogradForm{Line::kTransposedThreeEven, Line::kTransposedThreeEven}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFive, Line::kTransposedFive}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 2, 32, 128), (WinogradForm{Line::kTransposedFiveEven, Line::kTransposedFiveEven}));
+  EXPECT_EQ(ChooseTransposed(2, 2, 0, 32, 128), (WinogradForm{Line::kSpreadTwo, Line::kSpreadTwo}));
+  EXPECT_EQ(ChooseTransposed(4, 4, 0, 32, 128), (WinogradForm{Line::kSpreadFour, Line::kSpreadFour}));
+}
+
+TEST(BlockedWinogradTest, SmallTransposedImagesTakeTheSums) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfFour, Line::kTurnsOfFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfThree, Line::kTurnsOfThree}));
+}
+
+TEST(BlockedWinogradTest, TransposedWindowsThatTakeNone) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 0, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(4, 1, 1, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(3, 3, 0, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(2, 2, 1, 32, 128), std::nullopt);
+}
+
+TEST(BlockedWinogradTest, InfiniteWeightsStayInTheirOwnFactors) {
+  const std::vector<float> filter = {std::numeric_limits<float>::infinity(), 1, 2, 3};
+  std::vector<float> factors(4);
+  cpu::TransformWinogradFilters({Line::kSpreadTwo, Line::kSpreadTwo}, filter.data(), 1, 1, factors.data());
+  EXPECT_EQ(factors, filter);
 }
 
 /// Its rows of tiles are shared out: it lies along the first axis.
