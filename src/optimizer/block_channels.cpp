@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/rounding.h"
+#include "optimizer/blocked_movement.h"
 #include "optimizer/blocked_plan.h"
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
@@ -107,7 +108,8 @@ class GraphBlocking {
     if (role == BlockedRole::kMap && (FuseAdd(old) || FuseActivation(old))) return;
     Node node = role == BlockedRole::kMap || role == BlockedRole::kConcat ? old : Counterpart(old, role);
     node.name = old.name;
-    for (size_t i = 0; i < node.inputs.size() && role != BlockedRole::kScale; ++i) {
+    const bool per_channel = role == BlockedRole::kScale || role == BlockedRole::kShift;
+    for (size_t i = 0; i < node.inputs.size() && !per_channel; ++i) {
       if (HasInput(old, i) && ReadsBlocks(graph_, old, role, i)) node.inputs[i] = Blocked(old.inputs[i], old.index);
     }
     if (role == BlockedRole::kMap) ReshapeConstants(node);
@@ -117,11 +119,13 @@ class GraphBlocking {
 
   /// The blocked node takes the place of `old`.
   void Put(const Node& old, Node node, bool gives_blocks) {
-    const ValueIndex plain = old.outputs[0];
     graph_.RemoveNode(old.index);
-    node.outputs = {gives_blocks ? Twin(plain) : plain};
+    node.outputs = old.outputs;
     node.index = kNone;
-    if (gives_blocks) made_.emplace(plain, node.outputs[0]);
+    std::erase(node.outputs, kNone);
+    for (ValueIndex& output : node.outputs) {
+      if (gives_blocks) output = made_.emplace(output, Twin(output)).first->second;
+    }
     graph_.AddNode(std::move(node), old.index);
   }
 
@@ -134,9 +138,12 @@ class GraphBlocking {
       case BlockedRole::kNormalize:
         return Normalization(old);
       case BlockedRole::kScale:
+      case BlockedRole::kShift:
         if (!SameShape(graph_, old.inputs[0], old.outputs[0])) std::swap(node.inputs[0], node.inputs[1]);
         node.inputs[0] = Blocked(node.inputs[0], old.index);
-        return Make("BlockedScale", std::move(node.inputs));
+        return Make(role == BlockedRole::kScale ? "BlockedScale" : "BlockedShift", std::move(node.inputs));
+      case BlockedRole::kMove:
+        return Movement(old);
       case BlockedRole::kGroups: {
         const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
         Node groups = Make("BlockedGroupNormalization", old.inputs);
@@ -158,6 +165,12 @@ class GraphBlocking {
     }
     node.op_type = "Blocked" + old.op_type;
     return node;
+  }
+
+  Node Movement(const Node& old) {
+    BlockedMovement moved = *MovedInBlocks(graph_, old, (*ShapeOf(graph_, old.inputs[0]))[1].value);
+    for (auto& [input, constant] : moved.constants) moved.node.inputs[input] = graph_.AddConstant("", std::move(constant));
+    return std::move(moved.node);
   }
 
   /// Groups of less than a block become one, whose weights between them are zeros.
@@ -243,14 +256,16 @@ class GraphBlocking {
   }
 
   bool FuseAdd(const Node& old) {
-    if (!IsOp(old, "Add") || old.inputs[0] == old.inputs[1] || !SameShape(graph_, old.inputs[0], old.inputs[1])) return false;
+    if (!IsOp(old, "Add") && !(IsOp(old, "Sum") && old.inputs.size() == 2)) return false;
+    if (old.inputs[0] == old.inputs[1] || !SameShape(graph_, old.inputs[0], old.inputs[1])) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
-      if (!made_.contains(old.inputs[1 - i])) continue;
+      const ValueIndex other = old.inputs[1 - i];
+      if (graph_.constant(other) != nullptr) continue;
       const Node* found = FreeConv(old.inputs[i], {old.index});
       if (found == nullptr || HasInput(*found, 3)) continue;
       Node conv = *found;
       conv.inputs.resize(4, kNone);
-      conv.inputs[3] = made_.at(old.inputs[1 - i]);
+      conv.inputs[3] = Blocked(other, old.index);
       Take(old, std::move(conv));
       return true;
     }
@@ -269,13 +284,13 @@ class GraphBlocking {
   }
 
   bool HasOneActivation(const Node& node) const {
-    for (const std::string_view name : {"Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
+    for (const std::string_view name : {"Relu", "LeakyRelu", "PRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
       if (IsOp(node, name)) return true;
     }
     return IsOp(node, "Clip") && BoundsOf(graph_, node).has_value();
   }
 
-  void SetActivation(Node& conv, const Node& node) const {
+  void SetActivation(Node& conv, const Node& node) {
     SetAttribute(conv, kFusedActivation, node.op_type);
     float alpha = 0, beta = 0;
     if (IsOp(node, "Clip")) {
@@ -284,12 +299,22 @@ class GraphBlocking {
       beta = static_cast<float>(bounds->high);
     } else if (IsOp(node, "LeakyRelu")) {
       alpha = FloatAttribute(node, "alpha", 0.01f);
+    } else if (IsOp(node, "PRelu")) {
+      SetSlopes(conv, *ConstantInput(graph_, node, 1));
     } else if (IsOp(node, "HardSigmoid")) {
       alpha = FloatAttribute(node, "alpha", 0.2f);
       beta = FloatAttribute(node, "beta", 0.5f);
     }
     SetAttribute(conv, "tessera_alpha", alpha);
     SetAttribute(conv, "tessera_beta", beta);
+  }
+
+  /// PRelu's, one for each channel.
+  void SetSlopes(Node& conv, const Tensor& slopes) {
+    Tensor each(ElementType::kFloat, Shape{ConstantInput(graph_, conv, 1)->shape()[0]});
+    for (int64_t i = 0; i < each.num_elements(); ++i) each.mutable_data<float>()[i] = slopes.data<float>()[slopes.num_elements() == 1 ? 0 : i];
+    conv.inputs.resize(5, kNone);
+    conv.inputs[4] = graph_.AddConstant("", std::move(each));
   }
 
   /// x * Sigmoid(x), where nobody else reads a convolution's x.

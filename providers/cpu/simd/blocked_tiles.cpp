@@ -160,7 +160,7 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
         FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
                          shape.x.dilation * kChannelBlock, image + at);
       }
-      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
+      for (int64_t i = 0; i < rows && activates; ++i) ActivateStored(epilogue, block, image + line + i * shape.y.dilation * row_size, row_size);
     }
   }
 }

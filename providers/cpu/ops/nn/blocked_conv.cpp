@@ -1,5 +1,5 @@
-// BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, and R,
-// which is added to the result before the activation. With plain_input or block_input X is [N, C, H, W] or [N, C, D, H, W]; the
+// BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R, which is
+// added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N, C, H, W] or [N, C, D, H, W]; the
 // first reads it plane by plane, the second brings it into blocks.
 
 #include "base/weight_memory.h"
@@ -44,8 +44,11 @@ class BlockedConv final : public Kernel {
     Tensor* output = context.output(0, BlockedShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims()));
     const Tensor* bias = context.input(2);
     const Tensor* residual = context.input(3);
+    const Tensor* slopes = context.input(4);
     Require(bias == nullptr || (bias->is(ElementType::kFloat) && bias->num_elements() == outputs()),
             "the bias must have {} floats", outputs());
+    const bool has_slopes = slopes != nullptr && slopes->is(ElementType::kFloat) && slopes->num_elements() == outputs();
+    Require(epilogue_.activation != BlockedActivation::kPRelu || has_slopes, "the slopes must be {} floats", outputs());
     if (output == nullptr || output->num_elements() == 0) return;
     Require(residual == nullptr || (residual->is(ElementType::kFloat) && residual->shape() == output->shape()),
             "what is added is {}, the output is {}", OptionalShape{residual},
@@ -53,6 +56,7 @@ class BlockedConv final : public Kernel {
     BlockedEpilogue epilogue = epilogue_;
     epilogue.bias = bias == nullptr ? nullptr : bias->data<float>();
     epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
+    epilogue.slopes = slopes == nullptr ? nullptr : slopes->data<float>();
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
@@ -84,9 +88,9 @@ class BlockedConv final : public Kernel {
     epilogue.beta = info.attribute<float>("tessera_beta", 0);
     for (const auto& [known, activation] :
          {std::pair("Relu", BlockedActivation::kClip), std::pair("Clip", BlockedActivation::kClip),
-          std::pair("LeakyRelu", BlockedActivation::kLeakyRelu), std::pair("HardSigmoid", BlockedActivation::kHardSigmoid),
-          std::pair("HardSwish", BlockedActivation::kHardSwish), std::pair("Sigmoid", BlockedActivation::kSigmoid),
-          std::pair("Silu", BlockedActivation::kSilu)}) {
+          std::pair("LeakyRelu", BlockedActivation::kLeakyRelu), std::pair("PRelu", BlockedActivation::kPRelu),
+          std::pair("HardSigmoid", BlockedActivation::kHardSigmoid), std::pair("HardSwish", BlockedActivation::kHardSwish),
+          std::pair("Sigmoid", BlockedActivation::kSigmoid), std::pair("Silu", BlockedActivation::kSilu)}) {
       if (name == known) epilogue.activation = activation;
     }
     Require(name.empty() || epilogue.activation != BlockedActivation::kNone,
