@@ -4,6 +4,7 @@
 // do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way out of the layout.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/rounding.h"
@@ -108,12 +109,13 @@ class GraphBlocking {
     if (role == BlockedRole::kMap && (FuseAdd(old) || FuseActivation(old))) return;
     Node node = role == BlockedRole::kMap || role == BlockedRole::kConcat ? old : Counterpart(old, role);
     node.name = old.name;
-    const bool per_channel = role == BlockedRole::kScale || role == BlockedRole::kShift;
-    for (size_t i = 0; i < node.inputs.size() && !per_channel; ++i) {
+    const bool takes_own = role == BlockedRole::kScale || role == BlockedRole::kShift || role == BlockedRole::kShape;
+    for (size_t i = 0; i < node.inputs.size() && !takes_own; ++i) {
       if (HasInput(old, i) && ReadsBlocks(graph_, old, role, i)) node.inputs[i] = Blocked(old.inputs[i], old.index);
     }
     if (role == BlockedRole::kMap) ReshapeConstants(node);
     if (role == BlockedRole::kConcat) SetAttribute(node, "axis", int64_t{1});
+    if (role == BlockedRole::kConv && HasSameImage(old.inputs[0], old.outputs[0])) same_image_.emplace(old.outputs[0], old.inputs[0]);
     Put(old, std::move(node), GivesBlocks(role));
   }
 
@@ -144,6 +146,10 @@ class GraphBlocking {
         return Make(role == BlockedRole::kScale ? "BlockedScale" : "BlockedShift", std::move(node.inputs));
       case BlockedRole::kMove:
         return Movement(old);
+      case BlockedRole::kShape:
+        node.inputs[0] = Blocked(Earlier(old.inputs[0]), old.index);
+        SetAttribute(node, "channels", (*ShapeOf(graph_, old.inputs[0]))[1].value);
+        break;
       case BlockedRole::kGroups: {
         const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
         Node groups = Make("BlockedGroupNormalization", old.inputs);
@@ -170,7 +176,36 @@ class GraphBlocking {
   Node Movement(const Node& old) {
     BlockedMovement moved = *MovedInBlocks(graph_, old, (*ShapeOf(graph_, old.inputs[0]))[1].value);
     for (auto& [input, constant] : moved.constants) moved.node.inputs[input] = graph_.AddConstant("", std::move(constant));
+    if (moved.sizes) moved.node.inputs[*moved.sizes] = BlockedSizes(old.inputs[*moved.sizes], old);
     return std::move(moved.node);
+  }
+
+  /// [N, C, spatial...] to [N, C/8, spatial..., 8].
+  ValueIndex BlockedSizes(ValueIndex sizes, const Node& reader) {
+    const auto rank = static_cast<int64_t>(ShapeOf(graph_, reader.inputs[0])->size());
+    std::vector<int64_t> divisors(static_cast<size_t>(rank), 1);
+    divisors[1] = kChannelBlock;
+    const auto value = [&](int64_t size) { return graph_.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, SymbolicShape{{size}})); };
+    const ValueIndex counts = value(rank), all = value(rank + 1);
+    AddOperator(graph_, "Div", {sizes, AddIntegers(graph_, divisors)}, counts, reader.index);
+    Node& joined = AddOperator(graph_, "Concat", {counts, AddIntegers(graph_, std::array{kChannelBlock})}, all, reader.index);
+    SetAttribute(joined, "axis", int64_t{0});
+    return all;
+  }
+
+  /// As many images of the same height, width and so on.
+  bool HasSameImage(ValueIndex a, ValueIndex b) const {
+    const SymbolicShape &of_a = *ShapeOf(graph_, a), &of_b = *ShapeOf(graph_, b);
+    for (size_t i = 0; i < of_a.size(); ++i) {
+      if (i != 1 && !SameDimension(of_a[i], of_b[i])) return false;
+    }
+    return of_a.size() == of_b.size();
+  }
+
+  /// What convolutions computed the image of: who asks for its shape would keep its convolution from taking in what follows.
+  ValueIndex Earlier(ValueIndex image) const {
+    const auto found = same_image_.find(image);
+    return found == same_image_.end() || !made_.contains(found->second) ? image : Earlier(found->second);
   }
 
   /// Groups of less than a block become one, whose weights between them are zeros.
@@ -338,6 +373,7 @@ class GraphBlocking {
   BlockedPlan plan_;
   std::map<ValueIndex, ValueIndex> made_;     // computed in blocks
   std::map<ValueIndex, ValueIndex> entered_;  // brought into blocks
+  std::map<ValueIndex, ValueIndex> same_image_;  // of a convolution's output, the input that is as large
 };
 
 class ChannelBlocking final : public Rewrite {

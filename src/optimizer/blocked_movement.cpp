@@ -16,7 +16,7 @@ constexpr int64_t kChannelAxis = 1;
 class Moving {
  public:
   Moving(const Graph& graph, const Node& node, int64_t channels)
-      : graph_(graph), node_(node), channels_(channels), shape_(*ShapeOf(graph, node.inputs[0])), result_{.node = node, .constants = {}} {}
+      : graph_(graph), node_(node), channels_(channels), shape_(*ShapeOf(graph, node.inputs[0])), result_{.node = node, .constants = {}, .sizes = {}} {}
 
   std::optional<BlockedMovement> Run() {
     const std::string& op = node_.op_type;
@@ -108,6 +108,7 @@ class Moving {
   }
 
   bool Sizes(size_t input, const std::vector<int64_t>& axes, bool all_axes) {
+    if (graph_.constant(node_.inputs[input]) == nullptr) return OpenSizes(input, axes, all_axes);
     auto sizes = Integers(ConstantInput(graph_, node_, input));
     if (!sizes || sizes->size() != axes.size()) return false;
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -121,6 +122,17 @@ class Moving {
     if (all_axes) sizes->push_back(kChannelBlock);
     SetConstant(input, *sizes);
     return true;
+  }
+
+  /// Computed in the run.
+  bool OpenSizes(size_t input, const std::vector<int64_t>& axes, bool all_axes) {
+    const auto is_spatial = [](int64_t axis) { return axis > kChannelAxis; };
+    if (!all_axes) return std::ranges::all_of(axes, is_spatial);
+    if (StringAttribute(node_, "keep_aspect_ratio_policy", "stretch") != "stretch") return false;
+    const SymbolicShape* output = ShapeOf(graph_, node_.outputs[0]);
+    if (output == nullptr || output->size() != shape_.size()) return false;
+    result_.sizes = input;
+    return SameDimension(output->front(), shape_.front()) && (*output)[kChannelAxis].value == channels_;
   }
 
   bool Pad() {

@@ -84,6 +84,7 @@ class Planner {
     if (node.op_type == "Conv") return ConvRole(node);
     if (node.op_type == "Concat") return ConcatRole(node);
     if (IsElementwise(node)) return ElementwiseRole(node);
+    if (node.op_type == "Shape" && IsBlocked(node, 0)) return BlockedRole::kShape;
     if (!IsBlocked(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return BlockedRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
@@ -147,34 +148,35 @@ class Planner {
 
   std::optional<BlockedRole> ElementwiseRole(const Node& node) const {
     const bool variadic = IsOneOf(node, {"Sum", "Max", "Min", "Mean"});
+    const int64_t channels = Channels(graph_, node.outputs[0]);
     if (node.since_version < (variadic ? 8 : 7) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     const size_t rank = RankOf(graph_, node.outputs[0]);
-    std::optional<size_t> other;  // what is neither in blocks nor a constant for them
-    bool any = false;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!HasInput(node, i)) return std::nullopt;
-      const Tensor* constant = graph_.constant(node.inputs[i]);
-      if (IsScalar(constant, rank) || IsPerChannel(constant, Channels(graph_, node.outputs[0]), rank)) continue;
-      if (IsBlocked(node, i) && SameShape(graph_, node.inputs[i], node.outputs[0])) {
-        any = true;
-      } else if (other) {
-        return std::nullopt;
-      } else {
-        other = i;
-      }
+    std::optional<ValueIndex> image, other;  // one that is in blocks, and what is neither like it nor a constant for it
+    const auto is_image = [&](size_t i) { return IsBlocked(node, i) && Channels(graph_, node.inputs[i]) == channels; };
+    for (size_t i = 0; i < node.inputs.size() && !image; ++i) {
+      if (is_image(i) && !(IsOnePixel(graph_, node.inputs[i]) && !IsOnePixel(graph_, node.outputs[0]))) image = node.inputs[i];
     }
-    if (!any) return std::nullopt;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!image || !HasInput(node, i)) return std::nullopt;
+      const Tensor* constant = graph_.constant(node.inputs[i]);
+      if (IsScalar(constant, rank) || IsPerChannel(constant, channels, rank)) continue;
+      if (is_image(i) && SameShape(graph_, node.inputs[i], *image)) continue;
+      if (other) return std::nullopt;
+      other = node.inputs[i];
+    }
+    if (!image) return std::nullopt;
     if (!other) return BlockedRole::kMap;
-    return node.inputs.size() == 2 ? RoleWith(node, node.inputs[*other]) : std::nullopt;
+    return node.inputs.size() == 2 ? RoleWith(node, *image, *other) : std::nullopt;
   }
 
   /// Of a sum or a product of an image in blocks and of what is not.
-  std::optional<BlockedRole> RoleWith(const Node& node, ValueIndex other) const {
+  std::optional<BlockedRole> RoleWith(const Node& node, ValueIndex image, ValueIndex other) const {
     const bool adds = node.op_type == "Add";
-    const auto channels = Channels(graph_, other);
-    if ((!adds && node.op_type != "Mul") || graph_.constant(other) != nullptr || channels != Channels(graph_, node.outputs[0])) return std::nullopt;
-    if (adds && SameShape(graph_, other, node.outputs[0])) return BlockedRole::kMap;
-    if (IsOnePixel(graph_, node.outputs[0]) || !IsOnePixel(graph_, other) || !SameBatch(other, node.outputs[0])) return std::nullopt;
+    if ((!adds && node.op_type != "Mul") || graph_.constant(other) != nullptr) return std::nullopt;
+    if (Channels(graph_, other) != Channels(graph_, image)) return std::nullopt;
+    if (adds && SameShape(graph_, other, image)) return BlockedRole::kMap;
+    if (!SameShape(graph_, image, node.outputs[0]) || IsOnePixel(graph_, image)) return std::nullopt;
+    if (!IsOnePixel(graph_, other) || !SameBatch(other, image)) return std::nullopt;
     return adds ? BlockedRole::kShift : BlockedRole::kScale;
   }
 

@@ -26,6 +26,7 @@ enum class BlockedRole {
   kMove,       // the node itself, with one axis more; it may have several outputs
   kPool,       // BlockedMaxPool, BlockedAveragePool
   kAverage,    // BlockedGlobalAveragePool, whose output is plain
+  kShape,      // BlockedShape, whose output is that of Shape
 };
 
 /// Operators that map elements of several inputs and broadcast.
@@ -50,7 +51,7 @@ int64_t GroupsInBlock(const Shape& weights, int64_t group);
 BlockedPlan PlanBlocks(const Graph& graph);
 
 /// Whether the node's outputs are in blocks.
-inline bool GivesBlocks(BlockedRole role) { return role != BlockedRole::kAverage; }
+inline bool GivesBlocks(BlockedRole role) { return role != BlockedRole::kAverage && role != BlockedRole::kShape; }
 
 /// Inputs of the node that are blocked where it has the role: others stay as they are.
 bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input);

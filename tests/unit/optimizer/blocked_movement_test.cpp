@@ -249,6 +249,56 @@ TEST(BlockedMovement, AddsNumbersToChannels) {
   }
 }
 
+/// Strides of a branch and of its shortcut leave the same of a size that is not known.
+TEST(BlockedMovement, AddsShortcutsOfOpenSizes) {
+  for (const bool padded : {true, false}) {
+    FloatNetwork network({-1, 3, -1, -1});
+    const std::string a = network.Pool("MaxPool", network.Conv("x", {32, 3, 7, 2, 3}), 3, 2, 1);
+    const int64_t kernel = padded ? 3 : 1;
+    const std::string b = network.Conv(network.Conv(a, {32, 32, kernel, 2, kernel / 2}), {32, 32, 3, 1, 1});
+    const std::string c = network.Op("Add", {b, network.Conv(a, {32, 32, 5, 2, 2})});
+    const auto operators = Compare(network, {network.Conv(network.Op("Relu", {c}), {32, 32, 1})}, {2, 3, 45, 38});
+    if (!Blocks(operators)) return;
+    EXPECT_FALSE(operators.contains("Add"));
+    EXPECT_FALSE(operators.contains("ToBlocked"));
+  }
+}
+
+/// Rounded up, a size is another but where it divides.
+TEST(BlockedMovement, TellsSizesThatAreRoundedUp) {
+  FloatNetwork network({1, 3, -1, -1});
+  const std::string a = network.Conv("x", {32, 3, 3, 1, 1});
+  const std::string sum = network.Op("Add", {network.Pool("MaxPool", a, 2, 2, 0, true), network.Conv(a, {32, 32, 2, 2})});
+  EXPECT_EQ(Compare(network, {network.Conv(sum, {32, 32, 3, 1, 1})}, {1, 3, 16, 12}).count("Add"), 1u);
+}
+
+/// As in pyramids of features: to the size of another image, asked of it in the run, and again.
+TEST(BlockedMovement, ResizesToTheSizesOfOthers) {
+  for (const bool ranges : {false, true}) {
+    FloatNetwork network({-1, 3, -1, -1});
+    const auto shape = [&](const std::string& of, int64_t start, int64_t end) {
+      if (!ranges) return network.Op("Slice", {network.Op("Shape", {of}), network.Integers({start}), network.Integers({end})});
+      return network.Node("Shape", {of}, 1, [&](onnx::NodeProto& node) { Int(Int(node, "start", start), "end", end); })[0];
+    };
+    const auto to_size_of = [&](const std::string& x, const std::string& other) {
+      const Names parts = {shape(x, 0, -2), shape(other, 2, 4)};
+      const std::string size = network.Node("Concat", parts, 1, [](onnx::NodeProto& node) { Int(node, "axis", 0); })[0];
+      return ResizeTo(network, x, {"", size}, "nearest", "asymmetric")[0];
+    };
+    const std::string a = network.Op("Relu", {network.Conv("x", {32, 3, 3, 2, 1})}), b = network.Op("Relu", {network.Conv(a, {32, 32, 3, 2, 1})});
+    const std::string c = network.Op("Relu", {network.Conv(b, {32, 32, 3, 2, 1})});
+    const std::string of_b = network.Conv(b, {32, 32, 1}), of_a = network.Conv(a, {32, 32, 1});
+    const std::string at_b = network.Op("Add", {of_b, to_size_of(c, of_b)});
+    const std::string at_a = network.Op("Add", {of_a, to_size_of(at_b, of_a)});
+    const std::string joined = network.Op("Concat", {a, to_size_of(at_b, a)});
+    const Names results = {network.Conv(at_a, {32, 32, 3, 1, 1}), network.Conv(at_b, {32, 32, 3, 1, 1}), network.Conv(joined, {32, 64, 1})};
+    const auto operators = Compare(network, results, {2, 3, 23, 27});
+    if (!Blocks(operators)) return;
+    for (const std::string gone : {"Add", "Shape", "ToBlocked"}) EXPECT_FALSE(operators.contains(gone)) << gone;
+    EXPECT_EQ(operators.count("FromBlocked"), results.size());
+  }
+}
+
 /// An image that no convolution computed goes into blocks to be added there, but only where the sum is read there.
 TEST(BlockedMovement, BringsImagesInThatAreAdded) {
   for (const bool read : {true, false}) {

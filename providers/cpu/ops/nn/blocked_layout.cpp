@@ -1,10 +1,12 @@
-// ToBlocked, FromBlocked, BlockedScale, BlockedShift, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and
+// ToBlocked, FromBlocked, BlockedShape, BlockedScale, BlockedShift, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and
 // out of them, and a number for each channel of an image.
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "base/slice_range.h"
 #include "ops/nn/blocked_layout.h"
 #include "ops/ops.h"
 
@@ -81,6 +83,27 @@ class FromBlocked final : public Kernel {
   int64_t channels_;  // 0: all
 };
 
+/// Shape (15) of the image with so many channels whose blocks the input is, or could be: only the others are the input's.
+class BlockedShapeOf final : public Kernel {
+ public:
+  explicit BlockedShapeOf(const KernelInfo& info)
+      : channels_(info.attribute<int64_t>("channels")),
+        start_(info.attribute<int64_t>("start", 0)),
+        end_(info.attribute<int64_t>("end", std::numeric_limits<int64_t>::max())) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    RequireBlocked(input);
+    Shape plain = PlainShape(input.shape(), SpatialDims(input.shape()));
+    plain[1] = channels_;
+    const SliceRange range = ClampSlice(start_, end_, 1, static_cast<int64_t>(plain.rank()));
+    Tensor* output = context.output(0, Shape{range.count});
+    if (output != nullptr) std::copy_n(plain.dims().begin() + range.start, range.count, output->mutable_data<int64_t>());
+  }
+
+ private:
+  int64_t channels_, start_, end_;
+};
+
 /// X times, or plus, a number for each channel, [N or 1, C, 1...].
 template <auto kApply>
 class ByChannel final : public Kernel {
@@ -147,6 +170,9 @@ void RegisterToBlocked(KernelRegistry& registry) {
 }
 void RegisterFromBlocked(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("FromBlocked").Make<FromBlocked>());
+}
+void RegisterBlockedShape(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedShape").Make<BlockedShapeOf>());
 }
 void RegisterBlockedScale(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedScale").InPlace(0, 0).Make<BlockedScale>());
