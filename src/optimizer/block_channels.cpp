@@ -346,7 +346,7 @@ class GraphBlocking {
 
   /// PRelu's, one for each channel.
   void SetSlopes(Node& conv, const Tensor& slopes) {
-    Tensor each(ElementType::kFloat, Shape{ConstantInput(graph_, conv, 1)->shape()[0]});
+    Tensor each(ElementType::kFloat, Shape{(*ShapeOf(graph_, conv.outputs[0]))[1].value * kChannelBlock});
     for (int64_t i = 0; i < each.num_elements(); ++i) each.mutable_data<float>()[i] = slopes.data<float>()[slopes.num_elements() == 1 ? 0 : i];
     conv.inputs.resize(5, kNone);
     conv.inputs[4] = graph_.AddConstant("", std::move(each));
