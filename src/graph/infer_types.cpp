@@ -32,6 +32,8 @@ bool IsComplete(const TypeInfo& type) {
   }
 }
 
+constexpr std::string_view kInferredName = "_d";  // and a number
+
 /// Names for dimensions that nothing tells, so that equal ones are seen to be equal.
 class Symbols {
  public:
@@ -40,7 +42,7 @@ class Symbols {
   std::string Make() {
     std::string name;
     do {
-      name = fmt::format("_d{}", next_++);
+      name = fmt::format("{}{}", kInferredName, next_++);
     } while (taken_.contains(name));
     return name;
   }
@@ -468,6 +470,12 @@ void CheckTypes(const Graph& graph, const Node& node) {
   };
   check(schema->inputs(), node.inputs, "input");
   check(schema->outputs(), node.outputs, "output");
+}
+
+bool IsInferredName(std::string_view symbol) {
+  if (!symbol.starts_with(kInferredName)) return false;
+  symbol.remove_prefix(kInferredName.size());
+  return !symbol.empty() && std::ranges::all_of(symbol, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 void InferTypes(Graph& graph) {

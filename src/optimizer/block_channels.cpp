@@ -4,9 +4,11 @@
 // do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way out of the layout.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/rounding.h"
+#include "optimizer/blocked_movement.h"
 #include "optimizer/blocked_plan.h"
 #include "optimizer/bounds.h"
 #include "optimizer/edit.h"
@@ -107,21 +109,25 @@ class GraphBlocking {
     if (role == BlockedRole::kMap && (FuseAdd(old) || FuseActivation(old))) return;
     Node node = role == BlockedRole::kMap || role == BlockedRole::kConcat ? old : Counterpart(old, role);
     node.name = old.name;
-    for (size_t i = 0; i < node.inputs.size() && role != BlockedRole::kScale; ++i) {
+    const bool takes_own = role == BlockedRole::kScale || role == BlockedRole::kShift || role == BlockedRole::kShape;
+    for (size_t i = 0; i < node.inputs.size() && !takes_own; ++i) {
       if (HasInput(old, i) && ReadsBlocks(graph_, old, role, i)) node.inputs[i] = Blocked(old.inputs[i], old.index);
     }
     if (role == BlockedRole::kMap) ReshapeConstants(node);
     if (role == BlockedRole::kConcat) SetAttribute(node, "axis", int64_t{1});
+    if (role == BlockedRole::kConv && HasSameImage(old.inputs[0], old.outputs[0])) same_image_.emplace(old.outputs[0], old.inputs[0]);
     Put(old, std::move(node), GivesBlocks(role));
   }
 
   /// The blocked node takes the place of `old`.
   void Put(const Node& old, Node node, bool gives_blocks) {
-    const ValueIndex plain = old.outputs[0];
     graph_.RemoveNode(old.index);
-    node.outputs = {gives_blocks ? Twin(plain) : plain};
+    node.outputs = old.outputs;
     node.index = kNone;
-    if (gives_blocks) made_.emplace(plain, node.outputs[0]);
+    std::erase(node.outputs, kNone);
+    for (ValueIndex& output : node.outputs) {
+      if (gives_blocks) output = made_.emplace(output, Twin(output)).first->second;
+    }
     graph_.AddNode(std::move(node), old.index);
   }
 
@@ -134,9 +140,16 @@ class GraphBlocking {
       case BlockedRole::kNormalize:
         return Normalization(old);
       case BlockedRole::kScale:
+      case BlockedRole::kShift:
         if (!SameShape(graph_, old.inputs[0], old.outputs[0])) std::swap(node.inputs[0], node.inputs[1]);
         node.inputs[0] = Blocked(node.inputs[0], old.index);
-        return Make("BlockedScale", std::move(node.inputs));
+        return Make(role == BlockedRole::kScale ? "BlockedScale" : "BlockedShift", std::move(node.inputs));
+      case BlockedRole::kMove:
+        return Movement(old);
+      case BlockedRole::kShape:
+        node.inputs[0] = Blocked(Earlier(old.inputs[0]), old.index);
+        SetAttribute(node, "channels", (*ShapeOf(graph_, old.inputs[0]))[1].value);
+        break;
       case BlockedRole::kGroups: {
         const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
         Node groups = Make("BlockedGroupNormalization", old.inputs);
@@ -161,6 +174,41 @@ class GraphBlocking {
     }
     node.op_type = "Blocked" + old.op_type;
     return node;
+  }
+
+  Node Movement(const Node& old) {
+    BlockedMovement moved = *MovedInBlocks(graph_, old, (*ShapeOf(graph_, old.inputs[0]))[1].value);
+    for (auto& [input, constant] : moved.constants) moved.node.inputs[input] = graph_.AddConstant("", std::move(constant));
+    if (moved.sizes) moved.node.inputs[*moved.sizes] = BlockedSizes(old.inputs[*moved.sizes], old);
+    return std::move(moved.node);
+  }
+
+  /// [N, C, spatial...] to [N, C/8, spatial..., 8].
+  ValueIndex BlockedSizes(ValueIndex sizes, const Node& reader) {
+    const auto rank = static_cast<int64_t>(ShapeOf(graph_, reader.inputs[0])->size());
+    std::vector<int64_t> divisors(static_cast<size_t>(rank), 1);
+    divisors[1] = kChannelBlock;
+    const auto value = [&](int64_t size) { return graph_.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, SymbolicShape{{size}})); };
+    const ValueIndex counts = value(rank), all = value(rank + 1);
+    AddOperator(graph_, "Div", {sizes, AddIntegers(graph_, divisors)}, counts, reader.index);
+    Node& joined = AddOperator(graph_, "Concat", {counts, AddIntegers(graph_, std::array{kChannelBlock})}, all, reader.index);
+    SetAttribute(joined, "axis", int64_t{0});
+    return all;
+  }
+
+  /// As many images of the same height, width and so on.
+  bool HasSameImage(ValueIndex a, ValueIndex b) const {
+    const SymbolicShape &of_a = *ShapeOf(graph_, a), &of_b = *ShapeOf(graph_, b);
+    for (size_t i = 0; i < of_a.size(); ++i) {
+      if (i != 1 && !SameDimension(of_a[i], of_b[i])) return false;
+    }
+    return of_a.size() == of_b.size();
+  }
+
+  /// What convolutions computed the image of: who asks for its shape would keep its convolution from taking in what follows.
+  ValueIndex Earlier(ValueIndex image) const {
+    const auto found = same_image_.find(image);
+    return found == same_image_.end() || !made_.contains(found->second) ? image : Earlier(found->second);
   }
 
   /// Groups of less than a block become one, whose weights between them are zeros.
@@ -246,14 +294,16 @@ class GraphBlocking {
   }
 
   bool FuseAdd(const Node& old) {
-    if (!IsOp(old, "Add") || old.inputs[0] == old.inputs[1] || !SameShape(graph_, old.inputs[0], old.inputs[1])) return false;
+    if (!IsOp(old, "Add") && !(IsOp(old, "Sum") && old.inputs.size() == 2)) return false;
+    if (old.inputs[0] == old.inputs[1] || !SameShape(graph_, old.inputs[0], old.inputs[1])) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
-      if (!made_.contains(old.inputs[1 - i])) continue;
+      const ValueIndex other = old.inputs[1 - i];
+      if (graph_.constant(other) != nullptr) continue;
       const Node* found = FreeConv(old.inputs[i], {old.index});
       if (found == nullptr || HasInput(*found, 3)) continue;
       Node conv = *found;
       conv.inputs.resize(4, kNone);
-      conv.inputs[3] = made_.at(old.inputs[1 - i]);
+      conv.inputs[3] = Blocked(other, old.index);
       Take(old, std::move(conv));
       return true;
     }
@@ -272,13 +322,13 @@ class GraphBlocking {
   }
 
   bool HasOneActivation(const Node& node) const {
-    for (const std::string_view name : {"Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
+    for (const std::string_view name : {"Relu", "LeakyRelu", "PRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
       if (IsOp(node, name)) return true;
     }
     return IsOp(node, "Clip") && BoundsOf(graph_, node).has_value();
   }
 
-  void SetActivation(Node& conv, const Node& node) const {
+  void SetActivation(Node& conv, const Node& node) {
     SetAttribute(conv, kFusedActivation, node.op_type);
     float alpha = 0, beta = 0;
     if (IsOp(node, "Clip")) {
@@ -287,12 +337,22 @@ class GraphBlocking {
       beta = static_cast<float>(bounds->high);
     } else if (IsOp(node, "LeakyRelu")) {
       alpha = FloatAttribute(node, "alpha", 0.01f);
+    } else if (IsOp(node, "PRelu")) {
+      SetSlopes(conv, *ConstantInput(graph_, node, 1));
     } else if (IsOp(node, "HardSigmoid")) {
       alpha = FloatAttribute(node, "alpha", 0.2f);
       beta = FloatAttribute(node, "beta", 0.5f);
     }
     SetAttribute(conv, "tessera_alpha", alpha);
     SetAttribute(conv, "tessera_beta", beta);
+  }
+
+  /// PRelu's, one for each channel.
+  void SetSlopes(Node& conv, const Tensor& slopes) {
+    Tensor each(ElementType::kFloat, Shape{(*ShapeOf(graph_, conv.outputs[0]))[1].value * kChannelBlock});
+    for (int64_t i = 0; i < each.num_elements(); ++i) each.mutable_data<float>()[i] = slopes.data<float>()[slopes.num_elements() == 1 ? 0 : i];
+    conv.inputs.resize(5, kNone);
+    conv.inputs[4] = graph_.AddConstant("", std::move(each));
   }
 
   /// x * Sigmoid(x), where nobody else reads a convolution's x.
@@ -316,6 +376,7 @@ class GraphBlocking {
   BlockedPlan plan_;
   std::map<ValueIndex, ValueIndex> made_;     // computed in blocks
   std::map<ValueIndex, ValueIndex> entered_;  // brought into blocks
+  std::map<ValueIndex, ValueIndex> same_image_;  // of a convolution's output, the input that is as large
 };
 
 class ChannelBlocking final : public Rewrite {

@@ -5,6 +5,7 @@
 
 #include "base/rounding.h"
 #include "base/window.h"
+#include "optimizer/blocked_movement.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
 
@@ -67,8 +68,9 @@ class Planner {
       const auto role = RoleOf(node);
       if (!role) continue;
       plan_.roles.emplace(index, *role);
-      if (GivesBlocks(*role)) blocked_.insert(node.outputs[0]);
+      if (GivesBlocks(*role)) std::ranges::copy_if(node.outputs, std::inserter(blocked_, blocked_.end()), [](ValueIndex output) { return output != kNone; });
     }
+    LeaveBeforeGrowing();
     DropCostlyRegions();
     return std::move(plan_);
   }
@@ -77,16 +79,20 @@ class Planner {
   bool IsBlocked(const Node& node, size_t i) const { return HasInput(node, i) && blocked_.contains(node.inputs[i]); }
 
   std::optional<BlockedRole> RoleOf(const Node& node) const {
-    if (!node.domain.empty() || !HasOneOutput(node) || !HasInput(node, 0)) return std::nullopt;
+    if (!node.domain.empty() || !HasInput(node, 0)) return std::nullopt;
+    if (Moves(node)) return BlockedRole::kMove;
+    if (!HasOneOutput(node)) return std::nullopt;
     if (node.op_type == "Conv") return ConvRole(node);
     if (node.op_type == "ConvTranspose") return TransposedRole(node);
     if (node.op_type == "Concat") return ConcatRole(node);
-    if (IsOneOf(node, {"Add", "Sub", "Mul", "Div"})) return BinaryRole(node);
+    if (IsElementwise(node)) return ElementwiseRole(node);
+    if (node.op_type == "Shape" && IsBlocked(node, 0)) return BlockedRole::kShape;
     if (!IsBlocked(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return BlockedRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
     if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu", "Softplus",
-                       "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"})) {
+                       "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"}) ||
+        HasSlopes(node)) {
       return BlockedRole::kMap;
     }
     if (node.op_type == "MaxPool") return BlockedRole::kPool;
@@ -171,25 +177,45 @@ class Planner {
     return BlockedRole::kConcat;
   }
 
-  std::optional<BlockedRole> BinaryRole(const Node& node) const {
-    if (node.inputs.size() != 2 || !HasInput(node, 1) || node.since_version < 7) return std::nullopt;
-    if (!Divides(graph_, node.outputs[0])) return std::nullopt;
-    if (IsBlocked(node, 0) && IsBlocked(node, 1)) {
-      const bool same = SameShape(graph_, node.inputs[0], node.inputs[1]);
-      return same ? std::optional(BlockedRole::kMap) : std::nullopt;
-    }
-    const size_t image = IsBlocked(node, 0) ? 0 : 1;
-    if (!IsBlocked(node, image) || !SameShape(graph_, node.inputs[image], node.outputs[0])) return std::nullopt;
-    const ValueIndex other = node.inputs[1 - image];
-    const Tensor* constant = graph_.constant(other);
+  /// Resize, Pad, Split and so on, whose parts are whole blocks.
+  bool Moves(const Node& node) const {
+    const auto divides = [&](ValueIndex output) { return output != kNone && Divides(graph_, output); };
+    return IsBlocked(node, 0) && Divides(graph_, node.inputs[0]) && std::ranges::all_of(node.outputs, divides) &&
+           MovedInBlocks(graph_, node, Channels(graph_, node.inputs[0]));
+  }
+
+  std::optional<BlockedRole> ElementwiseRole(const Node& node) const {
+    const bool variadic = IsOneOf(node, {"Sum", "Max", "Min", "Mean"});
+    const int64_t channels = Channels(graph_, node.outputs[0]);
+    if (node.since_version < (variadic ? 8 : 7) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     const size_t rank = RankOf(graph_, node.outputs[0]);
-    if (IsScalar(constant, rank) || IsPerChannel(constant, Channels(graph_, node.outputs[0]), rank)) return BlockedRole::kMap;
-    if (node.op_type != "Mul" || constant != nullptr || Channels(graph_, other) != Channels(graph_, node.outputs[0])) {
-      return std::nullopt;
+    std::optional<ValueIndex> image, other;  // one that is in blocks, and what is neither like it nor a constant for it
+    const auto is_image = [&](size_t i) { return IsBlocked(node, i) && Channels(graph_, node.inputs[i]) == channels; };
+    for (size_t i = 0; i < node.inputs.size() && !image; ++i) {
+      if (is_image(i) && !(IsOnePixel(graph_, node.inputs[i]) && !IsOnePixel(graph_, node.outputs[0]))) image = node.inputs[i];
     }
-    const bool factors =
-        !IsOnePixel(graph_, node.outputs[0]) && IsOnePixel(graph_, other) && SameBatch(other, node.outputs[0]);
-    return factors ? std::optional(BlockedRole::kScale) : std::nullopt;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!image || !HasInput(node, i)) return std::nullopt;
+      const Tensor* constant = graph_.constant(node.inputs[i]);
+      if (IsScalar(constant, rank) || IsPerChannel(constant, channels, rank)) continue;
+      if (is_image(i) && SameShape(graph_, node.inputs[i], *image)) continue;
+      if (other) return std::nullopt;
+      other = node.inputs[i];
+    }
+    if (!image) return std::nullopt;
+    if (!other) return BlockedRole::kMap;
+    return node.inputs.size() == 2 ? RoleWith(node, *image, *other) : std::nullopt;
+  }
+
+  /// Of a sum or a product of an image in blocks and of what is not.
+  std::optional<BlockedRole> RoleWith(const Node& node, ValueIndex image, ValueIndex other) const {
+    const bool adds = node.op_type == "Add";
+    if ((!adds && node.op_type != "Mul") || graph_.constant(other) != nullptr) return std::nullopt;
+    if (Channels(graph_, other) != Channels(graph_, image)) return std::nullopt;
+    if (adds && SameShape(graph_, other, image)) return BlockedRole::kMap;
+    if (!SameShape(graph_, image, node.outputs[0]) || IsOnePixel(graph_, image)) return std::nullopt;
+    if (!IsOnePixel(graph_, other) || !SameBatch(other, image)) return std::nullopt;
+    return adds ? BlockedRole::kShift : BlockedRole::kScale;
   }
 
   bool SameBatch(ValueIndex a, ValueIndex b) const {
@@ -207,6 +233,13 @@ class Planner {
       if ((*axes)[static_cast<size_t>(i - 2)] != i) return false;
     }
     return true;
+  }
+
+  /// PRelu with one slope, or one for each channel.
+  bool HasSlopes(const Node& node) const {
+    const Tensor* slopes = node.op_type == "PRelu" && node.since_version >= 7 ? ConstantInput(graph_, node, 1) : nullptr;
+    const size_t rank = RankOf(graph_, node.inputs[0]);
+    return IsScalar(slopes, rank) || IsPerChannel(slopes, Channels(graph_, node.inputs[0]), rank);
   }
 
   /// The channels of a group fill blocks, or divide one.
@@ -273,16 +306,63 @@ class Planner {
   }
 
   /// Any of the node's blocked values.
-  std::optional<ValueIndex> BlockedValueOf(const Node& node, BlockedRole role) const {
-    if (GivesBlocks(role)) return node.outputs[0];
-    return node.inputs[0];
+  static ValueIndex BlockedValueOf(const Node& node, BlockedRole role) {
+    return GivesBlocks(role) ? node.outputs[0] : node.inputs[0];
+  }
+
+  /// Nodes whose results nobody reads in blocks compute on planes where the way out of blocks is no longer before them. Each may have
+  /// been the only one that read another's.
+  void LeaveBeforeGrowing() {
+    const std::vector<NodeIndex> order = graph_.TopologicalOrder();
+    for (auto index = order.rbegin(); index != order.rend(); ++index) {
+      const auto role = plan_.roles.find(*index);
+      if (role == plan_.roles.end()) continue;
+      const Node& node = graph_.node(*index);
+      const bool enters = role->second == BlockedRole::kMap && EntersBlocks(node);
+      const bool grows = role->second == BlockedRole::kMove && Elements(node.outputs) >= KnownElements(graph_, node.inputs[0]);
+      if ((!enters && !grows) || std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInBlocks(output); })) continue;
+      plan_.roles.erase(role);
+      for (const ValueIndex output : node.outputs) blocked_.erase(output);
+    }
+  }
+
+  double Elements(std::span<const ValueIndex> values) const {
+    double sum = 0;
+    for (const ValueIndex value : values) sum += KnownElements(graph_, value);
+    return sum;
+  }
+
+  /// An image goes into blocks for this node.
+  bool EntersBlocks(const Node& node) const {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, BlockedRole::kMap, i)) return true;
+    }
+    return false;
+  }
+
+  bool IsReadInBlocks(ValueIndex value) const {
+    return value != kNone && std::ranges::any_of(graph_.value(value).consumers, [&](NodeIndex reader) { return ReadsInBlocks(reader, value, false); });
+  }
+
+  /// Whether the node has a role in which some of its inputs, or all, that are `value` are blocked.
+  bool ReadsInBlocks(NodeIndex reader, ValueIndex value, bool all) const {
+    const auto role = plan_.roles.find(reader);
+    if (role == plan_.roles.end()) return false;
+    const Node& node = graph_.node(reader);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == value && ReadsBlocks(graph_, node, role->second, i) != all) return !all;
+    }
+    return all;
   }
 
   void DropCostlyRegions() {
     for (const auto& [index, role] : plan_.roles) {
       const Node& node = graph_.node(index);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (IsBlocked(node, i)) regions_[RegionOf(node.inputs[i])] = RegionOf(*BlockedValueOf(node, role));
+        if (IsBlocked(node, i)) regions_[RegionOf(node.inputs[i])] = RegionOf(BlockedValueOf(node, role));
+      }
+      for (size_t i = 1; i < node.outputs.size() && role == BlockedRole::kMove; ++i) {
+        regions_[RegionOf(node.outputs[i])] = RegionOf(node.outputs[0]);
       }
     }
     std::map<ValueIndex, double> gains;  // by region
@@ -290,7 +370,7 @@ class Planner {
     std::set<std::pair<ValueIndex, ValueIndex>> entries;
     for (const auto& [index, role] : plan_.roles) {
       const Node& node = graph_.node(index);
-      const ValueIndex region = RegionOf(*BlockedValueOf(node, role));
+      const ValueIndex region = RegionOf(BlockedValueOf(node, role));
       ++sizes[region];
       if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv || role == BlockedRole::kTranspose) {
         gains[region] += Gain(node, role);
@@ -305,7 +385,7 @@ class Planner {
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
       const Node& node = graph_.node(entry.first);
-      const ValueIndex region = RegionOf(*BlockedValueOf(node, entry.second));
+      const ValueIndex region = RegionOf(BlockedValueOf(node, entry.second));
       return gains[region] <= 0 || (sizes[region] == 1 && MovesByItself(node, entry.second));
     });
   }
@@ -313,15 +393,7 @@ class Planner {
   /// Somebody reads the value as it was.
   bool LeavesBlocks(ValueIndex index) const {
     const GraphValue& value = graph_.value(index);
-    return value.is_output || std::any_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex reader) {
-             const auto role = plan_.roles.find(reader);
-             if (role == plan_.roles.end()) return true;
-             const Node& node = graph_.node(reader);
-             for (size_t i = 0; i < node.inputs.size(); ++i) {
-               if (node.inputs[i] == index && !ReadsBlocks(graph_, node, role->second, i)) return true;
-             }
-             return false;
-           });
+    return value.is_output || std::ranges::any_of(value.consumers, [&](NodeIndex reader) { return !ReadsInBlocks(reader, index, true); });
   }
 
   const Graph& graph_;
@@ -332,6 +404,8 @@ class Planner {
 
 }  // namespace
 
+bool IsElementwise(const Node& node) { return IsOneOf(node, {"Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Mean"}); }
+
 bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input) {
   switch (role) {
     case BlockedRole::kFirstConv:
@@ -339,8 +413,9 @@ bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t 
     case BlockedRole::kConcat:
       return true;
     case BlockedRole::kMap:
-      return IsOneOf(node, {"Add", "Sub", "Mul", "Div"}) ? graph.constant(node.inputs[input]) == nullptr : input == 0;
+      return IsElementwise(node) ? graph.constant(node.inputs[input]) == nullptr : input == 0;
     case BlockedRole::kScale:
+    case BlockedRole::kShift:
       return SameShape(graph, node.inputs[input], node.outputs[0]);
     default:
       return input == 0;

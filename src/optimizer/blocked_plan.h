@@ -22,10 +22,16 @@ enum class BlockedRole {
   kMap,        // the node itself, element by element
   kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel
   kScale,      // Mul with a factor for each channel of an image
+  kShift,      // Add of a number to each channel of an image
   kConcat,     // the node itself, along axis 1
+  kMove,       // the node itself, with one axis more; it may have several outputs
   kPool,       // BlockedMaxPool, BlockedAveragePool
   kAverage,    // BlockedGlobalAveragePool, whose output is plain
+  kShape,      // BlockedShape, whose output is that of Shape
 };
+
+/// Operators that map elements of several inputs and broadcast.
+bool IsElementwise(const Node& node);
 
 /// Whether kernels for blocks are there, and the graph is not to be written as a model.
 bool ComputesInBlocks(const Graph& graph, const RewriteContext& context);
@@ -41,11 +47,12 @@ Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size);
 int64_t GroupsInBlock(const Shape& weights, int64_t group);
 
 /// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes: outputs of
-/// zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost what it saves.
+/// zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost what it saves, and
+/// nodes after which it would cost more than before them.
 BlockedPlan PlanBlocks(const Graph& graph);
 
-/// Whether the node's output is in blocks.
-inline bool GivesBlocks(BlockedRole role) { return role != BlockedRole::kAverage; }
+/// Whether the node's outputs are in blocks.
+inline bool GivesBlocks(BlockedRole role) { return role != BlockedRole::kAverage && role != BlockedRole::kShape; }
 
 /// Inputs of the node that are blocked where it has the role: others stay as they are.
 bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input);

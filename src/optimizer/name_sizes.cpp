@@ -1,11 +1,14 @@
-// name_sizes: what windows, padding, slices and joins leave a constant away from a named size gets a name for just that, so that
-// equal sizes are seen to be equal: a residual's, for one, whose branch pads what its convolutions take away.
+// name_sizes: what windows, padding, slices and joins leave a constant away from a named size gets a name for just that, and so does
+// what windows of a stride leave of it and what is resized to it, so that equal sizes are seen to be equal: a residual's, for one, whose branch pads what its
+// convolutions take away, or strides as its shortcut does.
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
+#include "graph/infer_types.h"
+#include "graph/shape_values.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -22,17 +25,22 @@ struct Sum {
   auto operator<=>(const Sum&) const = default;
 };
 
-/// By axis, what the first output has more than the first input; nothing where that is not a constant.
-using Deltas = std::vector<std::optional<int64_t>>;
+/// An output's size is (the input's + offset) / stride, rounded down.
+struct Step {
+  int64_t offset;
+  int64_t stride = 1;
+};
+
+/// By axis, from the first input to the first output; nothing where it is not so.
+using Steps = std::vector<std::optional<Step>>;
 
 bool AreWithin(const std::vector<int64_t>& values, int64_t least) {
   return std::all_of(values.begin(), values.end(), [&](int64_t value) { return value >= least && value <= kMost; });
 }
 
-/// Windows of stride 1.
-Deltas DeltasOfWindow(const Graph& graph, const Node& node, size_t rank) {
-  Deltas deltas(rank);
-  if (rank < 3) return deltas;
+Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
+  Steps result(rank);
+  if (rank < 3) return result;
   const size_t spatial = rank - 2;
   std::vector<int64_t> kernel;
   if (const auto* stated = IntsAttribute(node, "kernel_shape")) {
@@ -45,41 +53,43 @@ Deltas DeltasOfWindow(const Graph& graph, const Node& node, size_t rank) {
     return held == nullptr ? std::vector<int64_t>(size, fallback) : *held;
   };
   const auto strides = list("strides", spatial, 1), dilations = list("dilations", spatial, 1), pads = list("pads", 2 * spatial, 0);
-  if (kernel.size() != spatial || strides.size() != spatial || dilations.size() != spatial || pads.size() != 2 * spatial) return deltas;
-  if (!AreWithin(kernel, 1) || !AreWithin(dilations, 1) || !AreWithin(pads, 0)) return deltas;
+  if (kernel.size() != spatial || strides.size() != spatial || dilations.size() != spatial || pads.size() != 2 * spatial) return result;
+  if (!AreWithin(kernel, 1) || !AreWithin(dilations, 1) || !AreWithin(strides, 1) || !AreWithin(pads, 0)) return result;
   const std::string_view auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
+  const bool rounds_up = IntAttribute(node, "ceil_mode", 0) != 0;
   for (size_t i = 0; i < spatial; ++i) {
-    if (strides[i] != 1) continue;
-    const int64_t taken = dilations[i] * (kernel[i] - 1);
-    deltas[i + 2] = auto_pad == "NOTSET" ? pads[i] + pads[i + spatial] - taken : auto_pad == "VALID" ? -taken : 0;
+    if (strides[i] > 1 && rounds_up) continue;
+    const int64_t taken = dilations[i] * (kernel[i] - 1), stride = strides[i];
+    const int64_t more = auto_pad == "NOTSET" ? pads[i] + pads[i + spatial] - taken : auto_pad == "VALID" ? -taken : 0;
+    result[i + 2] = Step{more + stride - 1, stride};
   }
-  return deltas;
+  return result;
 }
 
-Deltas DeltasOfPad(const Graph& graph, const Node& node, size_t rank) {
-  Deltas deltas(rank);
+Steps StepsOfPad(const Graph& graph, const Node& node, size_t rank) {
+  Steps result(rank);
   const auto pads = IntegersOf(graph, node, 1, "pads");
-  if (node.since_version < 2 || HasInput(node, 3) || !pads || pads->size() != 2 * rank || !AreWithin(*pads, 0)) return deltas;
-  for (size_t i = 0; i < rank; ++i) deltas[i] = (*pads)[i] + (*pads)[i + rank];
-  return deltas;
+  if (node.since_version < 2 || HasInput(node, 3) || !pads || pads->size() != 2 * rank || !AreWithin(*pads, 0)) return result;
+  for (size_t i = 0; i < rank; ++i) result[i] = Step{(*pads)[i] + (*pads)[i + rank]};
+  return result;
 }
 
 /// Exact only where what is left cannot be less than nothing, which the caller sees to.
-Deltas DeltasOfSlice(const Graph& graph, const Node& node, size_t rank) {
-  Deltas deltas(rank);
+Steps StepsOfSlice(const Graph& graph, const Node& node, size_t rank) {
+  Steps result(rank);
   const auto starts = IntegersOf(graph, node, 1, "starts"), ends = IntegersOf(graph, node, 2, "ends");
-  if (!starts || !ends || starts->size() != ends->size()) return deltas;
+  if (!starts || !ends || starts->size() != ends->size()) return result;
   std::vector<int64_t> axes, steps(starts->size(), 1);
   for (size_t i = 0; i < starts->size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (HasInput(node, 3) || node.FindAttribute("axes") != nullptr) axes = IntegersOf(graph, node, 3, "axes").value_or(std::vector<int64_t>());
   if (HasInput(node, 4)) steps = IntegersOf(graph, node, 4, "steps").value_or(std::vector<int64_t>());
-  if (axes.size() != starts->size() || steps.size() != starts->size()) return deltas;
+  if (axes.size() != starts->size() || steps.size() != starts->size()) return result;
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i], start = (*starts)[i], end = (*ends)[i];
     if (axis < 0 || axis >= static_cast<int64_t>(rank) || steps[i] != 1 || start < 0 || start > kMost || end < -kMost) continue;
-    if (end < 0 || end >= kEnd) deltas[static_cast<size_t>(axis)] = std::min<int64_t>(end, 0) - start;
+    if (end < 0 || end >= kEnd) result[static_cast<size_t>(axis)] = Step{std::min<int64_t>(end, 0) - start};
   }
-  return deltas;
+  return result;
 }
 
 class SizeNaming final : public Rewrite {
@@ -88,11 +98,21 @@ class SizeNaming final : public Rewrite {
     fixed_.clear();
     sums_.clear();
     names_.clear();
+    quotients_.clear();
     renamed_.clear();
     for (const auto& list : {graph.inputs(), graph.outputs()}) {
       for (const ValueIndex index : list) Fix(graph, index);
     }
-    for (const NodeIndex index : graph.TopologicalOrder()) Visit(graph, graph.node(index));
+    ShapeValues values(graph, nullptr);
+    for (const NodeIndex index : graph.TopologicalOrder()) {
+      const Node& node = graph.node(index);
+      values.Propagate(node);
+      if (IsOp(node, "Resize")) {
+        NameResized(graph, node, values);
+      } else {
+        Visit(graph, node);
+      }
+    }
     if (renamed_.empty()) return 0;
     for (size_t i = 0; i < graph.num_values(); ++i) {
       auto& shape = graph.value(static_cast<ValueIndex>(i)).type.shape;
@@ -106,7 +126,9 @@ class SizeNaming final : public Rewrite {
   void Fix(const Graph& graph, ValueIndex index) {
     const SymbolicShape* shape = ShapeOf(graph, index);
     if (shape == nullptr) return;
-    for (const Dimension& dim : *shape) fixed_.insert(dim.symbol);
+    for (const Dimension& dim : *shape) {
+      if (!IsInferredName(dim.symbol)) fixed_.insert(dim.symbol);
+    }
   }
 
   std::string NameOf(const std::string& symbol) const {
@@ -125,18 +147,53 @@ class SizeNaming final : public Rewrite {
     const SymbolicShape* in = ShapeOf(graph, node.inputs[0]);
     const SymbolicShape* out = node.outputs[0] == kNone ? nullptr : ShapeOf(graph, node.outputs[0]);
     if (in == nullptr || out == nullptr || in->size() != out->size()) return;
+    static const std::set<std::string_view> joining = {"Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Mean", "Concat"};
+    if (joining.contains(node.op_type)) NameCommon(graph, node, *out);
     if (node.op_type == "Concat") return Join(graph, node, *out);
     const bool is_slice = node.op_type == "Slice";
     const bool is_window = node.op_type == "Conv" || node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool";
-    const Deltas deltas = is_window               ? DeltasOfWindow(graph, node, in->size())
-                          : node.op_type == "Pad" ? DeltasOfPad(graph, node, in->size())
-                          : is_slice              ? DeltasOfSlice(graph, node, in->size())
-                                                  : Deltas();
-    for (size_t i = 0; i < deltas.size(); ++i) {
-      if (!deltas[i] || (*in)[i].symbol.empty()) continue;
+    const Steps steps = is_window               ? StepsOfWindow(graph, node, in->size())
+                        : node.op_type == "Pad" ? StepsOfPad(graph, node, in->size())
+                        : is_slice              ? StepsOfSlice(graph, node, in->size())
+                                                : Steps();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (!steps[i] || (*in)[i].symbol.empty()) continue;
       Sum sum = SumOf((*in)[i].symbol);
-      sum.offset += *deltas[i];
-      if (!is_slice || sum.offset >= 0) Name((*out)[i], sum);  // a named size is at least 0
+      sum.offset += steps[i]->offset;
+      if (steps[i]->stride > 1) {
+        NameQuotient((*out)[i], {sum, steps[i]->stride});
+      } else if (!is_slice || sum.offset >= 0) {  // a named size is at least 0
+        Name((*out)[i], sum);
+      }
+    }
+  }
+
+  /// Where all inputs have one name for their size the output's is that: what inference did not see.
+  void NameCommon(const Graph& graph, const Node& node, const SymbolicShape& out) {
+    const int64_t axis = node.op_type == "Concat" ? IntAttribute(node, "axis", 1) : -1;
+    const auto joined = static_cast<size_t>(axis < 0 && node.op_type == "Concat" ? axis + static_cast<int64_t>(out.size()) : axis);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const auto name = [&](ValueIndex input) {
+        const SymbolicShape* shape = input == kNone ? nullptr : ShapeOf(graph, input);
+        return shape == nullptr || shape->size() != out.size() || (*shape)[i].known() ? "" : NameOf((*shape)[i].symbol);
+      };
+      const std::string first = name(node.inputs[0]);
+      const bool same = std::ranges::all_of(node.inputs, [&](ValueIndex input) { return name(input) == first; });
+      if (i != joined && same && !first.empty() && !out[i].known() && !out[i].symbol.empty()) Rename(NameOf(out[i].symbol), first);
+    }
+  }
+
+  /// To sizes that are computed from those of other tensors.
+  void NameResized(const Graph& graph, const Node& node, ShapeValues& values) {
+    const SymbolicShape* out = node.outputs.empty() || node.outputs[0] == kNone ? nullptr : ShapeOf(graph, node.outputs[0]);
+    const bool stretches = StringAttribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch" && node.FindAttribute("axes") == nullptr;
+    const ShapeValue* sizes = stretches && node.since_version >= 11 && HasInput(node, 3) ? values.Find(node.inputs[3]) : nullptr;
+    if (out == nullptr || sizes == nullptr || sizes->size() != out->size()) return;
+    for (size_t i = 0; i < out->size(); ++i) {
+      const std::string& symbol = (*sizes)[i].symbol;
+      if (!(*sizes)[i].known && !symbol.empty() && !(*out)[i].known() && !(*out)[i].symbol.empty()) {
+        Rename(NameOf((*out)[i].symbol), NameOf(symbol));
+      }
     }
   }
 
@@ -177,7 +234,14 @@ class SizeNaming final : public Rewrite {
     }
   }
 
-  /// Names of the graph's inputs and outputs stay.
+  void NameQuotient(const Dimension& dim, const std::pair<Sum, int64_t>& quotient) {
+    if (dim.known() || dim.symbol.empty()) return;
+    const std::string held = NameOf(dim.symbol);
+    const auto [first, is_new] = quotients_.emplace(quotient, held);
+    if (!is_new) Rename(held, NameOf(first->second));
+  }
+
+  /// Names that the model gives its inputs and outputs stay.
   void Rename(const std::string& from, const std::string& to) {
     if (from == to || fixed_.contains(from) || sums_.contains(from)) return;
     renamed_.emplace(from, to);
@@ -186,6 +250,7 @@ class SizeNaming final : public Rewrite {
   std::set<std::string> fixed_;
   std::map<std::string, Sum> sums_;
   std::map<Sum, std::string> names_;
+  std::map<std::pair<Sum, int64_t>, std::string> quotients_;
   std::map<std::string, std::string> renamed_;
 };
 

@@ -30,6 +30,7 @@ void GatherAs(const BroadcastGroups& groups, const void* data, size_t operand, i
   T* target = static_cast<T*>(buffer);
   const int64_t row = groups.size(0);
   const bool advances = groups.stride(operand, 0) != 0;
+  const bool repeats = groups.count() > 1 && groups.stride(operand, 1) == 0;
   while (count > 0) {
     const int64_t run = std::min(row - index[0], count);
     const T* from = source + offset;
@@ -40,8 +41,16 @@ void GatherAs(const BroadcastGroups& groups, const void* data, size_t operand, i
       const T value = *from;
       for (int64_t k = 0; k < run; ++k) target[k] = value;
     }
-    target += run;
-    count -= run;
+    int64_t filled = run;
+    if (repeats && run == row) {  // the next rows are the same
+      const int64_t rows = std::min(groups.size(1) - index[1], count / row);
+      for (; filled < rows * row; filled += std::min(filled, rows * row - filled)) {
+        std::memcpy(target + filled, target, static_cast<size_t>(std::min(filled, rows * row - filled)) * sizeof(T));
+      }
+      index[1] += rows - 1;
+    }
+    target += filled;
+    count -= filled;
     index[0] = 0;
     for (size_t g = 1; g < groups.count(); ++g) {
       offset += groups.stride(operand, g);

@@ -62,8 +62,20 @@ HWY_INLINE BlockVector Silu(BlockVector v) {
   return hn::Div(v, hn::Add(e, hn::Set(d, 1.0f)));
 }
 
-/// Activations other than kClip, over whole blocks.
-[[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, float* values, int64_t count) {
+/// PRelu over pixels of one block.
+HWY_INLINE void Slope(const float* slopes, float* values, int64_t count) {
+  const BlockTag d;
+  for (int v = 0; v < kBlockVectors; ++v) {
+    const auto slope = hn::LoadU(d, slopes + v * kBlockLanes);
+    for (int64_t i = v * kBlockLanes; i < count; i += kChannelBlock) {
+      const auto x = hn::LoadU(d, values + i);
+      hn::StoreU(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, slope), x), d, values + i);
+    }
+  }
+}
+
+/// Activations other than kClip, over whole pixels of a block, the epilogue's `block`th.
+[[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, int64_t block, float* values, int64_t count) {
   const BlockTag d;
   const auto alpha = hn::Set(d, epilogue.alpha), beta = hn::Set(d, epilogue.beta);
   const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
@@ -73,6 +85,8 @@ HWY_INLINE BlockVector Silu(BlockVector v) {
       return;
     case BlockedActivation::kLeakyRelu:
       return ForVectors(values, count, [&](BlockVector v) { return hn::IfThenElse(hn::Lt(v, zero), hn::Mul(v, alpha), v); });
+    case BlockedActivation::kPRelu:
+      return Slope(epilogue.slopes + block * kChannelBlock, values, count);
     case BlockedActivation::kHardSigmoid:
       return ForVectors(values, count, [&](BlockVector v) { return hn::Min(one, hn::Max(zero, hn::MulAdd(v, alpha, beta))); });
     case BlockedActivation::kHardSwish:

@@ -14,15 +14,25 @@ constexpr int64_t kChannelBlock = 8;
 /// Whether this machine's vectors hold one block.
 bool SuitsChannelBlocks();
 
-enum class BlockedActivation : uint8_t { kNone, kClip, kLeakyRelu, kHardSigmoid, kHardSwish, kSigmoid, kSilu };
+enum class BlockedActivation : uint8_t { kNone, kClip, kLeakyRelu, kPRelu, kHardSigmoid, kHardSwish, kSigmoid, kSilu };
 
 /// What happens to a sum on its last visit.
 struct BlockedEpilogue {
   const float* bias = nullptr;      // [channels]
   const float* residual = nullptr;  // laid out as the output
+  const float* slopes = nullptr;    // kPRelu: [channels]
   BlockedActivation activation = BlockedActivation::kNone;
   float alpha = 0;  // kClip: lower bound; kLeakyRelu, kHardSigmoid: slope
   float beta = 0;   // kClip: upper bound; kHardSigmoid: offset
+
+  /// Of what begins at a channel, which is `at` elements from the first in memory.
+  BlockedEpilogue From(int64_t channel, int64_t at) const {
+    BlockedEpilogue part = *this;
+    if (bias != nullptr) part.bias += channel;
+    if (residual != nullptr) part.residual += at;
+    if (slopes != nullptr) part.slopes += channel;
+    return part;
+  }
 };
 
 /// Some inputs that lie side by side.
@@ -102,8 +112,9 @@ struct BlockedGroups {
 /// be the input.
 void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output);
 
-/// output = input times a factor for each image and channel: blocks [begin, end).
+/// output = input times a factor for each image and channel, or plus an offset: blocks [begin, end).
 void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output);
+void ShiftBlocked(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output);
 
 /// Between eight planes, `pixels` apart, and a block: pixels [begin, end). Out of a block, the first `channels`.
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);

@@ -35,15 +35,17 @@ void Average(const float* input, int64_t pixels, int64_t begin, int64_t end, flo
   }
 }
 
-void Scale(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
+/// output = f(input, the number of its image and channel).
+template <class F>
+void ByChannel(const float* input, const float* numbers, int64_t pixels, int64_t begin, int64_t end, float* output, F f) {
   const BlockTag d;
   for (int64_t block = begin; block < end; ++block) {
     for (int v = 0; v < kBlockVectors; ++v) {
-      const auto factor = hn::LoadU(d, factors + block * kChannelBlock + v * kBlockLanes);
+      const auto number = hn::LoadU(d, numbers + block * kChannelBlock + v * kBlockLanes);
       const int64_t first = block * pixels * kChannelBlock + v * kBlockLanes;
       for (int64_t i = 0; i < pixels; ++i) {
         const int64_t at = first + i * kChannelBlock;
-        hn::StoreU(hn::Mul(hn::LoadU(d, input + at), factor), d, output + at);
+        hn::StoreU(f(hn::LoadU(d, input + at), number), d, output + at);
       }
     }
   }
@@ -92,7 +94,10 @@ void AverageInBlocks(const float* input, int64_t pixels, int64_t begin, int64_t 
   Average(input, pixels, begin, end, output);
 }
 void ScaleInBlocks(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  Scale(input, factors, pixels, begin, end, output);
+  ByChannel(input, factors, pixels, begin, end, output, [](BlockVector x, BlockVector factor) { return hn::Mul(x, factor); });
+}
+void ShiftInBlocks(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
+  ByChannel(input, offsets, pixels, begin, end, output, [](BlockVector x, BlockVector offset) { return hn::Add(x, offset); });
 }
 void BlockPixels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   Block(planes, pixels, begin, end, block);
@@ -109,6 +114,7 @@ namespace tessera::cpu {
 
 HWY_EXPORT(AverageInBlocks);
 HWY_EXPORT(ScaleInBlocks);
+HWY_EXPORT(ShiftInBlocks);
 HWY_EXPORT(BlockPixels);
 HWY_EXPORT(UnblockPixels);
 
@@ -117,6 +123,9 @@ void AverageBlocked(const float* input, int64_t pixels, int64_t begin, int64_t e
 }
 void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
   HWY_DYNAMIC_DISPATCH(ScaleInBlocks)(input, factors, pixels, begin, end, output);
+}
+void ShiftBlocked(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
+  HWY_DYNAMIC_DISPATCH(ShiftInBlocks)(input, offsets, pixels, begin, end, output);
 }
 void BlockChannels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   HWY_DYNAMIC_DISPATCH(BlockPixels)(planes, pixels, begin, end, block);

@@ -252,7 +252,7 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
       const int64_t some = std::min((end - pixel) / tile_size, activates ? kTilesTogether : INT64_MAX);
       tile_kernel(run, pixel, some);
       for (int64_t b = 0; b < blocks && activates; ++b) {
-        ActivateStored(epilogue, run.out + b * run.block + pixel * kChannelBlock, some * tile_size * kChannelBlock);
+        ActivateStored(epilogue, first_block + b, run.out + b * run.block + pixel * kChannelBlock, some * tile_size * kChannelBlock);
       }
       pixel += some * tile_size;
     }

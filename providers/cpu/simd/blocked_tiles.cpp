@@ -190,11 +190,11 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
         FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
                          shape.x.dilation * kChannelBlock, image + at);
       }
-      for (int64_t i = 0; i < rows && activates && dilated; ++i) ActivateStored(epilogue, image + line + i * shape.y.dilation * row_size, row_size);
+      for (int64_t i = 0; i < rows && activates && dilated; ++i) ActivateStored(epilogue, block, image + line + i * shape.y.dilation * row_size, row_size);
     }
     if (!activates || dilated) continue;
     const int64_t first = shape.y.first_pixel(shape.first_row), end = std::min(shape.y.first_pixel(shape.end_row), shape.y.size);
-    ActivateStored(epilogue, image + block * shape.output_plane + first * row_size, (end - first) * row_size);
+    ActivateStored(epilogue, block, image + block * shape.output_plane + first * row_size, (end - first) * row_size);
   }
 }
 

@@ -279,7 +279,7 @@ void Depthwise(const BlockedWindow& w, const float* input, const float* weights,
     op.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * row_size;
     op.out = output + row * row_size;
     compute(plan, op);
-    if (ActivatesStored(epilogue)) ActivateStored(epilogue, op.out, row_size);
+    if (ActivatesStored(epilogue)) ActivateStored(epilogue, image % blocks, op.out, row_size);
   });
 }
 

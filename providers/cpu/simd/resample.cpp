@@ -151,6 +151,8 @@ void ResampleRow(const F* row, const int32_t* first, const F* weights, int64_t t
       return RowOfBlocks<F, 3>(row, first, weights, taps, n, inner, out);
     case 4:
       return RowOfBlocks<F, 4>(row, first, weights, taps, n, inner, out);
+    case 8:
+      return RowOfBlocks<F, 8>(row, first, weights, taps, n, inner, out);
     default:
       return RowOfBlocks<F, 0>(row, first, weights, taps, n, inner, out);
   }

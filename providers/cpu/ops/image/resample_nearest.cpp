@@ -62,6 +62,8 @@ void GatherRow(const RowGather& row, const void* source, void* target) {
       return GatherElements<Element<12>>(row, source, target);
     case 16:
       return GatherElements<Element<16>>(row, source, target);
+    case 32:  // a pixel of a blocked image
+      return GatherElements<Element<32>>(row, source, target);
     default:
       return GatherBlocks(row, source, target);
   }

@@ -229,8 +229,7 @@ BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, in
   product.input += image * image_size + group * (image_size / group_);
   product.weights = packed + group * group_outputs() * depth();
   product.output += at;
-  if (product.epilogue.bias != nullptr) product.epilogue.bias += group * group_outputs();
-  if (product.epilogue.residual != nullptr) product.epilogue.residual += at;
+  product.epilogue = product.epilogue.From(group * group_outputs(), at);
   return product;
 }
 

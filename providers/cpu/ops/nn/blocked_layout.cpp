@@ -1,10 +1,12 @@
-// ToBlocked, FromBlocked, BlockedScale, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and out of
-// them, and factors for each channel of an image.
+// ToBlocked, FromBlocked, BlockedShape, BlockedScale, BlockedShift, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and
+// out of them, and a number for each channel of an image.
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "base/slice_range.h"
 #include "ops/nn/blocked_layout.h"
 #include "ops/ops.h"
 
@@ -81,34 +83,59 @@ class FromBlocked final : public Kernel {
   int64_t channels_;  // 0: all
 };
 
-/// X times S, [N or 1, C, 1...].
-class BlockedScale final : public Kernel {
+/// Shape (15) of the image with so many channels whose blocks the input is, or could be: only the others are the input's.
+class BlockedShapeOf final : public Kernel {
  public:
-  explicit BlockedScale(const KernelInfo&) {}
+  explicit BlockedShapeOf(const KernelInfo& info)
+      : channels_(info.attribute<int64_t>("channels")),
+        start_(info.attribute<int64_t>("start", 0)),
+        end_(info.attribute<int64_t>("end", std::numeric_limits<int64_t>::max())) {}
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Tensor& factors = context.required_input(1);
+    RequireBlocked(input);
+    Shape plain = PlainShape(input.shape(), SpatialDims(input.shape()));
+    plain[1] = channels_;
+    const SliceRange range = ClampSlice(start_, end_, 1, static_cast<int64_t>(plain.rank()));
+    Tensor* output = context.output(0, Shape{range.count});
+    if (output != nullptr) std::copy_n(plain.dims().begin() + range.start, range.count, output->mutable_data<int64_t>());
+  }
+
+ private:
+  int64_t channels_, start_, end_;
+};
+
+/// X times, or plus, a number for each channel, [N or 1, C, 1...].
+template <auto kApply>
+class ByChannel final : public Kernel {
+ public:
+  explicit ByChannel(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Tensor& numbers = context.required_input(1);
     RequireBlocked(input);
     const Shape& shape = input.shape();
-    const bool shared = factors.shape().rank() > 0 && factors.shape()[0] == 1;
+    const bool shared = numbers.shape().rank() > 0 && numbers.shape()[0] == 1;
     Shape expected = OnePixel(shape);
     if (shared) expected[0] = 1;
-    Require(factors.is(ElementType::kFloat) && factors.shape() == expected,
-            "the factors are {}, the input is {}", factors.shape(), shape);
+    Require(numbers.is(ElementType::kFloat) && numbers.shape() == expected, "the numbers for channels are {}, the input is {}",
+            numbers.shape(), shape);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t pixels = Pixels(shape);
     const float* in = input.data<float>();
-    const float* scale = factors.data<float>();
+    const float* of_channels = numbers.data<float>();
     float* out = output->mutable_data<float>();
     context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * pixels * kChannelBlock;
-        ScaleBlocked(in + at, scale + (shared ? i % shape[1] : i) * kChannelBlock, pixels, 0, 1, out + at);
+        kApply(in + at, of_channels + (shared ? i % shape[1] : i) * kChannelBlock, pixels, 0, 1, out + at);
       }
     });
   }
 };
+
+using BlockedScale = ByChannel<ScaleBlocked>;
+using BlockedShift = ByChannel<ShiftBlocked>;
 
 /// To [N, C, 1...].
 class BlockedGlobalAveragePool final : public Kernel {
@@ -144,8 +171,14 @@ void RegisterToBlocked(KernelRegistry& registry) {
 void RegisterFromBlocked(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("FromBlocked").Make<FromBlocked>());
 }
+void RegisterBlockedShape(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedShape").Make<BlockedShapeOf>());
+}
 void RegisterBlockedScale(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedScale").InPlace(0, 0).Make<BlockedScale>());
+}
+void RegisterBlockedShift(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedShift").InPlace(0, 0).Make<BlockedShift>());
 }
 void RegisterBlockedGlobalAveragePool(KernelRegistry& registry) {
   if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedGlobalAveragePool").Make<BlockedGlobalAveragePool>());

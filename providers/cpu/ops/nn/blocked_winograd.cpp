@@ -174,9 +174,7 @@ class BlockedRun {
   void Output(const BlockedTileRows& block, int64_t slice, int64_t begin, int64_t end, const BlockedBuffers& buffers) const {
     const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
     const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
-    BlockedEpilogue epilogue = epilogue_;
-    if (epilogue.residual != nullptr) epilogue.residual += at;
-    if (epilogue.bias != nullptr) epilogue.bias += GroupOf(slice) * block.output_blocks * kChannelBlock;
+    const BlockedEpilogue epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
     FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
   }
 
