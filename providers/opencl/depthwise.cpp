@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kDown = 4;  // rows that an item computes together
 constexpr int64_t kLinesBytes = 32 << 10;  // what a tile reads stays in the first cache
+constexpr int64_t kSums = 4096;
+constexpr int64_t kMostFilters = 8;  // of a group of several channels: more fill blocks of products
 
 int64_t LinesOf(ElementType type) { return kLinesBytes / (type == ElementType::kDouble ? 8 : 4); }
 
@@ -28,12 +30,18 @@ struct DepthwiseTile {
   }
 };
 
+std::string Defines(const KernelInfo& info, int64_t lines) {
+  return BlockDefines(info.input_type(0), "", kDown) + fmt::format("#define DOWN ROWS\n#define LINES {}\n#define SUMS {}\n", lines, kSums) + EpilogueOf(info).defines;
+}
+
 /// The largest that fits, of no more than the result has.
 DepthwiseTile TileOf(const Geometry& g, int64_t lines) {
   constexpr int64_t kMostRows = 16, kMostColumns = 64;
   int64_t rows = std::min(kMostRows, RoundUp<int64_t>(g.out[1], kDown)), columns = std::min(kMostColumns, RoundUp<int64_t>(g.out[2], kPanel));
-  while (!DepthwiseTile::Of(g, rows, columns).Fits(g, lines) && rows > kDown) rows -= kDown;
-  while (!DepthwiseTile::Of(g, rows, columns).Fits(g, lines) && columns > kPanel) columns -= kPanel;
+  const int64_t sums = g.group_in == 1 ? kMostRows * kMostColumns : kSums / g.group_out;
+  const auto fits = [&] { return rows * columns <= sums && DepthwiseTile::Of(g, rows, columns).Fits(g, lines); };
+  while (!fits() && rows > kDown) rows -= kDown;
+  while (!fits() && columns > kPanel) columns -= kPanel;
   return DepthwiseTile::Of(g, rows, columns);
 }
 
@@ -41,11 +49,11 @@ DepthwiseTile TileOf(const Geometry& g, int64_t lines) {
 
 DepthwiseConv::DepthwiseConv(const KernelInfo& info)
     : lines_(LinesOf(info.input_type(0))),
-      kernel_(DeviceOf(info), "depthwise",
-              BlockDefines(info, "") + fmt::format("#define DOWN {}\n#define LINES {}\n", kDown, lines_) + EpilogueOf(info).defines, "depthwise") {}
+      depthwise_(DeviceOf(info), "depthwise", Defines(info, lines_), "depthwise"),
+      few_filters_(DeviceOf(info), "depthwise", Defines(info, lines_), "few_filters") {}
 
-bool DepthwiseConv::Suits(const Window& window, ElementType type) {
-  if (window.rank() > 2) return false;
+bool DepthwiseConv::Suits(const Window& window, int64_t group_in, int64_t group_out, ElementType type) {
+  if (window.rank() > 2 || (group_in != 1 && group_out > kMostFilters)) return false;
   const Geometry g = GeometryOf(window);
   return DepthwiseTile::Of(g, kDown, kPanel).Fits(g, LinesOf(type));
 }
@@ -54,7 +62,8 @@ void DepthwiseConv::Convolve(KernelContext& context, const Tensor& x, const Tens
                              std::span<const Tensor* const> epilogue) {
   const DepthwiseTile tile = TileOf(g, lines_);
   const auto across = static_cast<size_t>(CeilDiv<int64_t>(g.out[2], tile.columns)), down = static_cast<size_t>(CeilDiv<int64_t>(g.out[1], tile.rows));
-  kernel_.Compile()(context, {across, down, static_cast<size_t>(x.shape()[0] * g.filters)}, {1, 1, 1}, x, w, bias, y, g,
+  const int64_t planes = x.shape()[0] * (g.group_in == 1 ? g.filters : g.channels / g.group_in);
+  KernelFor(g.group_in).Compile()(context, {across, down, static_cast<size_t>(planes)}, {1, 1, 1}, x, w, bias, y, g,
                     static_cast<cl_int>(tile.rows), static_cast<cl_int>(tile.columns), static_cast<cl_int>(tile.phases), static_cast<cl_int>(tile.line), epilogue);
 }
 

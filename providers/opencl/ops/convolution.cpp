@@ -52,7 +52,7 @@ class Conv final : public Kernel {
         Direct((*ws)[0] / group_).Compile();
         break;
       case Way::kDepthwise:
-        depthwise_.Compile();
+        depthwise_.Compile((*ws)[1]);
         if (!geometry) CompileForFewPositions(info, *ws);
         break;
       case Way::kPanels:
@@ -117,7 +117,7 @@ class Conv final : public Kernel {
   Way Choose(const Shape& ws, int64_t positions) const {
     const int64_t group_out = ws[0] / group_;
     if (tiled_) return group_out >= kFewestOfTile ? Way::kTiles : Way::kDirect;
-    if (ws[1] == 1 && positions > kPanel / 2 && DepthwiseConv::Suits(WindowOf(ws), type_)) return Way::kDepthwise;
+    if (ws[1] > 0 && positions > kPanel / 2 && DepthwiseConv::Suits(WindowOf(ws), ws[1], group_out, type_)) return Way::kDepthwise;
     return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
   }
   /// Over an image of any size.
@@ -163,7 +163,7 @@ class Conv final : public Kernel {
     const int64_t least = tiled_ ? kFewestOfTile : kFewestFilters;
     if (!group_out || (*group_out > 1 && *group_out < least)) direct_.Compile();
     if (tiled_) return;
-    depthwise_.Compile();
+    for (const int64_t channels : {1, 2}) depthwise_.Compile(channels);
     pack_image_.Compile();
   }
   /// Images whose size is not known may be too small for the depthwise kernel.

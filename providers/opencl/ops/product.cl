@@ -186,6 +186,8 @@ static inline __attribute__((always_inline)) void pack_tap(__global const uchar*
       __global const uchar* row = plane + ((long)i0 * g.in[1] + i1) * g.in[2] * BYTES;
       if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
         for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
+      } else if (end - j == COLUMNS && g.stride[2] == 2 && i2 >= 0 && i2 + 2 * COLUMNS - 2 < g.in[2]) {
+        for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + 2 * j);
       } else {
         // Positions [low, high) read inside the row.
         const int s2 = g.stride[2], low = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
