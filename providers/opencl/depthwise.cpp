@@ -31,7 +31,8 @@ struct DepthwiseTile {
 };
 
 std::string Defines(const KernelInfo& info, int64_t lines) {
-  return BlockDefines(info.input_type(0), "", kDown) + fmt::format("#define DOWN ROWS\n#define LINES {}\n#define SUMS {}\n", lines, kSums) + EpilogueOf(info).defines;
+  return BlockDefines(info.input_type(0), "", kDown) + fmt::format("#define DOWN ROWS\n#define LINES {}\n#define SUMS {}\n", lines, kSums) +
+         EpilogueOf(info).defines;
 }
 
 /// The largest that fits, of no more than the result has.
@@ -61,10 +62,11 @@ bool DepthwiseConv::Suits(const Window& window, int64_t group_in, int64_t group_
 void DepthwiseConv::Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y, const Geometry& g,
                              std::span<const Tensor* const> epilogue) {
   const DepthwiseTile tile = TileOf(g, lines_);
-  const auto across = static_cast<size_t>(CeilDiv<int64_t>(g.out[2], tile.columns)), down = static_cast<size_t>(CeilDiv<int64_t>(g.out[1], tile.rows));
+  const int64_t across = CeilDiv<int64_t>(g.out[2], tile.columns), down = CeilDiv<int64_t>(g.out[1], tile.rows);
   const int64_t planes = x.shape()[0] * (g.group_in == 1 ? g.filters : g.channels / g.group_in);
-  KernelFor(g.group_in).Compile()(context, {across, down, static_cast<size_t>(planes)}, {1, 1, 1}, x, w, bias, y, g,
-                    static_cast<cl_int>(tile.rows), static_cast<cl_int>(tile.columns), static_cast<cl_int>(tile.phases), static_cast<cl_int>(tile.line), epilogue);
+  KernelFor(g.group_in).Compile()(context, {static_cast<size_t>(across), static_cast<size_t>(down), static_cast<size_t>(planes)}, {1, 1, 1}, x, w, bias, y, g,
+                    static_cast<cl_int>(tile.rows), static_cast<cl_int>(tile.columns), static_cast<cl_int>(tile.phases),
+                    static_cast<cl_int>(tile.line), epilogue);
 }
 
 }  // namespace tessera::opencl

@@ -21,8 +21,9 @@ std::string AttentionDefines(const AttentionTypes& types) {
   if (types.mask == ElementType::kBool) text += "#define MASKS\n";
   text += wide ? "#define EXP exp\n#define TX4 double4\n#define TX8 double8\n#define TX16 double16\n#define TO_TX4 convert_double4\n"
                : "#define EXP exponential\n#define TX4 float4\n#define TX8 float8\n#define TX16 float16\n#define TO_TX4 convert_float4\n";
-  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n#define ROWS {}\n#define DOWN {}\n", kAttentionLanes,
-                            kColumns, ScaledDotProduct::kStep, ScaledDotProduct::kMostValues, ScaledDotProduct::kRows, ScaledDotProduct::kRowsTogether);
+  text += fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kAttentionLanes, kColumns,
+                      ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
+  return text + fmt::format("#define ROWS {}\n#define DOWN {}\n", ScaledDotProduct::kRows, ScaledDotProduct::kRowsTogether);
 }
 
 KnownHeads::KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads) {

@@ -92,7 +92,8 @@ class Contraction {
            (stacks == 1 || (dims[0].b == k * n && dims[0].y == m * n)) && (m == 1 || dims[1].y == n) && (n == 1 || dims[2].y == 1);
   }
 
-  void ByPanels(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& y, const Groups& groups, const std::array<int64_t, 4>& sizes, float alpha) {
+  void ByPanels(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& y, const Groups& groups,
+                const std::array<int64_t, 4>& sizes, float alpha) {
     const auto [stacks, m, n, k] = sizes;
     const auto step = [&](int group, const cl_long* steps) {
       const int first = std::accumulate(groups.rank, groups.rank + group, 0);
@@ -100,7 +101,8 @@ class Contraction {
     };
     const int64_t panel = CheckedMul(k, kPanel), matrix = CheckedMul(PanelProduct::Panels(n), panel);
     const DeviceScratch packed(context, static_cast<size_t>(CheckedMul(matrix, stacks)) * panels_->element_bytes());
-    panels_->Pack(context, b, packed.range(), k, n, static_cast<cl_int>(step(3, groups.b)), static_cast<cl_int>(step(2, groups.b)), stacks);
+    panels_->Pack(context, b, packed.range(), k, n, static_cast<cl_int>(step(3, groups.b)), static_cast<cl_int>(step(2, groups.b)),
+                  stacks);
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = stacks;
@@ -113,7 +115,8 @@ class Contraction {
                                   .row_a = static_cast<cl_int>(step(1, groups.a)),
                                   .col_a = static_cast<cl_int>(step(3, groups.a)),
                                   .alpha = alpha};
-    panels_->Multiply(context, {.a = RangeOf(a), .b = packed.range(), .bias = nullptr, .y = RangeOf(y)}, shape, PanelProduct::Panels(n), stack, stacks);
+    const PanelOperands operands{.a = RangeOf(a), .b = packed.range(), .bias = nullptr, .y = RangeOf(y)};
+    panels_->Multiply(context, operands, shape, PanelProduct::Panels(n), stack, stacks);
   }
 
   Launchable kernel_, zero_;

@@ -23,7 +23,8 @@ class TransposedProduct {
   explicit TransposedProduct(const KernelInfo& info)
       : type_(info.input_type(0)),
         panels_(info, info.constant_input(1) != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kStrided, KeptAsComputed()),
-        add_(DeviceOf(info), "conv_transpose", Computed('X', type_) + fmt::format("#define ROW {}\n#define ROWS {}\n", kRowElements, kRowsPerItem) + EpilogueOf(info).defines,
+        add_(DeviceOf(info), "conv_transpose",
+             Computed('X', type_) + fmt::format("#define ROW {}\n#define ROWS {}\n", kRowElements, kRowsPerItem) + EpilogueOf(info).defines,
              "add_taps") {}
 
   static bool Suits(const Geometry& g) { return g.stride[2] <= kRowElements / 4; }
@@ -42,13 +43,18 @@ class TransposedProduct {
                 std::span<const Tensor* const> epilogue) {
     const int64_t taps = int64_t{g.window[0]} * g.window[1] * g.window[2], n = int64_t{g.in[0]} * g.in[1] * g.in[2], k = g.group_in;
     const int64_t groups = g.filters / g.group_out, stacks = x.shape()[0] * groups;
-    Require(std::max(n, CheckedMul<int64_t>(g.group_out, taps)) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n, taps);
+    const int64_t all = CheckedMul<int64_t>(g.group_out, taps);
+    Require(std::max(n, all) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n, taps);
     Strided stack;
     stack.rank = 2;
     stack.dims = {x.shape()[0], groups};
-    const int64_t all = int64_t{g.group_out} * taps;
     stack.a = {0, (packed_ != nullptr ? PanelProduct::PackedRows(all) : all) * k};
-    PanelProductShape shape{.b_panel = k * kPanel, .m = 0, .n = static_cast<cl_int>(n), .k = static_cast<cl_int>(k), .row_a = 1, .col_a = static_cast<cl_int>(all)};
+    PanelProductShape shape{.b_panel = k * kPanel,
+                            .m = 0,
+                            .n = static_cast<cl_int>(n),
+                            .k = static_cast<cl_int>(k),
+                            .row_a = 1,
+                            .col_a = static_cast<cl_int>(all)};
     PanelOperands operands{.a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
     std::optional<DeviceScratch> image;
     if (IsInPanels(n)) {
@@ -63,9 +69,9 @@ class TransposedProduct {
       panels_.Pack(context, x, operands.b, k, n, static_cast<cl_int>(n), 1, stacks);
       stack.b = {each * groups, each};
     }
-    const int64_t together = FiltersTogether(CheckedMul(CheckedMul(taps, n), stacks), taps);
-    const size_t bytes = static_cast<size_t>(CheckedMul(CheckedMul(CheckedMul(taps, n), stacks), std::min<int64_t>(together, g.group_out))) * panels_.element_bytes();
-    const DeviceScratch columns(context, std::max<size_t>(bytes, 1));
+    const int64_t of_filter = CheckedMul(CheckedMul(taps, n), stacks), together = FiltersTogether(of_filter, taps);
+    const auto elements = static_cast<size_t>(CheckedMul(of_filter, std::min<int64_t>(together, g.group_out)));
+    const DeviceScratch columns(context, std::max<size_t>(elements * panels_.element_bytes(), 1));
     operands.y = columns.range();
     const BufferRange a = operands.a;
     for (int64_t first = 0; first < g.group_out; first += together) {
@@ -79,9 +85,13 @@ class TransposedProduct {
 
  private:
   /// Sums of taps are rounded once, when they are added up.
-  static std::string KeptAsComputed() { return Epilogue().defines + "#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n"; }
+  static std::string KeptAsComputed() {
+    return Epilogue().defines + "#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n";
+  }
   /// Whether the image is the product's matrix as it is.
-  bool IsInPanels(int64_t positions) const { return positions % kPanel == 0 && (type_ == ElementType::kFloat || type_ == ElementType::kDouble); }
+  bool IsInPanels(int64_t positions) const {
+    return positions % kPanel == 0 && (type_ == ElementType::kFloat || type_ == ElementType::kDouble);
+  }
   /// Of the product's left side.
   size_t ElementBytes() const { return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8; }
 
@@ -93,12 +103,12 @@ class TransposedProduct {
     return std::max<int64_t>(held / step, 1) * step;
   }
 
-  void Add(KernelContext& context, const BufferRange& columns, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int first, cl_int filters, int64_t stacks,
-           std::span<const Tensor* const> epilogue) {
+  void Add(KernelContext& context, const BufferRange& columns, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int first,
+           cl_int filters, int64_t stacks, std::span<const Tensor* const> epilogue) {
     const int64_t width = kRowElements / g.stride[2] * g.stride[2];
-    const std::array<size_t, 3> items = {static_cast<size_t>(CeilDiv<int64_t>(g.out[2], width)), static_cast<size_t>(CeilDiv<int64_t>(int64_t{g.out[0]} * g.out[1], kRowsPerItem)),
-                                         static_cast<size_t>(stacks * filters)};
-    add_(context, items, {1, 1, 1}, columns, bias, y, g, first, filters, static_cast<cl_int>(width), epilogue);
+    const int64_t across = CeilDiv<int64_t>(g.out[2], width), down = CeilDiv<int64_t>(int64_t{g.out[0]} * g.out[1], kRowsPerItem);
+    add_(context, {static_cast<size_t>(across), static_cast<size_t>(down), static_cast<size_t>(stacks * filters)}, {1, 1, 1}, columns, bias, y,
+         g, first, filters, static_cast<cl_int>(width), epilogue);
   }
 
   const ElementType type_;
@@ -111,11 +121,13 @@ class ConvTranspose final : public Kernel {
  public:
   explicit ConvTranspose(const KernelInfo& info)
       : epilogue_(EpilogueOf(info)),
-        kernel_(DeviceOf(info), "conv_transpose", Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kOutputsPerItem) + epilogue_.defines, "transposed"),
+        kernel_(DeviceOf(info), "conv_transpose",
+                Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kOutputsPerItem) + epilogue_.defines, "transposed"),
         attributes_(info.node()) {
     const auto ws = KnownShape(info.input_info(1));
-    const bool strides_fit = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 && (*ws)[0] % attributes_.group == 0 && TransposedProduct::Suits(WindowOf(*ws));
-    if (SettingsOf(info).tiles || (ws && !strides_fit)) {
+    const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 && (*ws)[0] % attributes_.group == 0 &&
+                      TransposedProduct::Suits(WindowOf(*ws));
+    if (SettingsOf(info).tiles || (ws && !fits)) {
       kernel_.Compile();
       return;
     }
@@ -151,7 +163,8 @@ class ConvTranspose final : public Kernel {
     g.group_in = static_cast<cl_int>(xs[1] / attributes_.group);
     g.group_out = static_cast<cl_int>(ws[1]);
     if (product_ && TransposedProduct::Suits(g)) return product_->Convolve(context, x, w, bias, y, g, operands);
-    kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), attributes_.group * CeilDiv(ws[1], kOutputsPerItem), xs[0], x, w, bias, y, g, operands);
+    const int64_t blocks = attributes_.group * CeilDiv(ws[1], kOutputsPerItem);
+    kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), blocks, xs[0], x, w, bias, y, g, operands);
   }
 
  private:

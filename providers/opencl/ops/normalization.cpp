@@ -14,7 +14,8 @@ constexpr int64_t kStep = 16, kKeptOfRow = 2048;
 
 /// Groups share a row on GPUs; on processors an item has several.
 std::string RowDefines(const KernelInfo& info) {
-  return SettingsOf(info).tiles ? fmt::format("#define LANES {}\n", kRowLanes) : fmt::format("#define STEP {}\n#define KEPT {}\n", kStep, kKeptOfRow);
+  return SettingsOf(info).tiles ? fmt::format("#define LANES {}\n", kRowLanes)
+                                : fmt::format("#define STEP {}\n#define KEPT {}\n", kStep, kKeptOfRow);
 }
 
 /// Rows of so many elements that an item has.
@@ -45,7 +46,8 @@ class Softmax final : public Kernel {
     const int64_t lines = x.num_elements() / n;
     if (!by_lines_) return kernel_.Groups(context, lines, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
     const int64_t together = RowsTogether(n), items = stride == 1 ? CeilDiv(lines, together) : lines / stride * CeilDiv(stride, kStep);
-    kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_, cl_long{lines}, static_cast<cl_int>(together));
+    kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_, cl_long{lines},
+            static_cast<cl_int>(together));
   }
 
  private:

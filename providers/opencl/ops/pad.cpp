@@ -12,7 +12,8 @@ class PadKernel {
  public:
   explicit PadKernel(const KernelInfo& info)
       : by_rows_(!SettingsOf(info).tiles),
-        kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""), by_rows_ ? "pad_rows" : "pad") {}
+        kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
+                by_rows_ ? "pad_rows" : "pad") {}
 
   void operator()(KernelContext& context, const BufferRange& x, const Tensor& y, const Strided& s, cl_int mode, cl_ulong bits) {
     if (!by_rows_) return kernel_.Linear(context, y.num_elements(), x, y, s, mode, bits);
@@ -68,7 +69,7 @@ class Pad final : public Kernel {
     std::copy(shape.begin(), shape.end(), s.b.begin());
     s.a = RowMajor(shape);
     BufferRange from = RangeOf(x);
-    if (mode_ != 0) from.offset += static_cast<size_t>(Crop(s, result)) * x.byte_size() / static_cast<size_t>(std::max<int64_t>(x.num_elements(), 1));
+    if (mode_ != 0) from.offset += static_cast<size_t>(Crop(s, result)) * static_cast<size_t>(BitWidth(x.type())) / 8;
     for (size_t i = 0; i < shape.rank(); ++i) inside &= s.b[i] > 0;
     Tensor& y = *context.output(0, result);
     Require(inside || mode_ == 0 || y.num_elements() == 0, "an empty tensor has no edge to pad from");

@@ -15,7 +15,8 @@ class StridedKernel : public Kernel {
  public:
   explicit StridedKernel(const KernelInfo& info)
       : by_rows_(!SettingsOf(info).tiles),
-        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""), by_rows_ ? "copy_rows" : "copy") {}
+        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
+              by_rows_ ? "copy_rows" : "copy") {}
 
  protected:
   /// Elements of `block` from strides a to strides b.
@@ -46,7 +47,10 @@ class StridedKernel : public Kernel {
     for (size_t d = 0; d < last && block.a[last] != 1; ++d) {
       if (block.a[d] == 1 && block.dims[d] > 1) across = static_cast<cl_int>(d);
     }
-    if (across >= 0) rows = rows / block.dims[static_cast<size_t>(across)] * CeilDiv<int64_t>(block.dims[static_cast<size_t>(across)], kStep);
+    if (across >= 0) {
+      const int64_t lines = block.dims[static_cast<size_t>(across)];
+      rows = rows / lines * CeilDiv(lines, kStep);
+    }
     copy_.Lines(context, block.dims[last], rows, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to), across);
   }
 

@@ -61,7 +61,8 @@ TEST_P(OpenclLinesTest, Transposed) {
 }
 
 TEST_P(OpenclLinesTest, PaddedByEveryMode) {
-  const std::vector<std::pair<Dims, Dims>> cases = {{{3, 5, 7}, {1, 0, 3, 2, 1, 4}}, {{2, 6000}, {1, 5, 0, 6}}, {{4, 9}, {-1, -2, 3, 1}}, {{3, 9}, {0, 4, 1, -3}}};
+  const std::vector<std::pair<Dims, Dims>> cases = {
+      {{3, 5, 7}, {1, 0, 3, 2, 1, 4}}, {{2, 6000}, {1, 5, 0, 6}}, {{4, 9}, {-1, -2, 3, 1}}, {{3, 9}, {0, 4, 1, -3}}};
   for (const auto& [x, pads] : cases) {
     for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
       ModelBuilder model(19);

@@ -78,7 +78,8 @@ TEST_P(OpenclRowsTest, Normalization) {
       model.Input("x", ElementType::kFloat, one.x).Output("y", ElementType::kFloat, one.x);
       const std::vector<int64_t> parameters = {one.parameters};
       const std::vector<int64_t> trailing(one.x.begin() + (one.axis == -1 ? static_cast<int64_t>(one.x.size()) - 1 : one.axis), one.x.end());
-      model.Constant("s", one.axis != 0 ? trailing : parameters, RandomOf(parameters, 4)).Constant("b", one.axis != 0 ? trailing : parameters, RandomOf(parameters, 5));
+      const auto& dims = one.axis != 0 ? trailing : parameters;
+      model.Constant("s", dims, RandomOf(parameters, 4)).Constant("b", dims, RandomOf(parameters, 5));
       auto& node = model.Node(one.op, {"x", "s", biased ? "b" : ""}, {"y"});
       if (one.axis != 0) Int(node, "axis", one.axis);
       if (one.groups != 0) Int(node, "num_groups", one.groups);
@@ -102,7 +103,8 @@ TEST_P(OpenclRowsTest, AttentionOfManyRows) {
       ModelBuilder model(23);
       const std::vector<int64_t> q = {2, one.q_heads, one.queries, one.width}, k = {2, one.kv_heads, one.keys, one.width};
       const std::vector<int64_t> v = {2, one.kv_heads, one.keys, one.value_width}, y = {2, one.q_heads, one.queries, one.value_width};
-      model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v).Output("y", ElementType::kFloat, y);
+      model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
+      model.Output("y", ElementType::kFloat, y);
       std::vector<Value> inputs = {Floats(q, RandomOf(q, 1)), Floats(k, RandomOf(k, 2)), Floats(v, RandomOf(v, 3))};
       const std::vector<int64_t> mask = {one.queries, one.keys};
       if (type != ElementType::kUndefined) model.Input("m", type, mask);
