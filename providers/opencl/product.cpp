@@ -128,9 +128,9 @@ void PanelProduct::MultiplyWindows(KernelContext& context, PanelOperands operand
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,
-                        cl_int column, int64_t stacks) {
+                        cl_int column, int64_t stacks, std::optional<cl_long> stack) {
   pack_.Compile()(context, PackedItems(k, Panels(n), stacks), {1, 1, 1}, b, packed, static_cast<cl_int>(k), static_cast<cl_int>(n), row, column,
-                  cl_long{k * n});
+                  stack.value_or(k * n));
 }
 
 }  // namespace tessera::opencl

@@ -77,9 +77,9 @@ class PanelProduct {
   /// as a scratch memory holds.
   void MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch, Strided stack, int64_t groups,
                        FunctionRef<void(BufferRange, cl_int, int64_t)> pack);
-  /// B [stacks][k, n] with these strides to packed panels.
+  /// B [stacks][k, n] with these strides to packed panels; without `stack`, one matrix follows the other.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
-            int64_t stacks);
+            int64_t stacks, std::optional<cl_long> stack = {});
   /// The same of a constant on the host, done on return. Null where there is nothing to pack.
   std::shared_ptr<const ConstantBlock> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
                                                  cl_int column, int64_t stacks);

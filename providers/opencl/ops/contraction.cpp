@@ -77,7 +77,7 @@ class Contraction {
   }
 
  private:
-  /// Whether it is a product of a stack of matrices, those of B and of the result one after the other.
+  /// Whether it is a product of a stack of matrices, those of the result one after the other.
   static bool IsProduct(const Groups& groups, const std::array<int64_t, 4>& sizes) {
     size_t d = 0;
     std::array<Dim, 4> dims{};
@@ -89,7 +89,7 @@ class Contraction {
     const int64_t most = std::numeric_limits<cl_int>::max();
     const auto fits = [&](cl_long step) { return step <= most; };
     return std::max({m, n, k}) <= most && fits(dims[1].a) && fits(dims[3].a) && fits(dims[2].b) && fits(dims[3].b) &&
-           (stacks == 1 || (dims[0].b == k * n && dims[0].y == m * n)) && (m == 1 || dims[1].y == n) && (n == 1 || dims[2].y == 1);
+           (stacks == 1 || dims[0].y == m * n) && (m == 1 || dims[1].y == n) && (n == 1 || dims[2].y == 1);
   }
 
   void ByPanels(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& y, const Groups& groups,
@@ -102,7 +102,7 @@ class Contraction {
     const int64_t panel = CheckedMul(k, kPanel), matrix = CheckedMul(PanelProduct::Panels(n), panel);
     const DeviceScratch packed(context, static_cast<size_t>(CheckedMul(matrix, stacks)) * panels_->element_bytes());
     panels_->Pack(context, b, packed.range(), k, n, static_cast<cl_int>(step(3, groups.b)), static_cast<cl_int>(step(2, groups.b)),
-                  stacks);
+                  stacks, step(0, groups.b));
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = stacks;

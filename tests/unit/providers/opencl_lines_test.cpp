@@ -134,6 +134,7 @@ TEST_P(OpenclLinesTest, SumsOfProducts) {
       {"bhid,bhjd->bhij", {2, 3, 19, 8}, {2, 3, 21, 8}}, {"bhij,bhjd->bhid", {2, 3, 19, 21}, {2, 3, 21, 8}},
       {"bhid,bhjd->bihj", {2, 3, 19, 8}, {2, 3, 21, 8}},  // the result's matrices are not one after the other
       {"ik,kj->ij", {7, 33}, {33, 20}},                   {"ki,kj->ij", {33, 7}, {33, 20}},
+      {"binh,tnh->bnit", {1, 9, 3, 8}, {20, 3, 8}},       {"bni,tn->nbit", {2, 3, 5}, {7, 3}},
       {"bik,kj->bij", {3, 4, 5}, {5, 17}},                {"ik,bjk->bij", {4, 5}, {3, 17, 5}},
       {"i,j->ij", {18}, {5}},                             {"ij,ij->", {4, 5}, {4, 5}},
       {"bik,bkj->bij", {1, 4, 5}, {3, 5, 17}},            {"aibk,bkj->aibj", {2, 3, 4, 5}, {4, 5, 6}},
