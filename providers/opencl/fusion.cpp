@@ -12,7 +12,7 @@ namespace tessera::opencl {
 namespace {
 
 bool IsAnchor(const Node& node) {
-  return node.domain.empty() && (node.op_type == "Conv" || node.op_type == "MatMul" || node.op_type == "Gemm");
+  return node.domain.empty() && (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "MatMul" || node.op_type == "Gemm");
 }
 
 /// Equal whatever the inputs are.

@@ -2,6 +2,7 @@
 
 // What every OpenCL operator is built on: a compiled kernel and a launch with typed arguments.
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
@@ -165,6 +166,18 @@ class Launchable {
   void Linear(KernelContext& context, int64_t items, const Args&... args) {
     Grid(context, items, 1, 1, args...);
   }
+
+  /// For processors: over rows of `size` elements, as EACH_ROW of ops/prelude.cl takes them. The number of rows and how many an item has
+  /// are the last arguments.
+  template <class... Args>
+  void Lines(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
+    const int64_t together = std::max<int64_t>(kLine / std::max<int64_t>(size, 1), 1);
+    (*this)(context, {static_cast<size_t>(CeilDiv(size, kLine)), static_cast<size_t>(CeilDiv(rows, together)), 1}, {1, 1, 1}, args..., cl_long{rows},
+            cl_long{together});
+  }
+  static constexpr int64_t kLine = 4096;
+  /// What kernels over rows want defined.
+  static std::string LineDefines() { return fmt::format("#define LINE {}\n#define STEP 16\n", kLine); }
 
   /// Most work items that a group of this kernel can have.
   size_t largest_group() const noexcept { return largest_group_; }

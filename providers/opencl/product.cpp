@@ -53,8 +53,10 @@ const char* Name(PanelProduct::Left left) {
 
 }  // namespace
 
-PanelProduct::PanelProduct(const KernelInfo& info, Left left)
-    : PanelProduct(info, info.input_type(0), BlockDefines(info, Name(left)), EpilogueOf(info).defines) {}
+PanelProduct::PanelProduct(const KernelInfo& info, Left left) : PanelProduct(info, left, EpilogueOf(info).defines) {}
+
+PanelProduct::PanelProduct(const KernelInfo& info, Left left, const std::string& results)
+    : PanelProduct(info, info.input_type(0), BlockDefines(info, Name(left)), results) {}
 
 PanelProduct::PanelProduct(const KernelInfo& info, ElementType type, const std::string& block, const std::string& results)
     : device_(DeviceOf(info)),
@@ -75,16 +77,18 @@ std::shared_ptr<const ConstantBlock> PanelProduct::PackRight(const KernelInfo& i
   });
 }
 
-std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks) {
+std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks,
+                                                            std::optional<std::array<int64_t, 2>> steps) {
   const int64_t elements = CheckedMul(CheckedMul(PackedRows(m), k), stacks);
   if (elements == 0) return nullptr;
-  const std::string form = fmt::format("{} blocks of rows of {} x {}", stacks, m, k);
+  const auto [row, column] = steps.value_or(std::array<int64_t, 2>{k, 1});
+  const std::string form = fmt::format("{} blocks of rows of {} x {} by {} and {}", stacks, m, k, row, column);
   return ConstantsOf(info).Form(a, form, static_cast<size_t>(elements) * ElementBytes(a.type()), [&](const BufferRange& packed) {
     const HostWeights from(DeviceOf(info), a);
     Launchable pack(DeviceOf(info), "product", PackDefines(info, a.type()), "pack_rows");
     const std::array<size_t, 3> global = {static_cast<size_t>(k), static_cast<size_t>(PackedRows(m) / kBlockRows), static_cast<size_t>(stacks)};
     pack.On(QueueOf(info), global, {1, 1, 1}, from.range(), packed, static_cast<cl_int>(m), static_cast<cl_int>(k),
-            cl_long{m * k});
+            cl_long{row}, cl_long{column}, cl_long{m * k});
     Finish(QueueOf(info));
   });
 }
@@ -124,9 +128,9 @@ void PanelProduct::MultiplyWindows(KernelContext& context, PanelOperands operand
 }
 
 void PanelProduct::Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row,
-                        cl_int column, int64_t stacks) {
+                        cl_int column, int64_t stacks, std::optional<cl_long> stack) {
   pack_.Compile()(context, PackedItems(k, Panels(n), stacks), {1, 1, 1}, b, packed, static_cast<cl_int>(k), static_cast<cl_int>(n), row, column,
-                  cl_long{k * n});
+                  stack.value_or(k * n));
 }
 
 }  // namespace tessera::opencl

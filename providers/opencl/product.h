@@ -65,6 +65,8 @@ class PanelProduct {
   enum class Left : int8_t { kStrided, kAlongK, kPacked };
 
   PanelProduct(const KernelInfo& info, Left left);
+  /// The same with `results`, what becomes of the sums, in place of the node's epilogue.
+  PanelProduct(const KernelInfo& info, Left left, const std::string& results);
   /// Of operands that the caller packs: `block` is BlockDefines() of their type, `results` what becomes of the sums.
   PanelProduct(const KernelInfo& info, ElementType type, const std::string& block, const std::string& results);
 
@@ -75,14 +77,16 @@ class PanelProduct {
   /// as a scratch memory holds.
   void MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch, Strided stack, int64_t groups,
                        FunctionRef<void(BufferRange, cl_int, int64_t)> pack);
-  /// B [stacks][k, n] with these strides to packed panels.
+  /// B [stacks][k, n] with these strides to packed panels; without `stack`, one matrix follows the other.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
-            int64_t stacks);
+            int64_t stacks, std::optional<cl_long> stack = {});
   /// The same of a constant on the host, done on return. Null where there is nothing to pack.
   std::shared_ptr<const ConstantBlock> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
                                                  cl_int column, int64_t stacks);
-  /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack.
-  static std::shared_ptr<const ConstantBlock> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks);
+  /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack. `steps`: from row to row and from
+  /// column to column; by default those of rows along k.
+  static std::shared_ptr<const ConstantBlock> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks,
+                                                       std::optional<std::array<int64_t, 2>> steps = {});
   /// Compiles what packs a B that is not constant.
   void PreparePack() { pack_.Compile(); }
   static int64_t PackedRows(int64_t m) { return RoundUp(m, kBlockRows); }

@@ -233,6 +233,125 @@ __kernel void attend_row(ARGUMENTS) {
 }
 #endif
 
+#ifdef KERNEL_attend_rows
+// For processors: an item has up to ROWS query rows, DOWN of them at a time, and STEP keys, element after element of all of them, so that
+// scores become vectors too. Rows have at most MOST_VALUES elements.
+#define INLINE static inline __attribute__((always_inline))
+
+// The largest of 16 numbers, none of which NaN is, and their sum.
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define FOLD(name, OF)                                       \
+  INLINE TX name(TX16 all) {                                 \
+    const TX8 half_of = OF(all.lo, all.hi);                  \
+    const TX4 fourth = OF(half_of.lo, half_of.hi);           \
+    return OF(OF(fourth.x, fourth.y), OF(fourth.z, fourth.w)); \
+  }
+#define PLUS(a, b) ((a) + (b))
+FOLD(largest, LARGER)
+FOLD(sum_of, PLUS)
+
+// The scores of STEP keys, of which `count` are there, after scale, cap and mask; nothing of those outside of [begin, end).
+INLINE TX16 finish_scores(TX16 sums, __global const uchar* mask, long m_at, long k0, int count, long begin, long end, Problem p) {
+  TX scores[STEP];
+  vstore16(sums * p.scale, 0, scores);
+  if (p.softcap > 0) {
+    for (int k = 0; k < STEP; ++k) scores[k] = p.softcap * tanh(scores[k] / p.softcap);
+  }
+  if (mask != 0) {
+    for (int k = 0; k < count; ++k) {
+#ifdef MASKS
+      scores[k] = GET_M(mask, m_at + (k0 + k) * p.m_key) ? scores[k] : -INFINITY;
+#else
+      scores[k] += (TX)GET_M(mask, m_at + (k0 + k) * p.m_key);
+#endif
+    }
+  }
+  if (k0 < begin || k0 + STEP > end) {
+    for (int k = 0; k < STEP; ++k) scores[k] = k0 + k >= begin && k0 + k < end ? scores[k] : -INFINITY;
+  }
+  return vload16(0, scores);
+}
+
+__kernel void attend_rows(ARGUMENTS) {
+  TX queries[ROWS * MOST_VALUES], sums[ROWS * MOST_VALUES], keys[STEP * MOST_VALUES], values[STEP * MOST_VALUES], weights[ROWS * STEP], tops[ROWS], totals[ROWS];
+  long2 seen[ROWS];
+  const long first = get_group_id(0) * (long)ROWS, b = get_group_id(2) / p.q_heads, h = get_group_id(2) % p.q_heads, kv = h / (p.q_heads / p.kv_heads);
+  const int rows = (int)min((long)ROWS, p.queries - first), width = (int)p.width;
+  const int wide = (int)(p.value_width + STEP - 1) / STEP * STEP;  // zeros at the end
+  long begin = p.keys, end = 0;
+  for (int r = 0; r < ROWS; ++r) {  // those past the last one as the last one
+    const long i = first + min(r, rows - 1), from = b * p.q_batch + h * p.q_head + i * p.q_row;
+    if (r >= (rows + DOWN - 1) / DOWN * DOWN) break;
+    seen[r] = SEEN_BY(i);
+    begin = min(begin, seen[r].x);
+    end = max(end, seen[r].y);
+    tops[r] = -INFINITY;
+    totals[r] = 0;
+    for (int c = 0; c < width; ++c) queries[r * width + c] = (TX)GET_Q(q_ + qo, from + c);
+    for (int c = 0; c < wide; ++c) sums[r * wide + c] = 0;
+  }
+  for (long k0 = begin; k0 < end; k0 += STEP) {
+    const int count = (int)min((long)STEP, end - k0);
+    for (int k = 0; k < STEP; ++k) {
+      const long from = b * p.k_batch + kv * p.k_head + (k0 + min(k, count - 1)) * p.k_row;
+      for (int c = 0; c < width; ++c) keys[c * STEP + k] = (TX)GET_K(k_ + ko, from + c);
+    }
+    for (int row = 0; row < rows; row += DOWN) {
+      TX16 scores[DOWN];
+#pragma unroll
+      for (int r = 0; r < DOWN; ++r) scores[r] = 0;
+      for (int c = 0; c < width; ++c) {
+        const TX16 key = vload16(c, keys);
+#pragma unroll
+        for (int r = 0; r < DOWN; ++r) scores[r] += queries[(row + r) * width + c] * key;
+      }
+#pragma unroll
+      for (int r = 0; r < DOWN; ++r) {
+        const int at = row + r;
+        const long m_at = b * p.m_batch + h * p.m_head + (first + min(at, rows - 1)) * p.m_row;
+        const TX16 score = finish_scores(scores[r], mask_ == 0 ? 0 : mask_ + mo, m_at, k0, count, seen[at].x, seen[at].y, p);
+        TX next = largest(score), weight[STEP];
+        next = fmax(next, tops[at]);
+        if (next != tops[at]) {
+          const TX factor = EXP(tops[at] - next);
+          totals[at] *= factor;
+          for (int c = 0; c < wide; ++c) sums[at * wide + c] *= factor;
+          tops[at] = next;
+        }
+        vstore16(score, 0, weight);
+        for (int k = 0; k < STEP; ++k) weight[k] = weight[k] == -INFINITY ? (TX)0 : EXP(weight[k] - next);
+        vstore16(vload16(0, weight), at, weights);
+        totals[at] += sum_of(vload16(0, weight));
+      }
+    }
+    for (int k = 0; k < count; ++k) {
+      const long from = b * p.v_batch + kv * p.v_head + (k0 + k) * p.v_row;
+      for (int c = 0; c < p.value_width; ++c) values[k * wide + c] = (TX)GET_V(v_ + vo, from + c);
+      for (int c = (int)p.value_width; c < wide; ++c) values[k * wide + c] = 0;
+    }
+    for (int row = 0; row < rows; row += DOWN) {
+      for (int c = 0; c < wide; c += STEP) {
+        TX16 sum[DOWN];
+#pragma unroll
+        for (int r = 0; r < DOWN; ++r) sum[r] = vload16(0, sums + (row + r) * wide + c);
+        for (int k = 0; k < count; ++k) {
+          const TX16 value = vload16(0, values + k * wide + c);
+#pragma unroll
+          for (int r = 0; r < DOWN; ++r) sum[r] += weights[(row + r) * STEP + k] * value;
+        }
+#pragma unroll
+        for (int r = 0; r < DOWN; ++r) vstore16(sum[r], 0, sums + (row + r) * wide + c);
+      }
+    }
+  }
+  for (int r = 0; r < rows; ++r) {
+    const long to = b * p.y_batch + h * p.y_head + (first + r) * p.y_row;
+    const TX scale = totals[r] == 0 ? (TX)0 : 1 / totals[r];
+    for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, totals[r] == 0 ? (TX)p.nothing : sums[r * wide + c] * scale);
+  }
+}
+#endif
+
 #ifdef KERNEL_capture
 // Scores after a stage; 3: the softmax.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void capture(ARGUMENTS) {

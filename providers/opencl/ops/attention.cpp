@@ -19,10 +19,11 @@ std::string AttentionDefines(const AttentionTypes& types) {
   text += Computed('Q', types.q) + Computed('K', types.k) + Computed('V', types.v) + Computed('Y', types.y);
   text += Computed('C', types.captured) + Computed('M', types.mask);
   if (types.mask == ElementType::kBool) text += "#define MASKS\n";
-  text += wide ? "#define EXP exp\n#define TX4 double4\n#define TO_TX4 convert_double4\n"
-               : "#define EXP exponential\n#define TX4 float4\n#define TO_TX4 convert_float4\n";
-  return text + fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kAttentionLanes, kColumns,
-                            ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
+  text += wide ? "#define EXP exp\n#define TX4 double4\n#define TX8 double8\n#define TX16 double16\n#define TO_TX4 convert_double4\n"
+               : "#define EXP exponential\n#define TX4 float4\n#define TX8 float8\n#define TX16 float16\n#define TO_TX4 convert_float4\n";
+  text += fmt::format("#define LANES {}\n#define COLUMNS {}\n#define STEP {}\n#define MOST_VALUES {}\n", kAttentionLanes, kColumns,
+                      ScaledDotProduct::kStep, ScaledDotProduct::kMostValues);
+  return text + fmt::format("#define ROWS {}\n#define DOWN {}\n", ScaledDotProduct::kRows, ScaledDotProduct::kRowsTogether);
 }
 
 KnownHeads::KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads) {
@@ -43,7 +44,8 @@ KnownHeads::KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads
 ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known)
     : by_rows_(!SettingsOf(info).tiles),
       attend_(DeviceOf(info), "attention", AttentionDefines(types), "attend"),
-      attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row") {
+      attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row"),
+      attend_rows_(DeviceOf(info), "attention", AttentionDefines(types), "attend_rows") {
   const bool wide = types.q == ElementType::kDouble || types.v == ElementType::kDouble;
   const auto fits = [&](int64_t row) {
     const int64_t elements = (kQueries + 2 * kKeys) * (row + 4) + kQueries * (kKeys + 4 + kParts);
@@ -55,7 +57,8 @@ ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes&
     tiles_.push_back(std::make_unique<LazyLaunchable>(DeviceOf(info), "attention", defines + sizes, "attend_tile"));
   }
   if (by_rows_) {
-    attend_row_.Compile();
+    if (!known.queries || !HasRows(*known.queries, known.width.value_or(0))) attend_row_.Compile();
+    if (!known.queries || HasRows(*known.queries, known.width.value_or(0))) attend_rows_.Compile();
     if (known.value_width.value_or(0) > kMostValues) attend_.Compile();
     return;
   }
@@ -71,6 +74,10 @@ Launchable* ScaledDotProduct::TileKernel(int64_t width) {
 void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
                            const BufferRange& lengths, const Tensor& y, const AttentionProblem& p) {
   const auto queries = static_cast<size_t>(p.queries), heads = static_cast<size_t>(p.batch * p.q_heads);
+  if (by_rows_ && p.value_width <= kMostValues && HasRows(p.queries, p.width)) {
+    const auto items = static_cast<size_t>(CeilDiv<int64_t>(p.queries, kRows));
+    return attend_rows_.Compile()(context, {items, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
+  }
   if (by_rows_ && p.value_width <= kMostValues) {
     return attend_row_.Compile()(context, {queries, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
   }

@@ -43,6 +43,7 @@ struct KnownHeads {
 class ScaledDotProduct {
  public:
   static constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
+  static constexpr cl_long kRows = 32, kRowsTogether = 4;     // of queries, where it has several
 
   /// Kernels that the known sizes ask for are compiled now.
   ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known);
@@ -57,8 +58,14 @@ class ScaledDotProduct {
   /// A kernel for tiles of rows so long, longer ones by the next multiple of kWidthStep; null where there is none.
   Launchable* TileKernel(int64_t width);
 
-  const bool by_rows_;  // a work item each: on processors
-  LazyLaunchable attend_, attend_row_;
+  /// Whether keys are put in order for several rows of queries.
+  static bool HasRows(int64_t queries, int64_t width) {
+    constexpr int64_t kFewestRows = 6;
+    return queries >= kFewestRows && width <= kMostValues;
+  }
+
+  const bool by_rows_;  // of a work item: on processors
+  LazyLaunchable attend_, attend_row_, attend_rows_;
   std::vector<std::unique_ptr<LazyLaunchable>> tiles_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "depthwise.h"
 #include "product.h"
 #include "tiles.h"
 #include "window.h"
@@ -26,11 +27,11 @@ class Conv final : public Kernel {
         epilogue_(EpilogueOf(info)),
         window_(info.node()),
         group_(info.attribute<int64_t>("group", 1)),
-        stored_as_computed_(info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble),
+        type_(info.input_type(0)),
         direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kDirectOutputs), "convolve"),
         each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
-        depthwise_(DeviceOf(info), "product", PanelDefines(info) + EpilogueOf(info).defines, "depthwise"),
-        pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels), "pack_image") {
+        pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels), "pack_image"),
+        depthwise_(info) {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
@@ -51,7 +52,7 @@ class Conv final : public Kernel {
         Direct((*ws)[0] / group_).Compile();
         break;
       case Way::kDepthwise:
-        depthwise_.Compile();
+        depthwise_.Compile((*ws)[1]);
         if (!geometry) CompileForFewPositions(info, *ws);
         break;
       case Way::kPanels:
@@ -93,11 +94,8 @@ class Conv final : public Kernel {
         const int64_t per = g.group_out == 1 ? 1 : kDirectOutputs, blocks = group_ * CeilDiv(g.group_out, per);
         return Direct(g.group_out).Compile().Grid(context, positions, blocks, xs[0], x, w, bias, y, g, operands);
       }
-      case Way::kDepthwise: {
-        const auto columns = static_cast<size_t>(PanelProduct::Panels(g.out[2]));
-        return depthwise_.Compile()(context, {columns, static_cast<size_t>(g.out[1]), static_cast<size_t>(xs[0] * ws[0])},
-                                    {1, 1, 1}, x, w, bias, y, g, operands);
-      }
+      case Way::kDepthwise:
+        return depthwise_.Convolve(context, x, w, bias, y, g, operands);
       case Way::kPanels:
         return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, RangeOf(y), operands},
                         x, ws, g, xs[0], positions);
@@ -119,8 +117,13 @@ class Conv final : public Kernel {
   Way Choose(const Shape& ws, int64_t positions) const {
     const int64_t group_out = ws[0] / group_;
     if (tiled_) return group_out >= kFewestOfTile ? Way::kTiles : Way::kDirect;
-    if (ws[1] == 1 && ws.rank() <= 4 && positions > kPanel / 2) return Way::kDepthwise;
+    if (ws[1] > 0 && positions > kPanel / 2 && DepthwiseConv::Suits(WindowOf(ws), ws[1], group_out, type_)) return Way::kDepthwise;
     return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
+  }
+  /// Over an image of any size.
+  Window WindowOf(const Shape& ws) const {
+    const Shape any(ws.rank() - 2, kAnySize);
+    return window_.Expand(any.dims(), ws.dims().subspan(2));
   }
   LazyLaunchable& Direct(int64_t group_out) { return group_out == 1 ? each_filter_ : direct_; }
 
@@ -160,7 +163,7 @@ class Conv final : public Kernel {
     const int64_t least = tiled_ ? kFewestOfTile : kFewestFilters;
     if (!group_out || (*group_out > 1 && *group_out < least)) direct_.Compile();
     if (tiled_) return;
-    depthwise_.Compile();
+    for (const int64_t channels : {1, 2}) depthwise_.Compile(channels);
     pack_image_.Compile();
   }
   /// Images whose size is not known may be too small for the depthwise kernel.
@@ -173,7 +176,7 @@ class Conv final : public Kernel {
     pack_image_.Compile();
   }
   /// Whether the image is the matrix of its windows, in panels.
-  bool IsInPanels(int64_t positions) const { return pointwise_ && positions % kPanel == 0 && stored_as_computed_; }
+  bool IsInPanels(int64_t positions) const { return pointwise_ && positions % kPanel == 0 && (type_ == ElementType::kFloat || type_ == ElementType::kDouble); }
   /// `positions`: of a result, where they are known.
   void MakePanels(const KernelInfo& info, const Shape& ws, std::optional<int64_t> positions) {
     const Tensor* weights = info.constant_input(1);
@@ -240,8 +243,9 @@ class Conv final : public Kernel {
   const Epilogue epilogue_;
   WindowAttributes window_;
   int64_t group_;
-  bool stored_as_computed_;
-  LazyLaunchable direct_, each_filter_, depthwise_, pack_image_;
+  const ElementType type_;
+  LazyLaunchable direct_, each_filter_, pack_image_;
+  DepthwiseConv depthwise_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
   std::shared_ptr<const ConstantBlock> packed_filters_;

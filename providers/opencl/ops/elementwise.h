@@ -24,6 +24,7 @@ class Elementwise : public Kernel {
   static Shape Broadcast(const Shape& a, const Shape& b);
 
  private:
+  const bool by_rows_;  // on processors
   Launchable kernel_;
   float alpha_, beta_;
 };

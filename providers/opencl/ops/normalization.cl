@@ -1,7 +1,35 @@
-// Softmax and standardization: a group of LANES work items a row. Others: a work item an element.
+// Softmax and standardization: a group of LANES work items a row; for processors (STEP): an item several rows, in loops of constant
+// length that become vectors. Others: a work item an element.
 
 #ifdef LANES
 GROUP_FOLD(TX)
+#endif
+
+#ifdef STEP
+#define INLINE static inline __attribute__((always_inline))
+#ifdef FLOAT_X
+#define EXP exponential
+#else
+#define EXP exp
+#endif
+// The sum of TERM(i) for i below n: of blocks, whose sums are added, so that long ones lose few digits.
+#define SUM(sum, n, TERM)                                             \
+  {                                                                   \
+    TX blocks[STEP], parts[STEP];                                     \
+    for (int j = 0; j < STEP; ++j) blocks[j] = 0;                     \
+    long i = 0;                                                       \
+    while (i + STEP <= (n)) {                                         \
+      const long end = min((n), i + 64 * STEP);                       \
+      for (int j = 0; j < STEP; ++j) parts[j] = 0;                    \
+      for (; i + STEP <= end; i += STEP) {                            \
+        for (int j = 0; j < STEP; ++j) parts[j] += TERM(i + j);       \
+      }                                                               \
+      for (int j = 0; j < STEP; ++j) blocks[j] += parts[j];           \
+    }                                                                 \
+    sum = 0;                                                          \
+    for (; i < (n); ++i) sum += TERM(i);                              \
+    for (int j = 0; j < STEP; ++j) sum += blocks[j];                  \
+  }
 #endif
 
 #ifdef KERNEL_softmax
@@ -20,6 +48,125 @@ void softmax(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n,
   for (long i = get_local_id(0); i < n; i += LANES) {
     const TX shifted = GET_X(x_ + xo, start + i * stride) - top;
     PUT_X(y_ + yo, start + i * stride, logarithm ? shifted - shift : exp(shifted) * shift);
+  }
+}
+#endif
+
+#ifdef KERNEL_softmax_lines
+INLINE void softmax_row(__global const uchar* x, __global uchar* y, long start, long n, int logarithm) {
+#define ELEMENT(i) GET_X(x, start + (i))
+#define POWER(i) EXP(ELEMENT(i) - top)
+  TX tops[STEP], kept[KEPT], top, sum;
+  for (int j = 0; j < STEP; ++j) tops[j] = -INFINITY;
+  long i = 0;
+  for (; i + STEP <= n; i += STEP) {
+    for (int j = 0; j < STEP; ++j) {
+      const TX element = ELEMENT(i + j);
+      tops[j] = element > tops[j] ? element : tops[j];
+    }
+  }
+  top = tops[0];
+  for (int j = 1; j < STEP; ++j) top = fmax(top, tops[j]);
+  for (; i < n; ++i) top = fmax(top, ELEMENT(i));
+  if (logarithm) {
+    SUM(sum, n, POWER)
+    const TX shift = log(sum) + top;
+    for (i = 0; i < n; ++i) PUT_X(y, start + i, ELEMENT(i) - shift);
+  } else if (n <= KEPT) {
+    for (i = 0; i + STEP <= n; i += STEP) {
+      for (int j = 0; j < STEP; ++j) kept[i + j] = POWER(i + j);
+    }
+    for (; i < n; ++i) kept[i] = POWER(i);
+#define IS_KEPT(i) kept[i]
+    SUM(sum, n, IS_KEPT)
+    const TX scale = 1 / sum;
+    for (i = 0; i < n; ++i) PUT_X(y, start + i, kept[i] * scale);
+  } else {
+    SUM(sum, n, POWER)
+    const TX scale = 1 / sum;
+    for (i = 0; i < n; ++i) PUT_X(y, start + i, POWER(i) * scale);
+  }
+}
+
+// `width` neighbouring lines of n elements, `stride` apart.
+INLINE void softmax_across(__global const uchar* x, __global uchar* y, long start, long n, long stride, int logarithm, int width) {
+  TX tops[STEP], sums[STEP];
+  for (int j = 0; j < width; ++j) tops[j] = -INFINITY, sums[j] = 0;
+  for (long i = 0; i < n; ++i) {
+    for (int j = 0; j < width; ++j) {
+      const TX element = GET_X(x, start + i * stride + j);
+      tops[j] = element > tops[j] ? element : tops[j];
+    }
+  }
+  for (long i = 0; i < n; ++i) {
+    for (int j = 0; j < width; ++j) sums[j] += EXP(GET_X(x, start + i * stride + j) - tops[j]);
+  }
+  for (int j = 0; j < width; ++j) sums[j] = logarithm ? log(sums[j]) + tops[j] : 1 / sums[j];
+  for (long i = 0; i < n; ++i) {
+    TX results[STEP];
+    for (int j = 0; j < width; ++j) {
+      const TX element = GET_X(x, start + i * stride + j);
+      results[j] = logarithm ? element - sums[j] : EXP(element - tops[j]) * sums[j];
+    }
+    for (int j = 0; j < width; ++j) PUT_X(y, start + i * stride + j, results[j]);
+  }
+}
+
+// Lines as above: `together` of them an item where they are rows, else STEP neighbours.
+__kernel void softmax_lines(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int logarithm, long lines, int together) {
+  if (stride == 1) {
+    const long first = get_global_id(0) * (long)together, last = min(first + together, lines);
+    for (long row = first; row < last; ++row) softmax_row(x_ + xo, y_ + yo, row * n, n, logarithm);
+    return;
+  }
+  const long blocks = (stride + STEP - 1) / STEP, first = get_global_id(0) % blocks * STEP;
+  const long start = get_global_id(0) / blocks * n * stride + first;
+  if (stride - first >= STEP) {
+    softmax_across(x_ + xo, y_ + yo, start, n, stride, logarithm, STEP);
+  } else {
+    softmax_across(x_ + xo, y_ + yo, start, n, stride, logarithm, (int)(stride - first));
+  }
+}
+#endif
+
+#ifdef KERNEL_standardize_rows
+INLINE void standardize_row(__global const uchar* x, __global const uchar* scale, __global const uchar* bias, __global uchar* y, __global uchar* mean_,
+                            __global uchar* inverse_, long row, long n, long parameter, long inner, float epsilon, int center) {
+  const long start = row * n;
+  TX mean = 0, squares;
+#define SQUARE(i) ((ELEMENT(i) - mean) * (ELEMENT(i) - mean))
+#define ELEMENT(i) GET_X(x, start + (i))
+  if (center) {
+    SUM(mean, n, ELEMENT)
+    mean /= n;
+  }
+  SUM(squares, n, SQUARE)
+  const TX inverse = 1 / sqrt(squares / n + epsilon);
+  if (mean_ != 0) PUT_M(mean_, row, mean);
+  if (inverse_ != 0) PUT_M(inverse_, row, inverse);
+  if (inner == 1) {
+    if (bias != 0) {
+      for (long i = 0; i < n; ++i) PUT_Y(y, start + i, (ELEMENT(i) - mean) * inverse * GET_S(scale, parameter + i) + GET_S(bias, parameter + i));
+    } else {
+      for (long i = 0; i < n; ++i) PUT_Y(y, start + i, (ELEMENT(i) - mean) * inverse * GET_S(scale, parameter + i));
+    }
+    return;
+  }
+  for (long first = 0; first < n; first += inner, ++parameter) {
+    const TX factor = GET_S(scale, parameter), term = bias != 0 ? GET_S(bias, parameter) : (TX)0;
+    const long last = min(n, first + inner);
+    for (long i = first; i < last; ++i) PUT_Y(y, start + i, (ELEMENT(i) - mean) * inverse * factor + term);
+  }
+}
+
+// As below, `together` rows an item.
+__kernel void standardize_rows(__global uchar* x_, ulong xo, __global uchar* scale_, ulong so, __global uchar* bias_, ulong bo, __global uchar* y_,
+                               ulong yo, __global uchar* mean_, ulong mo, __global uchar* inverse_, ulong io, long n, long period, long step,
+                               long inner, float epsilon, int center, long rows, int together) {
+  const long first = get_global_id(0) * (long)together, last = min(first + together, rows);
+  for (long row = first; row < last; ++row) {
+    standardize_row(x_ + xo, scale_ + so, bias_ == 0 ? 0 : bias_ + bo, y_ + yo, mean_ == 0 ? 0 : mean_ + mo, inverse_ == 0 ? 0 : inverse_ + io, row, n,
+                    row % period * step, inner, epsilon, center);
   }
 }
 #endif

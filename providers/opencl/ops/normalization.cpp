@@ -3,18 +3,32 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr size_t kRowLanes = 64;
-std::string Lanes() { return fmt::format("#define LANES {}\n", kRowLanes); }
+constexpr int64_t kStep = 16, kKeptOfRow = 2048;
+
+/// Groups share a row on GPUs; on processors an item has several.
+std::string RowDefines(const KernelInfo& info) {
+  return SettingsOf(info).tiles ? fmt::format("#define LANES {}\n", kRowLanes)
+                                : fmt::format("#define STEP {}\n#define KEPT {}\n", kStep, kKeptOfRow);
+}
+
+/// Rows of so many elements that an item has.
+int64_t RowsTogether(int64_t elements) {
+  constexpr int64_t kElementsOfItem = 2048;
+  return std::max<int64_t>(kElementsOfItem / std::max<int64_t>(elements, 1), 1);
+}
 
 class Softmax final : public Kernel {
  public:
   explicit Softmax(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + Lanes(), "softmax"),
+      : by_lines_(!SettingsOf(info).tiles),
+        kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info), by_lines_ ? "softmax_lines" : "softmax"),
         flattens_(info.since_version() < 13),
         axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)),
         logarithm_(info.node().op_type == "LogSoftmax") {}
@@ -29,10 +43,15 @@ class Softmax final : public Kernel {
     const size_t axis = rank == 0 || past ? rank : Axis(axis_, rank);
     const int64_t rest = x.shape().SizeOfRange(std::min(axis + 1, rank), rank), size = axis < rank ? x.shape()[axis] : 1;
     const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
-    kernel_.Groups(context, x.num_elements() / n, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
+    const int64_t lines = x.num_elements() / n;
+    if (!by_lines_) return kernel_.Groups(context, lines, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
+    const int64_t together = RowsTogether(n), items = stride == 1 ? CeilDiv(lines, together) : lines / stride * CeilDiv(stride, kStep);
+    kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_, cl_long{lines},
+            static_cast<cl_int>(together));
   }
 
  private:
+  const bool by_lines_;
   Launchable kernel_;
   bool flattens_;
   int64_t axis_;
@@ -43,13 +62,14 @@ class Softmax final : public Kernel {
 class Standardize : public Kernel {
  public:
   Standardize(const KernelInfo& info, bool center)
-      : kernel_(DeviceOf(info), "normalization",
+      : by_rows_(!SettingsOf(info).tiles),
+        kernel_(DeviceOf(info), "normalization",
                 Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0)) +
                     Computed('M', info.has_output(1)   ? info.output_type(1)
                                   : info.has_output(2) ? info.output_type(2)
                                                        : ElementType::kFloat) +
-                    Lanes(),
-                "standardize"),
+                    RowDefines(info),
+                by_rows_ ? "standardize_rows" : "standardize"),
         epsilon_(info.attribute<float>("epsilon", 1e-5f)),
         center_(center) {}
 
@@ -64,13 +84,20 @@ class Standardize : public Kernel {
     const int64_t last = (rows.period - 1) * rows.step + (rows.size - 1) / rows.inner;
     Require(context.required_input(1).num_elements() == last + 1 && (bias == nullptr || bias->num_elements() == last + 1),
             "scale and bias need {} elements", last + 1);
-    kernel_.Groups(context, x.num_elements() / rows.size, kRowLanes, x, context.required_input(1), bias, y,
-            mean, inverse, cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_);
+    const int64_t count = x.num_elements() / rows.size;
+    const auto launch = [&](size_t items, size_t group, const auto&... more) {
+      kernel_(context, {items, 1, 1}, {group, 1, 1}, x, context.required_input(1), bias, y, mean, inverse, cl_long{rows.size}, cl_long{rows.period},
+              cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_, more...);
+    };
+    if (!by_rows_) return launch(static_cast<size_t>(count) * kRowLanes, kRowLanes);
+    const int64_t together = RowsTogether(rows.size);
+    launch(static_cast<size_t>(CeilDiv(count, together)), 1, cl_long{count}, static_cast<cl_int>(together));
   }
 
   bool center() const noexcept { return center_ != 0; }
 
  private:
+  const bool by_rows_;
   Launchable kernel_;
   float epsilon_;
   cl_int center_;

@@ -8,10 +8,30 @@
 namespace tessera::opencl {
 namespace {
 
+class PadKernel {
+ public:
+  explicit PadKernel(const KernelInfo& info)
+      : by_rows_(!SettingsOf(info).tiles),
+        kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
+                by_rows_ ? "pad_rows" : "pad") {}
+
+  void operator()(KernelContext& context, const BufferRange& x, const Tensor& y, const Strided& s, cl_int mode, cl_ulong bits) {
+    if (!by_rows_) return kernel_.Linear(context, y.num_elements(), x, y, s, mode, bits);
+    Strided rows = s;
+    if (rows.rank == 0) rows.dims[0] = rows.b[0] = rows.rank = 1;  // a scalar
+    const int64_t size = rows.dims[static_cast<size_t>(rows.rank - 1)];
+    if (y.num_elements() > 0) kernel_.Lines(context, size, y.num_elements() / size, x, y, rows, mode, bits);
+  }
+
+ private:
+  const bool by_rows_;  // on processors
+  Launchable kernel_;
+};
+
 class Pad final : public Kernel {
  public:
   explicit Pad(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)), "pad"), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
+      : kernel_(info), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
     const std::string mode = info.attribute<std::string>("mode", "constant");
     mode_ = mode == "edge" ? 1 : mode == "reflect" ? 2 : mode == "wrap" ? 3 : 0;
     if (info.since_version() < 11) {
@@ -46,17 +66,31 @@ class Pad final : public Kernel {
       result[axis] = shape[axis] + pads[i] + pads[count + i];
       Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape);
     }
-    for (int64_t dim : shape) inside &= dim > 0;
+    std::copy(shape.begin(), shape.end(), s.b.begin());
+    s.a = RowMajor(shape);
+    BufferRange from = RangeOf(x);
+    if (mode_ != 0) from.offset += static_cast<size_t>(Crop(s, result)) * static_cast<size_t>(BitWidth(x.type())) / 8;
+    for (size_t i = 0; i < shape.rank(); ++i) inside &= s.b[i] > 0;
     Tensor& y = *context.output(0, result);
     Require(inside || mode_ == 0 || y.num_elements() == 0, "an empty tensor has no edge to pad from");
-    std::copy(shape.begin(), shape.end(), s.b.begin());
     std::copy(result.begin(), result.end(), s.dims.begin());
-    s.a = RowMajor(shape);
-    kernel_.Linear(context, y.num_elements(), x, y, s, mode_, bits);
+    kernel_(context, from, y, s, mode_, bits);
   }
 
  private:
-  Launchable kernel_;
+  /// What negative pads cut off is no edge to pad from. The first element that is left.
+  static int64_t Crop(Strided& s, const Shape& result) {
+    int64_t first = 0;
+    for (size_t i = 0; i < static_cast<size_t>(s.rank); ++i) {
+      const cl_long after = result[i] - s.b[i] - s.c[i], cut = std::max<cl_long>(-s.c[i], 0);
+      s.b[i] -= cut + std::max<cl_long>(-after, 0);
+      s.c[i] += cut;
+      if (s.b[i] > 0) first += cut * s.a[i];
+    }
+    return first;
+  }
+
+  PadKernel kernel_;
   std::vector<int64_t> pads_;
   cl_int mode_ = 0;
   cl_ulong bits_ = 0;
@@ -65,7 +99,7 @@ class Pad final : public Kernel {
 class CenterCropPad final : public Kernel {
  public:
   explicit CenterCropPad(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)), "pad"),
+      : kernel_(info),
         names_axes_(info.has_attribute("axes")),
         axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
 
@@ -87,11 +121,11 @@ class CenterCropPad final : public Kernel {
     std::copy(shape.begin(), shape.end(), s.b.begin());
     std::copy(result.begin(), result.end(), s.dims.begin());
     s.a = RowMajor(shape);
-    kernel_.Linear(context, y.num_elements(), x, y, s, cl_int{0}, cl_ulong{0});
+    kernel_(context, RangeOf(x), y, s, cl_int{0}, cl_ulong{0});
   }
 
  private:
-  Launchable kernel_;
+  PadKernel kernel_;
   bool names_axes_;
   std::vector<int64_t> axes_;
 };

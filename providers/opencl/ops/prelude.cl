@@ -14,6 +14,12 @@
 // The same struct stands in kernel.h.
 typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
 
+// For processors: rows of a strided block, along its last dimension, `together` of them an item where they are short, LINE elements of one
+// where they are longer; see Launchable::Lines. Within, `row` is the row, and elements are [begin, end).
+#define EACH_ROW(size, rows, together)                                                                                      \
+  const long begin = get_global_id(0) * (long)LINE, end = min((long)(size), begin + LINE), first_row = get_global_id(1) * (long)(together); \
+  for (long row = first_row; row < min(first_row + (together), (long)(rows)); ++row)
+
 // A window over up to three spatial dimensions; the same struct stands in window.h.
 typedef struct { int in[3], out[3], window[3], stride[3], dilation[3], pad[3]; int channels, filters, group_in, group_out; } Geometry;
 

@@ -131,12 +131,12 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
 #endif
 
 #ifdef KERNEL_pack_rows
-// A[m, k] to blocks of ROWS rows, column after column, a stack of them in the third dimension. An item packs one column.
-__kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong yo, int m, int k, long stack_a) {
+// A[m, k] with strides to blocks of ROWS rows, column after column, a stack of them in the third dimension. An item packs one column.
+__kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong yo, int m, int k, long row_a, long col_a, long stack_a) {
   const int i = get_global_id(0), first_row = get_global_id(1) * ROWS;
   const long blocks = get_global_size(1);
   __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * blocks + get_global_id(1)) * k + i) * ROWS;
-  for (int r = 0; r < ROWS; ++r) to[r] = first_row + r < m ? GET_X(a_ + ao, get_global_id(2) * stack_a + (long)(first_row + r) * k + i) : (TX)0;
+  for (int r = 0; r < ROWS; ++r) to[r] = first_row + r < m ? GET_X(a_ + ao, get_global_id(2) * stack_a + (first_row + r) * row_a + i * col_a) : (TX)0;
 }
 #endif
 
@@ -186,6 +186,8 @@ static inline __attribute__((always_inline)) void pack_tap(__global const uchar*
       __global const uchar* row = plane + ((long)i0 * g.in[1] + i1) * g.in[2] * BYTES;
       if (end - j == COLUMNS && g.stride[2] == 1 && i2 >= 0 && i2 + COLUMNS <= g.in[2]) {
         for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + j);
+      } else if (end - j == COLUMNS && g.stride[2] == 2 && i2 >= 0 && i2 + 2 * COLUMNS - 2 < g.in[2]) {
+        for (; j < COLUMNS; ++j) to[j] = GET_X(row, i2 + 2 * j);
       } else {
         // Positions [low, high) read inside the row.
         const int s2 = g.stride[2], low = i2 < 0 ? min(end, j + (s2 - 1 - i2) / s2) : j;
@@ -222,38 +224,5 @@ __kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong
       }
     }
   }
-}
-#endif
-
-#ifdef KERNEL_depthwise
-// One filter a channel, two spatial dimensions: an item computes COLUMNS positions of a row. Rows in the second dimension,
-// channels of all images in the third.
-__kernel void depthwise(__global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong biaso, __global uchar* y_,
-                        ulong yo, Geometry g EPILOGUE_PARAMETERS) {
-  const int o2 = get_global_id(0) * COLUMNS, o1 = get_global_id(1), count = min(COLUMNS, g.out[2] - o2);
-  const int filter = get_global_id(2) % g.filters;
-  const long plane = get_global_id(2) / g.filters * g.channels + filter / g.group_out;
-  const int taps = g.window[1] * g.window[2];
-  TX sum[COLUMNS];
-  for (int j = 0; j < COLUMNS; ++j) sum[j] = bias_ != 0 ? GET_X(bias_ + biaso, filter) : (TX)0;
-  for (int k1 = 0; k1 < g.window[1]; ++k1) {
-    const int i1 = o1 * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
-    if (i1 < 0 || i1 >= g.in[1]) continue;
-    const long row = (plane * g.in[1] + i1) * g.in[2];
-    for (int k2 = 0; k2 < g.window[2]; ++k2) {
-      const TX weight = GET_X(w_ + wo, (long)filter * taps + k1 * g.window[2] + k2);
-      const int i2 = o2 * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
-      if (i2 >= 0 && i2 + (COLUMNS - 1) * g.stride[2] < g.in[2]) {
-        for (int j = 0; j < COLUMNS; ++j) sum[j] += weight * GET_X(x_ + xo, row + i2 + j * g.stride[2]);
-      } else {
-        for (int j = 0; j < count; ++j) {
-          const int at = i2 + j * g.stride[2];
-          if (at >= 0 && at < g.in[2]) sum[j] += weight * GET_X(x_ + xo, row + at);
-        }
-      }
-    }
-  }
-  const long at_y = ((long)get_global_id(2) * g.out[1] + o1) * g.out[2] + o2;
-  for (int j = 0; j < count; ++j) PUT_X(y_ + yo, at_y + j, EPILOGUE(sum[j], at_y + j));
 }
 #endif

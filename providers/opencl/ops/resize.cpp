@@ -40,9 +40,15 @@ class Resize final : public Kernel {
  public:
   explicit Resize(const KernelInfo& info)
       : device_(DeviceOf(info)),
+        by_rows_(!SettingsOf(info).tiles),
         kernel_(device_, "resize", Computed('X', info.input_type(0)), "resize"),
+        rows_(device_, "resize", Computed('X', info.input_type(0)) + Launchable::LineDefines(), "resize_rows"),
         planner_(info),
-        type_(info.input_type(0)) {}
+        type_(info.input_type(0)) {
+    const auto shape = KnownShape(info.input_info(0));
+    if (by_rows_) rows_.Compile();
+    if (!by_rows_ || !shape || shape->rank() == 0 || (*shape)[shape->rank() - 1] > Launchable::kLine) kernel_.Compile();
+  }
 
   void Compute(KernelContext& context) override {
     const auto [plan, y] = planner_.Plan(context);
@@ -51,8 +57,12 @@ class Resize final : public Kernel {
     Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_), "integers are interpolated on the CPU provider");
     const auto sent = Send(plan);
     const float fill = plan->options.extrapolation_value;
-    kernel_.Linear(context, y->num_elements(), x, BufferRange{sent->firsts.get(), 0}, BufferRange{sent->weights.get(), 0}, *y, sent->plan,
-                   fill, cl_long{IntegerFill(type_, fill)});
+    const BufferRange firsts{sent->firsts.get(), 0}, weights{sent->weights.get(), 0};
+    const cl_long integer_fill = IntegerFill(type_, fill);
+    const bool fits = !plan->dims.empty() && (plan->dims.back().table == nullptr || plan->dims.back().in <= Launchable::kLine);
+    if (!by_rows_ || !fits) return kernel_.Compile().Linear(context, y->num_elements(), x, firsts, weights, *y, sent->plan, fill, integer_fill);
+    const int64_t width = plan->dims.back().out;
+    rows_.Compile().Lines(context, width, y->num_elements() / width, x, firsts, weights, *y, sent->plan, fill, integer_fill, cl_long{plan->dims.back().in});
   }
 
  private:
@@ -90,7 +100,8 @@ class Resize final : public Kernel {
   }
 
   Device& device_;
-  Launchable kernel_;
+  const bool by_rows_;  // on processors
+  LazyLaunchable kernel_, rows_;
   cpu::ResizePlanner planner_;
   ElementType type_;
   std::mutex mutex_;

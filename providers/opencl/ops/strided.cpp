@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "base/slice_range.h"
 #include "kernel.h"
 
@@ -12,7 +13,10 @@ namespace {
 
 class StridedKernel : public Kernel {
  public:
-  explicit StridedKernel(const KernelInfo& info) : copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)), "copy") {}
+  explicit StridedKernel(const KernelInfo& info)
+      : by_rows_(!SettingsOf(info).tiles),
+        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
+              by_rows_ ? "copy_rows" : "copy") {}
 
  protected:
   /// Elements of `block` from strides a to strides b.
@@ -20,6 +24,7 @@ class StridedKernel : public Kernel {
     cl_long count = 1;
     for (size_t i = 0; i < static_cast<size_t>(block.rank); ++i) count *= block.dims[i];
     block.Coalesce();
+    if (by_rows_ && count > 0) return CopyRows(context, count, x, y, block, from, to);
     copy_.Linear(context, count, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to));
   }
   /// y = x, seen as `shape`, with its dimensions in the order of `perm`.
@@ -34,6 +39,22 @@ class StridedKernel : public Kernel {
   }
 
  private:
+  void CopyRows(KernelContext& context, int64_t count, const Tensor& x, const Tensor& y, const Strided& block, int64_t from, int64_t to) {
+    constexpr int64_t kStep = 16;
+    const auto last = static_cast<size_t>(block.rank - 1);
+    int64_t rows = count / block.dims[last];
+    cl_int across = -1;
+    for (size_t d = 0; d < last && block.a[last] != 1; ++d) {
+      if (block.a[d] == 1 && block.dims[d] > 1) across = static_cast<cl_int>(d);
+    }
+    if (across >= 0) {
+      const int64_t lines = block.dims[static_cast<size_t>(across)];
+      rows = rows / lines * CeilDiv(lines, kStep);
+    }
+    copy_.Lines(context, block.dims[last], rows, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to), across);
+  }
+
+  const bool by_rows_;  // on processors
   Launchable copy_;
 };
 
