@@ -100,10 +100,10 @@ __kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong 
           }
           for (int j = 0; j < COLUMNS; ++j) value[j] = JOINED(value[j], element[j]), ++count[j];
         } else {
-          for (int j = 0; j < width; ++j) {
-            const int at = i2 + j * stride;
-            if (at < 0 || at >= g.in[2]) continue;
-            const TX element = GET_X(row, at);
+          // Positions [low, high) read inside the row.
+          const int low = i2 < 0 ? (stride - 1 - i2) / stride : 0, high = i2 < g.in[2] ? min(width, (g.in[2] - 1 - i2) / stride + 1) : 0;
+          for (int j = low; j < high; ++j) {
+            const TX element = GET_X(row, i2 + j * stride);
             value[j] = JOINED(value[j], element);
             ++count[j];
           }
