@@ -86,7 +86,7 @@ class TransposedProduct {
  private:
   /// Sums of taps are rounded once, when they are added up.
   static std::string KeptAsComputed() {
-    return Epilogue().defines + "#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n";
+    return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
   /// Whether the image is the product's matrix as it is.
   bool IsInPanels(int64_t positions) const {
