@@ -25,6 +25,7 @@ import recipes_conversion  # noqa: F401  (registers its recipes)
 import recipes_elementwise  # noqa: F401
 import recipes_flow  # noqa: F401
 import recipes_generation  # noqa: F401
+import recipes_images  # noqa: F401
 import recipes_ml  # noqa: F401
 import recipes_microsoft  # noqa: F401
 import recipes_microsoft_decoders  # noqa: F401
