@@ -148,9 +148,8 @@ class FloatNetwork {
   int count_ = 0;
 };
 
-/// Runs the model with and without the optimizer; returns the operators that are left.
-inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
-  const ModelBuilder& model = network.Finish(outputs);
+/// Runs the model of one input with and without the optimizer; returns the operators that are left.
+inline std::multiset<std::string> CompareLevels(const ModelBuilder& model, const std::vector<std::string>& outputs, const Shape& shape) {
   Tensor x(ElementType::kFloat, shape);
   for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
   const LevelResults expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
@@ -168,6 +167,10 @@ inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vect
     EXPECT_EQ(wrong, 0);
   }
   return given.operators;
+}
+
+inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
+  return CompareLevels(network.Finish(outputs), outputs, shape);
 }
 
 /// The pass only fires where this machine's vectors hold a block.

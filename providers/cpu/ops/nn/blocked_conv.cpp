@@ -1,6 +1,6 @@
 // BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R, which is
-// added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N, C, ...] of one to three spatial axes; the
-// first reads it plane by plane, the second brings it into blocks.
+// added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N, C, ...] of one to
+// three spatial axes; the first reads it plane by plane, the second brings it into blocks.
 
 #include "base/weight_memory.h"
 #include "graph/algorithm.h"

@@ -1,5 +1,5 @@
 // BlockedConvTranspose (ai.tessera 1): ConvTranspose in one group over images in blocks of channels, with what follows it. Inputs X, W
-// (constant), B, and R, which is added to the result before the activation. Pixels take turns at the taps that are a stride apart, so
+// (constant), B, R, which is added to the result before the activation, and S, the slopes of PRelu. Pixels take turns at the taps that are a stride apart, so
 // that a tile is computed as a convolution's: blocked_winograd has the windows that it takes.
 
 #include <fmt/format.h>
