@@ -93,6 +93,13 @@ inline void ExpectClose(const std::vector<Value>& actual, const std::vector<Valu
   }
 }
 
+/// Every output as on the CPU provider, with every node on the device; both run each node as the model has it.
+inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions device = {}, float tolerance = 1e-4f) {
+  const Session session = model.Session(PlainOn(kOpencl, std::move(device))), cpu = model.Session(PlainOn("cpu"));
+  EXPECT_TRUE(Elsewhere(session).empty()) << Elsewhere(session).front();
+  ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs), tolerance);
+}
+
 /// A convolution of images `x` with filters `w`.
 struct ConvolutionCase {
   std::vector<int64_t> x, w, pads, strides, dilations;
