@@ -9,6 +9,7 @@
 
 #include "graph/infer_types.h"
 #include "graph/shape_values.h"
+#include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -48,19 +49,15 @@ Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
   } else if (const SymbolicShape* weights = node.op_type == "Conv" && HasInput(node, 1) ? ShapeOf(graph, node.inputs[1]) : nullptr) {
     for (size_t i = 2; i < weights->size(); ++i) kernel.push_back((*weights)[i].value);
   }
-  const auto list = [&](const char* name, size_t size, int64_t fallback) {
-    const auto* held = IntsAttribute(node, name);
-    return held == nullptr ? std::vector<int64_t>(size, fallback) : *held;
-  };
-  const auto strides = list("strides", spatial, 1), dilations = list("dilations", spatial, 1), pads = list("pads", 2 * spatial, 0);
-  if (kernel.size() != spatial || strides.size() != spatial || dilations.size() != spatial || pads.size() != 2 * spatial) return result;
-  if (!AreWithin(kernel, 1) || !AreWithin(dilations, 1) || !AreWithin(strides, 1) || !AreWithin(pads, 0)) return result;
+  const auto strides = WindowList(node, "strides", spatial, 1), dilations = WindowList(node, "dilations", spatial, 1);
+  const auto pads = WindowList(node, "pads", 2 * spatial, 0);
+  if (kernel.size() != spatial || !AreWithin(kernel, 1) || !strides || !dilations || !pads) return result;
   const std::string_view auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
   const bool rounds_up = IntAttribute(node, "ceil_mode", 0) != 0;
   for (size_t i = 0; i < spatial; ++i) {
-    if (strides[i] > 1 && rounds_up) continue;
-    const int64_t taken = dilations[i] * (kernel[i] - 1), stride = strides[i];
-    const int64_t more = auto_pad == "NOTSET" ? pads[i] + pads[i + spatial] - taken : auto_pad == "VALID" ? -taken : 0;
+    const int64_t taken = (*dilations)[i] * (kernel[i] - 1), stride = (*strides)[i];
+    if (stride > 1 && rounds_up) continue;
+    const int64_t more = auto_pad == "NOTSET" ? (*pads)[i] + (*pads)[i + spatial] - taken : auto_pad == "VALID" ? -taken : 0;
     result[i + 2] = Step{more + stride - 1, stride};
   }
   return result;
