@@ -2,8 +2,11 @@
 
 #include <complex>
 
-#include "ops/nn/columns.h"
+#include "base/rounding.h"
 #include "ops/nn/float_view.h"
+#include "ops/nn/multi_index.h"
+#include "ops/nn/pool.h"
+#include "ops/nn/transposed_gather.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -16,6 +19,41 @@ Shape ReadShape(const Tensor& tensor, std::string_view name) {
   const Shape shape(tensor.values<int64_t>());
   for (int64_t dim : shape) Require(dim > 0 && dim <= INT32_MAX, "{} holds {}", name, dim);
   return shape;
+}
+
+/// Adds one channel's columns [kernel positions, columns] to `image`. `window` describes the image as the input of a sliding
+/// window and its columns as the output. Add(pixel, value) combines.
+template <class T, class Add>
+void AddColumns(const Window& window, const T* columns, T* image, Add&& add) {
+  const size_t last = window.rank() - 1;
+  const int64_t width = window.output[last];
+  const int64_t stride = window.strides[last];
+  const auto outer_columns = window.output.dims().first(last);
+  ForEachIndex(window.kernel.dims(), [&](const Shape& kernel) {
+    // Columns whose pixel along the last axis lies inside the image.
+    const int64_t shift = kernel[last] * window.dilations[last] - window.begin[last];
+    const int64_t first = shift >= 0 ? 0 : CeilDiv(-shift, stride);
+    const int64_t room = window.input[last] - shift;
+    const int64_t end = room <= 0 ? 0 : std::min(width, CeilDiv(room, stride));
+    ForEachIndex(outer_columns, [&](const Shape& column) {
+      int64_t row = 0;
+      bool inside = true;
+      for (size_t i = 0; i < last; ++i) {
+        const int64_t pixel = column[i] * window.strides[i] + kernel[i] * window.dilations[i] - window.begin[i];
+        inside = inside && pixel >= 0 && pixel < window.input[i];
+        row = row * window.input[i] + pixel;
+      }
+      if (inside) {
+        T* to = image + row * window.input[last] + shift;
+        if (stride == 1) {
+          for (int64_t x = first; x < end; ++x) add(to[x], columns[x]);
+        } else {
+          for (int64_t x = first; x < end; ++x) add(to[x * stride], columns[x]);
+        }
+      }
+      columns += width;
+    });
+  });
 }
 
 template <class T>
@@ -44,13 +82,32 @@ class Col2Im final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const C* in = ComputeView<T>(context, &input);
     ComputeResult<T> result(context, *output);
-    C* out = result.data();
-    const int64_t pixels = image.num_elements();
-    const double cost = static_cast<double>(pixels) * 0.2 + static_cast<double>(positions * columns) * 0.5;
-    context.threads().ParallelFor(shape[0] * channels, cost, [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_floating_point_v<C>) {
+      const TransposedProblem<C> problem{.batch = 1,
+                                         .groups = 1,
+                                         .channels = 0,
+                                         .outputs = shape[0] * channels,
+                                         .kernel = positions,
+                                         .columns = columns,
+                                         .pixels = image.num_elements(),
+                                         .out = result.data()};
+      const TransposedTables tables(context, window);
+      RowGathering<C>(context, problem, tables).Run(in, 0);
+    } else {
+      Scatter(context, window, shape[0] * channels, in, result.data());
+    }
+    result.Finish();
+  }
+
+ private:
+  /// Images of `planes` channels, whatever their elements' sums are.
+  static void Scatter(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out) {
+    const int64_t pixels = window.input.num_elements(), columns = window.kernel.num_elements() * window.output.num_elements();
+    const double cost = static_cast<double>(pixels) * 0.2 + static_cast<double>(columns) * 0.5;
+    context.threads().ParallelFor(planes, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         std::fill_n(out + i * pixels, pixels, C{});
-        AddColumns(window, in + i * positions * columns, out + i * pixels, [](C& pixel, const C& value) {
+        AddColumns(window, in + i * columns, out + i * pixels, [](C& pixel, const C& value) {
           if constexpr (std::is_same_v<C, bool>) {
             pixel = pixel || value;
           } else if constexpr (std::is_same_v<C, std::string>) {
@@ -61,10 +118,8 @@ class Col2Im final : public Kernel {
         });
       }
     });
-    result.Finish();
   }
 
- private:
   WindowAttributes attributes_;
 };
 

@@ -132,30 +132,52 @@ TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* 
   return planes;
 }
 
+/// Gathers images from all of their products, [output, kernel, column]: threads share the rows of all outputs.
+template <class C>
+class RowGathering {
+ public:
+  RowGathering(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables)
+      : threads_(context.threads()), problem_(problem), tables_(tables),
+        rows_(CheckedMul(problem.groups * problem.outputs, tables.output_rows())), parts_(PartsFor(threads_, rows_)),
+        scratch_(context, tables, 1, parts_) {}
+
+  /// Image `i` of the problem from its products.
+  void Run(const C* products, int64_t i) const {
+    const int64_t output_rows = tables_.output_rows();
+    const double taps = static_cast<double>(problem_.kernel * problem_.columns) / static_cast<double>(output_rows);
+    ForEachPart(threads_, rows_, parts_, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t output = begin / output_rows, row = begin % output_rows;
+        const int64_t count = std::min(output_rows - row, end - begin);
+        const C* columns = products + output * problem_.kernel * problem_.columns;
+        auto plane = ColumnsPlanes<C>(problem_, columns, problem_.columns, i, output, 1);
+        scratch_.Give(part, plane);
+        ComputeTransposedRows<C>(tables_.geometry(), plane, row, row + count);
+        begin += count;
+      }
+    });
+  }
+
+ private:
+  ThreadPool& threads_;
+  const TransposedProblem<C>& problem_;
+  const TransposedTables& tables_;
+  int64_t rows_;
+  int64_t parts_;
+  GatherScratch<C> scratch_;
+};
+
 /// Few output channels for the threads: the product is split by columns too, and gathered afterwards.
 template <class C>
 void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int64_t outputs = problem.groups * problem.outputs;
   const auto buffer = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
-  const int64_t rows = CheckedMul(outputs, tables.output_rows());
-  const int64_t parts = PartsFor(context.threads(), rows);
-  const GatherScratch<C> scratch(context, tables, 1, parts);
-  const double taps = static_cast<double>(problem.kernel * problem.columns) / static_cast<double>(tables.output_rows());
+  const RowGathering<C> gathering(context, problem, tables);
   for (int64_t i = 0; i < problem.batch; ++i) {
     RunProducts<C>(context, problem.groups, [&](int64_t group) {
       return problem.Product(i, group, 0, problem.outputs, buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
     });
-    ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t output = begin / tables.output_rows(), row = begin % tables.output_rows();
-        const int64_t count = std::min(tables.output_rows() - row, end - begin);
-        const C* columns = buffer.data() + output * problem.kernel * problem.columns;
-        auto plane = ColumnsPlanes<C>(problem, columns, problem.columns, i, output, 1);
-        scratch.Give(part, plane);
-        ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
-        begin += count;
-      }
-    });
+    gathering.Run(buffer.data(), i);
   }
 }
 
