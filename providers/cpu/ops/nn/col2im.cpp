@@ -21,10 +21,21 @@ Shape ReadShape(const Tensor& tensor, std::string_view name) {
   return shape;
 }
 
+template <class T>
+void Add(T& pixel, const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    pixel = pixel || value;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    pixel += value;
+  } else {
+    pixel = static_cast<T>(pixel + value);
+  }
+}
+
 /// Adds one channel's columns [kernel positions, columns] to `image`. `window` describes the image as the input of a sliding
-/// window and its columns as the output. Add(pixel, value) combines.
-template <class T, class Add>
-void AddColumns(const Window& window, const T* columns, T* image, Add&& add) {
+/// window and its columns as the output.
+template <class T>
+void AddColumns(const Window& window, const T* columns, T* image) {
   const size_t last = window.rank() - 1;
   const int64_t width = window.output[last];
   const int64_t stride = window.strides[last];
@@ -46,9 +57,9 @@ void AddColumns(const Window& window, const T* columns, T* image, Add&& add) {
       if (inside) {
         T* to = image + row * window.input[last] + shift;
         if (stride == 1) {
-          for (int64_t x = first; x < end; ++x) add(to[x], columns[x]);
+          for (int64_t x = first; x < end; ++x) Add(to[x], columns[x]);
         } else {
-          for (int64_t x = first; x < end; ++x) add(to[x * stride], columns[x]);
+          for (int64_t x = first; x < end; ++x) Add(to[x * stride], columns[x]);
         }
       }
       columns += width;
@@ -107,15 +118,7 @@ class Col2Im final : public Kernel {
     context.threads().ParallelFor(planes, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         std::fill_n(out + i * pixels, pixels, C{});
-        AddColumns(window, in + i * columns, out + i * pixels, [](C& pixel, const C& value) {
-          if constexpr (std::is_same_v<C, bool>) {
-            pixel = pixel || value;
-          } else if constexpr (std::is_same_v<C, std::string>) {
-            pixel += value;
-          } else {
-            pixel = static_cast<C>(pixel + value);
-          }
-        });
+        AddColumns(window, in + i * columns, out + i * pixels);
       }
     });
   }
