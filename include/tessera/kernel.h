@@ -148,6 +148,10 @@ class TESSERA_API KernelContext {
   /// The same, with the element type given (operators whose output type is only known now).
   virtual Tensor* output(size_t i, ElementType type, const Shape& shape) = 0;
 
+  /// Storage for output `i`, which is to hold the bytes of all inputs, one after another: as output(), but inputs may lie at their
+  /// places in it already. Those need no copy; no other input meets it.
+  virtual Tensor* joined_output(size_t i, ElementType type, const Shape& shape) { return output(i, type, shape); }
+
   /// Makes `value` the output: sequences, maps, and tensors that share an input's buffer. Views without owner are copied
   /// where needed to outlive the run.
   virtual void set_output(size_t i, Value value) = 0;

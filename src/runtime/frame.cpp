@@ -53,7 +53,27 @@ Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
   return *resources_.memories[static_cast<size_t>(plan_.slots[static_cast<size_t>(slot)].memory)].allocator;
 }
 
-Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+bool Frame::PartsAreInPlace(const Step& step, const Seat& seat) const noexcept {
+  const auto inputs = inputs_of(step);
+  const auto* at = static_cast<const std::byte*>(seat.data);
+  for (size_t i = 0; i < inputs.size(); at += (*seat.parts)[i++].bytes) {
+    const MemoryPlan::Part& part = (*seat.parts)[i];
+    const Tensor* tensor = inputs[i] == nullptr ? nullptr : inputs[i]->tensor_if();
+    if (tensor == nullptr || tensor->byte_size_ != part.bytes || (part.in_place && tensor->data_ != at)) return false;
+  }
+  return true;
+}
+
+void Frame::TraceJoin(const Step& step) {
+  MemoryTrace::Join join{.step = static_cast<int32_t>(&step - plan_.steps.data()), .bytes = {}};
+  for (const Value* input : inputs_of(step)) {
+    const Tensor* tensor = input == nullptr ? nullptr : input->tensor_if();
+    join.bytes.push_back(tensor == nullptr ? 0 : tensor->byte_size_);
+  }
+  trace_->joins.push_back(std::move(join));
+}
+
+Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined) {
   if (type == ElementType::kUndefined) {
     Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)", plan_.slots[static_cast<size_t>(slot)].name);
   }
@@ -70,7 +90,8 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   }
   const int64_t count = shape.num_elements();
   const size_t bytes = ByteSize(type, count);
-  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString && MayWriteTo(seat, bytes)) {
+  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString &&
+      MayWriteTo(step, seat, bytes, joined)) {
     const MemoryInfo& memory = allocator_of(slot).memory();
     if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
       tensor->type_ = type;
@@ -187,7 +208,8 @@ void Frame::UsePlan(std::shared_ptr<const ShapePlan> plan) {
     if (place.block < 0) continue;
     seats_[slot] = Seat{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
                         .bytes = place.bytes,
-                        .in_place_of = memory.in_place_of[slot]};
+                        .in_place_of = memory.in_place_of[slot],
+                        .parts = memory.parts[slot].empty() ? nullptr : &memory.parts[slot]};
   }
   shape_plan_ = std::move(plan);
   memory_plan_ = &shape_plan_->memory;

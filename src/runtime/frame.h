@@ -39,15 +39,19 @@ class Frame {
     return {input_pointers_.data() + step.first_input, step.num_inputs};
   }
 
-  /// Storage for a step's output; see KernelContext::output.
-  Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+  /// Storage for a step's output; see KernelContext::output and, for what is made of the inputs, joined_output.
+  Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined = false) {
     Seat& seat = seats_[static_cast<size_t>(slot)];
     Tensor* tensor = values_[static_cast<size_t>(slot)].tensor_if();
     if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape &&
-        MayWriteTo(seat, tensor->byte_size_)) [[likely]] {
+        MayWriteTo(step, seat, tensor->byte_size_, joined)) [[likely]] {
       return tensor;
     }
-    return Reseat(step, slot, type, shape);
+    return Reseat(step, slot, type, shape, joined);
+  }
+  Tensor* JoinedOutput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
+    if (trace_ != nullptr) [[unlikely]] TraceJoin(step);
+    return Output(step, slot, type, shape, true);
   }
   void SetOutput(const Step& step, SlotIndex slot, Value value);
 
@@ -104,11 +108,13 @@ class Frame {
     size_t bytes = 0;
     bool caller = false;
     SlotIndex in_place_of = kNone;  // an input of the step that lives in the same place
+    const std::vector<MemoryPlan::Part>* parts = nullptr;  // what it is joined of, where inputs of the step live in it
   };
 
   /// False when writing `bytes` to the seat would overwrite what the step still reads: the input whose place it takes has
-  /// another size in this run.
-  bool MayWriteTo(const Seat& seat, size_t bytes) const noexcept {
+  /// another size in this run, or one that it is joined of another size or place.
+  bool MayWriteTo(const Step& step, const Seat& seat, size_t bytes, bool joined) const noexcept {
+    if (seat.parts != nullptr) [[unlikely]] return joined && PartsAreInPlace(step, seat);
     if (seat.in_place_of == kNone) return true;
     const Tensor* input = values_[static_cast<size_t>(seat.in_place_of)].tensor_if();
     if (input == nullptr || input->data_ == seat.data) return input == nullptr || input->byte_size_ == bytes;
@@ -117,7 +123,10 @@ class Frame {
     return read + input->byte_size_ <= written || written + bytes <= read;
   }
 
-  Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
+  /// True where the inputs that the seat's value is joined of are as planned: then so is what else lies among them.
+  bool PartsAreInPlace(const Step& step, const Seat& seat) const noexcept;
+  void TraceJoin(const Step& step);
+  Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined);
   bool TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
   Allocator& allocator_of(SlotIndex slot) const noexcept;
 

@@ -17,6 +17,8 @@ struct Item {
   int32_t last = 0;
   size_t bytes = 0;
   int16_t memory = 0;
+  int32_t whole = -1;  // the item that this one is a part of
+  size_t at = 0;       // where in `whole`
   int32_t block = -1;
   size_t offset = 0;
 
@@ -28,14 +30,16 @@ class Placer {
   Placer(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable)
       : plan_(plan), trace_(trace), addressable_(addressable), item_of_(plan.slots.size(), -1) {}
 
-  MemoryPlan Place() {
+  MemoryPlan Place(bool with_parts) {
     MemoryPlan result;
     result.slots.resize(plan_.slots.size());
     result.scratch.resize(plan_.steps.size());
     result.aliases.resize(plan_.slots.size(), kNone);
     result.in_place_of.resize(plan_.slots.size(), kNone);
     for (size_t slot = 0; slot < plan_.slots.size(); ++slot) result.aliases[slot] = trace_.slots[slot].alias_of;
+    result.parts.resize(plan_.slots.size());
     MakeItems();
+    if (with_parts) PlaceParts(result);
     MergeInPlace(result);
     const size_t num_values = items_.size();
     for (size_t step = 0; step < trace_.scratch.size(); ++step) {
@@ -44,6 +48,7 @@ class Placer {
       items_.push_back({.first = at, .last = at, .bytes = trace_.scratch[step]});
     }
     Arrange(result);
+    for (size_t i = 0; i < num_values; ++i) SettleInWhole(i);
     for (size_t slot = 0; slot < plan_.slots.size(); ++slot) {
       if (item_of_[slot] < 0 || trace_.slots[slot].alias_of != kNone) continue;
       const Item& item = items_[static_cast<size_t>(item_of_[slot])];
@@ -108,7 +113,7 @@ class Placer {
         Item& source = items_[static_cast<size_t>(from)];
         Item& target = items_[static_cast<size_t>(to)];
         if (source.last != static_cast<int32_t>(at) || target.first != static_cast<int32_t>(at) ||
-            source.bytes != target.bytes || source.memory != target.memory) {
+            source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0) {
           continue;
         }
         const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) {
@@ -116,6 +121,7 @@ class Placer {
         });
         if (readers != 1) continue;
         source.last = target.last;
+        if (target.whole >= 0) BecomePart(from, target.whole, target.at);
         target.bytes = 0;
         result.in_place_of[static_cast<size_t>(outputs[out])] = inputs[in];
         std::replace(item_of_.begin(), item_of_.end(), to, from);
@@ -123,11 +129,97 @@ class Placer {
     }
   }
 
+  /// Inputs of joining steps become parts of their output, the largest output first: of outputs that begin alike, the others are
+  /// then parts of it as a whole.
+  void PlaceParts(MemoryPlan& result) {
+    std::vector<const MemoryTrace::Join*> joins;
+    for (const MemoryTrace::Join& join : trace_.joins) joins.push_back(&join);
+    const auto size = [](const MemoryTrace::Join* join) { return std::accumulate(join->bytes.begin(), join->bytes.end(), size_t{0}); };
+    std::stable_sort(joins.begin(), joins.end(), [&](const auto* a, const auto* b) { return size(a) > size(b); });
+    for (const MemoryTrace::Join* join : joins) {
+      const SlotIndex output = plan_.outputs_of(plan_.steps[static_cast<size_t>(join->step)])[0];
+      const int32_t whole = output == kNone ? -1 : item_of_[static_cast<size_t>(output)];
+      if (whole < 0 || items_[static_cast<size_t>(whole)].first != join->step) continue;
+      if (!addressable_[static_cast<size_t>(items_[static_cast<size_t>(whole)].memory)]) continue;
+      std::vector<MemoryPlan::Part>& parts = result.parts[static_cast<size_t>(output)];
+      if (LiesWithin(*join, whole)) {
+        for (const size_t bytes : join->bytes) parts.push_back({bytes, true});
+      } else {
+        parts = TakeParts(*join, whole);
+      }
+    }
+  }
+
+  /// True where all inputs are parts, one after another, of another item: `whole` becomes a part of it, too.
+  bool LiesWithin(const MemoryTrace::Join& join, int32_t whole) {
+    const auto inputs = plan_.inputs_of(plan_.steps[static_cast<size_t>(join.step)]);
+    const int32_t first = inputs.empty() || inputs[0] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[0])];
+    if (first < 0 || items_[static_cast<size_t>(first)].whole < 0) return false;
+    const int32_t other = items_[static_cast<size_t>(first)].whole;
+    const size_t begin = items_[static_cast<size_t>(first)].at;
+    size_t at = begin;
+    for (size_t i = 0; i < inputs.size(); at += join.bytes[i], ++i) {
+      const int32_t part = inputs[i] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[i])];
+      if (part < 0) return false;
+      const Item& item = items_[static_cast<size_t>(part)];
+      if (item.whole != other || item.at != at || item.bytes != join.bytes[i]) return false;
+    }
+    if (!MayBePart(whole, other, at - begin)) return false;
+    BecomePart(whole, other, begin);
+    return true;
+  }
+
+  /// Inputs become parts of `whole`: which; nothing where none does.
+  std::vector<MemoryPlan::Part> TakeParts(const MemoryTrace::Join& join, int32_t whole) {
+    const auto inputs = plan_.inputs_of(plan_.steps[static_cast<size_t>(join.step)]);
+    std::vector<MemoryPlan::Part> parts;
+    bool any = false;
+    size_t at = 0;
+    for (size_t i = 0; i < inputs.size(); at += join.bytes[i], ++i) {
+      const int32_t part = inputs[i] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[i])];
+      parts.push_back({join.bytes[i], part >= 0 && at % kAlignment == 0 && MayBePart(part, whole, join.bytes[i])});
+      if (!parts.back().in_place) continue;
+      BecomePart(part, whole, at);
+      any = true;
+    }
+    if (!any) parts.clear();
+    return parts;
+  }
+
+  /// What is a part already has its place. A part is written before the whole and neither of them again, as MergeInPlace sees to.
+  bool MayBePart(int32_t part, int32_t whole, size_t bytes) const {
+    const Item& item = items_[static_cast<size_t>(part)];
+    for (int32_t at = whole; at >= 0; at = items_[static_cast<size_t>(at)].whole) {
+      if (at == part) return false;
+    }
+    return item.whole < 0 && item.bytes == bytes && bytes > 0 && item.memory == items_[static_cast<size_t>(whole)].memory;
+  }
+
+  void BecomePart(int32_t part, int32_t whole, size_t at) {
+    Item& item = items_[static_cast<size_t>(part)];
+    item.whole = whole;
+    item.at = at;
+    for (int32_t i = whole; i >= 0; i = items_[static_cast<size_t>(i)].whole) {
+      Item& around = items_[static_cast<size_t>(i)];
+      around.first = std::min(around.first, item.first);
+      around.last = std::max(around.last, item.last);
+    }
+  }
+
+  void SettleInWhole(size_t index) {
+    Item& item = items_[index];
+    if (item.whole < 0 || item.block >= 0) return;
+    SettleInWhole(static_cast<size_t>(item.whole));
+    const Item& whole = items_[static_cast<size_t>(item.whole)];
+    item.block = whole.block;
+    item.offset = whole.offset + item.at;
+  }
+
   /// Largest first, each into the smallest gap that is free for its whole life.
   void Arrange(MemoryPlan& result) {
     std::vector<size_t> order;
     for (size_t i = 0; i < items_.size(); ++i) {
-      if (items_[i].bytes == 0) continue;
+      if (items_[i].bytes == 0 || items_[i].whole >= 0) continue;
       items_[i].bytes = (items_[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
       if (items_[i].memory == SessionResources::kHost && items_[i].bytes >= kStaggerFrom) items_[i].bytes += kStagger;
       order.push_back(i);
@@ -192,10 +284,21 @@ class Placer {
   std::vector<int32_t> item_of_;  // by slot
 };
 
+size_t Bytes(const MemoryPlan& plan) {
+  return std::accumulate(plan.blocks.begin(), plan.blocks.end(), size_t{0},
+                         [](size_t sum, const MemoryPlan::Block& block) { return sum + block.bytes; });
+}
+
 }  // namespace
 
 MemoryPlan MakeMemoryPlan(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable) {
-  return Placer(plan, trace, addressable).Place();
+  MemoryPlan memory = Placer(plan, trace, addressable).Place(false);
+  if (trace.joins.empty()) return memory;
+  // An output that waits for its parts from early on may take more memory than the copies were worth.
+  constexpr size_t kMostGrowth = 8;  // an eighth
+  const size_t bytes = Bytes(memory);
+  MemoryPlan with_parts = Placer(plan, trace, addressable).Place(true);
+  return Bytes(with_parts) <= bytes + bytes / kMostGrowth ? std::move(with_parts) : std::move(memory);
 }
 
 }  // namespace tessera

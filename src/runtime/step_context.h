@@ -31,6 +31,10 @@ class StepContext final : public KernelContext {
     if (!has_output(i)) return nullptr;
     return frame_.Output(*step_, outputs_[i], type, shape);
   }
+  Tensor* joined_output(size_t i, ElementType type, const Shape& shape) override {
+    if (!has_output(i)) return nullptr;
+    return frame_.JoinedOutput(*step_, outputs_[i], type, shape);
+  }
   void set_output(size_t i, Value value) override {
     if (has_output(i)) frame_.SetOutput(*step_, outputs_[i], std::move(value));
   }

@@ -80,6 +80,18 @@ void JoinParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, std::by
   CopyParts<true>(threads, parts, rows, whole, element);
 }
 
+bool MayStayInPlace(const KernelInfo& info, size_t output) {
+  return info.has_output(output) && !info.graph().value(info.node().outputs[output]).is_output;
+}
+
+std::optional<Tensor> PartInPlace(const Tensor& whole, int64_t offset, const Shape& shape) {
+  constexpr size_t kSmall = 8;
+  const size_t bytes = ByteSize(whole.type(), shape.num_elements());
+  const bool aligned = static_cast<size_t>(offset) % kHostAlignment == 0;
+  if (!aligned || bytes < whole.byte_size() / kSmall || whole.type() == ElementType::kString) return std::nullopt;
+  return Tensor::Share(whole.type(), shape, static_cast<std::byte*>(const_cast<void*>(whole.raw())) + offset, whole.owner(), whole.memory());
+}
+
 void SplitParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, const std::byte* whole, ElementKind element) {
   CopyParts<false>(threads, parts, rows, const_cast<std::byte*>(whole), element);
 }

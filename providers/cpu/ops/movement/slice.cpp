@@ -3,6 +3,7 @@
 #include "base/slice_range.h"
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
+#include "engine/parts.h"
 #include "engine/strided_copy.h"
 #include "ops/ops.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 class Slice final : public Kernel {
  public:
-  explicit Slice(const KernelInfo& info) : from_attributes_(info.since_version() < 10) {
+  explicit Slice(const KernelInfo& info) : from_attributes_(info.since_version() < 10), may_stay_(MayStayInPlace(info, 0)) {
     if (!from_attributes_) return;
     starts_ = info.attribute<std::vector<int64_t>>("starts");
     ends_ = info.attribute<std::vector<int64_t>>("ends");
@@ -29,17 +30,21 @@ class Slice final : public Kernel {
     for (size_t i = 0; i < rank; ++i) whole &= shape[i] == dims[i] && (steps[i] == 1 || dims[i] <= 1);
     if (whole) return context.set_output(0, data);
     const ElementKind element = KindOf(data.type());
-    Tensor* output = context.output(0, data.type(), shape);
-    int64_t dst_stride = output->num_elements(), src_stride = data.num_elements(), first = 0;
-    if (dst_stride == 0) return;
+    int64_t dst_stride = shape.num_elements(), src_stride = data.num_elements(), first = 0;
+    if (dst_stride == 0) return static_cast<void>(context.output(0, data.type(), shape));
     StridedCopy copy(element);
+    bool dense = may_stay_;
     for (size_t i = 0; i < rank; ++i) {
       src_stride /= dims[i];
       dst_stride /= shape[i];
       first += starts[i] * src_stride;
+      dense &= shape[i] == 1 || steps[i] * src_stride == dst_stride;
       copy.Add(shape[i], shape[i] > 1 ? steps[i] * src_stride : 0, dst_stride);
     }
-    copy.Run(context.threads(), Bytes(data) + first * element.bytes, output->mutable_raw());
+    if (dense) {
+      if (auto part = PartInPlace(data, first * element.bytes, shape); part.has_value()) return context.set_output(0, *std::move(part));
+    }
+    copy.Run(context.threads(), Bytes(data) + first * element.bytes, context.output(0, data.type(), shape)->mutable_raw());
   }
 
  private:
@@ -71,7 +76,7 @@ class Slice final : public Kernel {
     }
   }
 
-  const bool from_attributes_;
+  const bool from_attributes_, may_stay_;
   std::vector<int64_t> starts_, ends_, axes_;
 };
 

@@ -21,6 +21,7 @@ class Split final : public Kernel {
         outputs != static_cast<int64_t>(info.num_outputs())) {
       Fail(ErrorCode::kInvalidGraph, "num_outputs is {}, but the node has {} outputs", outputs, info.num_outputs());
     }
+    for (size_t i = 0; i < info.num_outputs(); ++i) may_stay_.push_back(MayStayInPlace(info, i));
   }
 
   void Compute(KernelContext& context) override {
@@ -31,15 +32,23 @@ class Split final : public Kernel {
     FindSizes(context, dims[axis], sizes);
     const ElementKind element = KindOf(input.type());
     const std::span<Part> parts = context.scratch<Part>(count);
+    // Sizes beside a dimension of 0 may be of any magnitude.
+    const bool empty = input.num_elements() == 0;
+    const int64_t rows = empty ? 0 : dims.SizeOfRange(0, axis);
+    const int64_t inner = empty ? 0 : dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
     Shape shape = dims;
-    for (size_t i = 0; i < count; ++i) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < count; offset += sizes[i++] * inner) {
       shape[axis] = sizes[i];
-      Tensor* output = context.output(i, input.type(), shape);
-      parts[i] = {output != nullptr ? Bytes(*output) : nullptr, 0};
+      parts[i] = {nullptr, sizes[i] * inner};
+      auto part = rows == 1 && may_stay_[i] ? PartInPlace(input, offset, shape) : std::nullopt;
+      if (part.has_value()) {
+        context.set_output(i, *std::move(part));
+      } else if (Tensor* output = context.output(i, input.type(), shape); output != nullptr) {
+        parts[i].data = Bytes(*output);
+      }
     }
-    if (input.num_elements() == 0) return;  // sizes beside a dimension of 0 may be of any magnitude
-    const int64_t rows = dims.SizeOfRange(0, axis), inner = dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
-    for (size_t i = 0; i < count; ++i) parts[i].row_bytes = sizes[i] * inner;
+    if (empty) return;
     SplitParts(context.threads(), parts, rows, Bytes(input), element);
   }
 
@@ -78,6 +87,7 @@ class Split final : public Kernel {
   const int64_t axis_;
   const std::vector<int64_t> sizes_;
   const bool uneven_;
+  std::vector<bool> may_stay_;  // by output
 };
 
 }  // namespace
