@@ -19,4 +19,4 @@ if [ "${TESSERA_ASAN:-1}" != 0 ]; then
 fi
 
 step "Running every test"
-ctest --preset release
+ctest --preset release -j "$JOBS"
