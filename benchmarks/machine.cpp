@@ -76,7 +76,7 @@ void Memory(benchmark::State& state) {
 }
 
 BENCHMARK(Registers)->Threads(1)->ThreadPerCpu()->UseRealTime();
-BENCHMARK(Memory)->Threads(1)->ThreadPerCpu()->UseRealTime()->MinTime(2);
+BENCHMARK(Memory)->Threads(1)->ThreadPerCpu()->UseRealTime();
 
 }  // namespace
 }  // namespace tessera

@@ -8,7 +8,8 @@ Winograd's convolutions need fewer and may pass the peak. Its bytes are inputs, 
 its operations at the speed of multiply-adds on registers or, where all weights together exceed the last cache, its weights at the
 speed of memory, whichever is longer; bench_machine measures both speeds. Layers of other kinds count no operations and no least time.
 The least time of the model is what no runtime can pass that computes in float32 and by the definition; a peer's time over it, what
-faster a runtime could be than that peer. Each node's time is the fastest of its profiled runs.
+faster a runtime could be than that peer. Each node's time is the median of its profiled runs; clocks change from minute to minute, so
+that the machine is measured again before each model.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import math
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,17 +29,17 @@ from environments import enter
 
 Layer = collections.namedtuple("Layer", "name flop bytes weights ms")
 SHAPE = re.compile(r"(\w+)\[([\d,]*)\]|(unknown|-)")
+SMALL = 0.01  # share of a model's time below which kinds of layers are summed up
 BYTES = {"float": 4, "int64": 8, "double": 8, "float16": 2, "bfloat16": 2, "int32": 4}
 
 
 def machine(build, threads):
     """(FLOP/s, bytes/s) of as many threads, or of all there are."""
-    out = subprocess.run([build / "bin/bench_machine", "--benchmark_format=json"], capture_output=True, text=True, check=True).stdout
-    speeds = {}
-    for result in json.loads(out)["benchmarks"]:
-        if result["threads"] == min(threads, os.cpu_count()):
-            speeds["FLOP" if "FLOP" in result else "bytes"] = result.get("FLOP", result.get("bytes"))
-    return speeds["FLOP"], speeds["bytes"]
+    command = [build / "bin/bench_machine", "--benchmark_format=json", f"--benchmark_filter=threads:{min(threads, os.cpu_count())}$",
+               "--benchmark_min_time=0.1", "--benchmark_repetitions=5"]
+    results = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["benchmarks"]
+    return tuple(statistics.median(result[unit] for result in results if unit in result and result["run_type"] == "iteration")
+                 for unit in ("FLOP", "bytes"))
 
 
 def last_cache():
@@ -122,18 +124,18 @@ def profile(build, path, threads, seconds):
     trace = pathlib.Path(result["profile"]["trace"])
     events = json.loads(trace.read_text())
     trace.unlink()
-    fastest = {}
+    runs = collections.defaultdict(list)
     for event in events:
-        if event.get("cat") == "Node" and (event["name"] not in fastest or event["dur"] < fastest[event["name"]]["dur"]):
-            fastest[event["name"]] = event
+        if event.get("cat") == "Node":
+            runs[event["name"]].append(event)
     count, layers = Counter(path), []
-    for label, event in fastest.items():
-        kind = event["args"]["op_type"]
-        inputs, outputs = shapes(event["args"]["inputs"]), shapes(event["args"]["outputs"])
+    for label, run in runs.items():
+        kind = run[-1]["args"]["op_type"]
+        inputs, outputs = (shapes(run[-1]["args"][side]) for side in ("inputs", "outputs"))
         found = count(kind, label.split("'")[1] if "'" in label else "", inputs, outputs)
         name, flop, weights = found or (kind, 0, 0)
         total = sum(map(size, inputs)) + sum(map(size, outputs)) + 4 * weights
-        layers.append(Layer(name, flop, total, 4 * weights, event["dur"] / 1e3))
+        layers.append(Layer(name, flop, total, 4 * weights, statistics.median(event["dur"] for event in run) / 1e3))
     return result["latency_ms"]["median"], layers
 
 
@@ -152,8 +154,12 @@ def print_layers(model, layers, peak, bounds):
         speed = f"{flop / ms / 1e6:.0f} | {flop / ms / 1e-3 / peak:.2f}" if flop else "|"
         print(f"| {name} | {len(group)} | {flop / 1e9:.2f} | {moved / 1e6:.1f} | {ms:.3f} | {speed} | {sum(bound for _, bound in group):.3f} |")
 
-    for name, group in sorted(groups.items(), key=lambda item: -sum(layer.ms for layer, _ in item[1])):
-        line(name, group)
+    time = {name: sum(layer.ms for layer, _ in group) for name, group in groups.items()}
+    small = [name for name in groups if time[name] < SMALL * sum(time.values())]
+    for name in sorted(set(groups) - set(small), key=lambda name: -time[name]):
+        line(name, groups[name])
+    if small:
+        line(f"others, below {SMALL:.0%} each", [pair for name in small for pair in groups[name]])
     line("all", list(zip(layers, bounds)))
 
 
@@ -179,25 +185,24 @@ def main():
     parser.add_argument("--venv", type=pathlib.Path, default=compare.HERE.parent / "build/peers-venv")
     arguments = parser.parse_args()
     enter(arguments.venv, compare.PACKAGES)
-    peak, memory = machine(arguments.build, arguments.threads)
-    print(f"{peak / 1e9:.0f} GFLOP/s on registers, {memory / 1e9:.1f} GB/s from memory, last cache {last_cache() >> 20} MiB")
     rows, possible, reached = [], [], []
     for path in sorted(p for p in arguments.models.glob("*.onnx") if p.with_suffix(".json").exists() and re.search(arguments.only, p.stem)):
+        peak, memory = machine(arguments.build, arguments.threads)
         ms, layers = profile(arguments.build, path, arguments.threads, arguments.seconds)
         weights = sum(layer.weights for layer in layers)
         bounds = [least_ms(layer, peak, memory, weights <= last_cache()) for layer in layers]
         if arguments.layers:
             print_layers(path.stem, layers, peak, bounds)
         least, flop = sum(bounds), sum(layer.flop for layer in layers)
-        row = f"| {path.stem} | {flop / 1e9:.2f} | {weights / 1e6:.0f} | {least:.2f} | {ms:.2f} | {least / ms:.2f} |"
+        row = f"| {path.stem} | {flop / 1e9:.2f} | {weights / 1e6:.0f} | {peak / 1e9:.0f} | {memory / 1e9:.1f} | {least:.2f} | {ms:.2f} | {least / ms:.2f} |"
         if arguments.peer:
             other = peer_ms(arguments, path)
             possible.append(other / least)
             reached.append(other / ms)
             row += f" {other:.2f} | {other / ms:.2f} | {other / least:.2f} |"
         rows.append(row)
-    print("\n| model | GFLOP | weights, MB | least ms | Tessera, ms | least / Tessera |" + " ORT, ms | ratio | ORT / least |" * arguments.peer)
-    print("|---" + "|---:" * (8 if arguments.peer else 5) + "|\n" + "\n".join(rows))
+    print("\n| model | GFLOP | weights, MB | peak, GFLOP/s | memory, GB/s | least ms | Tessera, ms | least / Tessera |" + " ORT, ms | ratio | ORT / least |" * arguments.peer)
+    print("|---" + "|---:" * (10 if arguments.peer else 7) + "|\n" + "\n".join(rows))
     if arguments.peer:
         mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
         print(f"\nGeometric means: {mean(reached):.2f}x ONNX Runtime, at the least times {mean(possible):.2f}x")
