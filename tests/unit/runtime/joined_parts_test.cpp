@@ -13,7 +13,7 @@ namespace {
 
 using testing::ModelBuilder;
 
-SessionOptions Unoptimized(bool memory_pattern = true) {
+SessionOptions InOrder(bool memory_pattern = true) {
   SessionOptions options;
   options.optimization_level = OptimizationLevel::kNone;
   options.intra_op_threads = 1;
@@ -113,7 +113,7 @@ TEST(JoinedParts, GiveWhatRunsWithoutPlanGive) {
   const Tensor x = Tensor::Of<float>(Shape{1, RandomJoins::kWidth}, numbers);
   for (unsigned seed = 0; seed < 150; ++seed) {
     const RandomJoins graph(seed);
-    const Session session = graph.model().Session(Unoptimized()), plain = graph.model().Session(Unoptimized(false));
+    const Session session = graph.model().Session(InOrder()), plain = graph.model().Session(InOrder(false));
     for (const int64_t end : {64, 64, 160, 64, 37, 64}) {
       const std::vector<Value> inputs = {x, Tensor::Of<int64_t>(Shape{1}, std::span<const int64_t>(&end, 1))};
       std::vector<Value> results(3), expected(3);
@@ -142,7 +142,7 @@ TEST(JoinedParts, OutputsThatBeginAlikeShareMemory) {
     model.Node("Add", {"s" + n, features.back()}, {i == kLayers ? "y" : "f" + n});
     features.push_back("f" + n);
   }
-  const Session session = model.Session(Unoptimized());
+  const Session session = model.Session(InOrder());
   const std::vector<float> ones(kWidth, 1);
   for (int repeat = 0; repeat < 3; ++repeat) {
     std::vector<Value> results(1);
