@@ -113,14 +113,16 @@ class Counter:
         return f"{text}, {image}", flop, math.prod(weights)
 
 
-def profile(build, path, threads, seconds):
+def measure(command, arguments, path, work):
+    """What a runtime's command measures of a model with the inputs in `work`."""
+    common = [path, "--inputs", work, "--seconds", str(arguments.seconds), "--threads", str(arguments.threads)]
+    compare.settle([*path.parent.glob(path.stem + ".*")])
+    return json.loads(subprocess.run([*command, *common], capture_output=True, text=True, check=True).stdout)
+
+
+def profile(arguments, path, work):
     """(median ms of a run, layers) of a model."""
-    description = json.loads(path.with_suffix(".json").read_text())
-    with tempfile.TemporaryDirectory() as work:
-        compare.write_inputs(description, pathlib.Path(work))
-        compare.settle(path.parent.glob(path.stem + ".*"))
-        command = [build / "bin/tessera_perf", path, "--inputs", work, "-e", "cpu", "-t", str(threads), "--seconds", str(seconds), "--profile", "--json"]
-        result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    result = measure([arguments.build / "bin/tessera_perf", "-e", "cpu", "--profile", "--json"], arguments, path, work)
     trace = pathlib.Path(result["profile"]["trace"])
     events = json.loads(trace.read_text())
     trace.unlink()
@@ -163,14 +165,9 @@ def print_layers(model, layers, peak, bounds):
     line("all", list(zip(layers, bounds)))
 
 
-def peer_ms(arguments, path):
+def peer_ms(arguments, path, work):
     """The median of ONNX Runtime."""
-    description = json.loads(path.with_suffix(".json").read_text())
-    with tempfile.TemporaryDirectory() as work:
-        compare.write_inputs(description, pathlib.Path(work))
-        command = [sys.executable, compare.HERE / "peers.py", "ort", path, "--inputs", work, "--seconds", str(arguments.seconds),
-                   "--threads", str(arguments.threads), "--callers", "1", "--warmup", "5"]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["latency_ms"]["median"]
+    return measure([sys.executable, compare.HERE / "peers.py", "ort"], arguments, path, work)["latency_ms"]["median"]
 
 
 def main():
@@ -188,7 +185,10 @@ def main():
     rows, possible, reached = [], [], []
     for path in sorted(p for p in arguments.models.glob("*.onnx") if p.with_suffix(".json").exists() and re.search(arguments.only, p.stem)):
         peak, memory = machine(arguments.build, arguments.threads)
-        ms, layers = profile(arguments.build, path, arguments.threads, arguments.seconds)
+        with tempfile.TemporaryDirectory() as work:
+            compare.write_inputs(json.loads(path.with_suffix(".json").read_text()), pathlib.Path(work))
+            ms, layers = profile(arguments, path, work)
+            other = peer_ms(arguments, path, work) if arguments.peer else math.nan
         weights = sum(layer.weights for layer in layers)
         bounds = [least_ms(layer, peak, memory, weights <= last_cache()) for layer in layers]
         if arguments.layers:
@@ -196,7 +196,6 @@ def main():
         least, flop = sum(bounds), sum(layer.flop for layer in layers)
         row = f"| {path.stem} | {flop / 1e9:.2f} | {weights / 1e6:.0f} | {peak / 1e9:.0f} | {memory / 1e9:.1f} | {least:.2f} | {ms:.2f} | {least / ms:.2f} |"
         if arguments.peer:
-            other = peer_ms(arguments, path)
             possible.append(other / least)
             reached.append(other / ms)
             row += f" {other:.2f} | {other / ms:.2f} | {other / least:.2f} |"
