@@ -66,6 +66,9 @@ class Placer {
     return slot;
   }
 
+  /// -1 where it is not planned, or there is no slot.
+  int32_t ItemOf(SlotIndex slot) const noexcept { return slot == kNone ? -1 : item_of_[static_cast<size_t>(slot)]; }
+
   void MakeItems() {
     std::vector<bool> planned(plan_.slots.size());
     for (size_t i = 0; i < planned.size(); ++i) {
@@ -106,9 +109,8 @@ class Placer {
       const auto inputs = plan_.inputs_of(step);
       const auto outputs = plan_.outputs_of(step);
       for (const auto& [in, out] : step.def->in_place()) {
-        if (in >= inputs.size() || out >= outputs.size() || inputs[in] == kNone || outputs[out] == kNone) continue;
-        const int32_t from = item_of_[static_cast<size_t>(inputs[in])];
-        const int32_t to = item_of_[static_cast<size_t>(outputs[out])];
+        if (in >= inputs.size() || out >= outputs.size()) continue;
+        const int32_t from = ItemOf(inputs[in]), to = ItemOf(outputs[out]);
         if (from < 0 || to < 0 || from == to) continue;
         Item& source = items_[static_cast<size_t>(from)];
         Item& target = items_[static_cast<size_t>(to)];
@@ -116,9 +118,7 @@ class Placer {
             source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0) {
           continue;
         }
-        const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) {
-          return slot != kNone && item_of_[static_cast<size_t>(slot)] == from;
-        });
+        const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) { return ItemOf(slot) == from; });
         if (readers != 1) continue;
         source.last = target.last;
         if (target.whole >= 0) BecomePart(from, target.whole, target.at);
@@ -138,7 +138,7 @@ class Placer {
     std::stable_sort(joins.begin(), joins.end(), [&](const auto* a, const auto* b) { return size(a) > size(b); });
     for (const MemoryTrace::Join* join : joins) {
       const SlotIndex output = plan_.outputs_of(plan_.steps[static_cast<size_t>(join->step)])[0];
-      const int32_t whole = output == kNone ? -1 : item_of_[static_cast<size_t>(output)];
+      const int32_t whole = ItemOf(output);
       if (whole < 0 || items_[static_cast<size_t>(whole)].first != join->step) continue;
       if (!addressable_[static_cast<size_t>(items_[static_cast<size_t>(whole)].memory)]) continue;
       std::vector<MemoryPlan::Part>& parts = result.parts[static_cast<size_t>(output)];
@@ -153,13 +153,13 @@ class Placer {
   /// True where all inputs are parts, one after another, of another item: `whole` becomes a part of it, too.
   bool LiesWithin(const MemoryTrace::Join& join, int32_t whole) {
     const auto inputs = plan_.inputs_of(plan_.steps[static_cast<size_t>(join.step)]);
-    const int32_t first = inputs.empty() || inputs[0] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[0])];
+    const int32_t first = inputs.empty() ? -1 : ItemOf(inputs[0]);
     if (first < 0 || items_[static_cast<size_t>(first)].whole < 0) return false;
     const int32_t other = items_[static_cast<size_t>(first)].whole;
     const size_t begin = items_[static_cast<size_t>(first)].at;
     size_t at = begin;
     for (size_t i = 0; i < inputs.size(); at += join.bytes[i], ++i) {
-      const int32_t part = inputs[i] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[i])];
+      const int32_t part = ItemOf(inputs[i]);
       if (part < 0) return false;
       const Item& item = items_[static_cast<size_t>(part)];
       if (item.whole != other || item.at != at || item.bytes != join.bytes[i]) return false;
@@ -176,7 +176,7 @@ class Placer {
     bool any = false;
     size_t at = 0;
     for (size_t i = 0; i < inputs.size(); at += join.bytes[i], ++i) {
-      const int32_t part = inputs[i] == kNone ? -1 : item_of_[static_cast<size_t>(inputs[i])];
+      const int32_t part = ItemOf(inputs[i]);
       parts.push_back({join.bytes[i], part >= 0 && at % kAlignment == 0 && MayBePart(part, whole, join.bytes[i])});
       if (!parts.back().in_place) continue;
       BecomePart(part, whole, at);
