@@ -205,7 +205,7 @@ def parse():
     parser.add_argument("--warmup", type=int, default=5, help="runs before each measurement")
     parser.add_argument("--timeout", type=float, default=300, help="seconds after which a measurement counts as failed")
     parser.add_argument("--only", default="")
-    parser.add_argument("--precision", default="", help="session.precision of Tessera: int8-dynamic, bf16, fp16")
+    parser.add_argument("--precision", default="", help="session.precision of Tessera: bf16, bf16-weights, fp16, int8-dynamic")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE",
                         help="a session configuration entry of Tessera and ONNX Runtime")
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])

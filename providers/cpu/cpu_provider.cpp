@@ -12,8 +12,8 @@ const OptionSchema kOptions[] = {
     {"arena_extend_strategy", OptionType::kEnum, "", "how much the arena takes at once", {"kNextPowerOfTwo", "kSameAsRequested"}},
     {cpu::kPrecisionOption, OptionType::kEnum, "f32",
      "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of their products to, "
-     "on processors with AVX512-BF16",
-     {"f32", "bf16"}},
+     "on processors with AVX512-BF16; bf16-weights rounds constant weights alone, anywhere",
+     {"f32", "bf16", "bf16-weights"}},
 };
 
 const KernelRegistry& CpuKernels() {
@@ -31,10 +31,14 @@ class CpuProvider final : public ExecutionProvider {
  public:
   std::string_view name() const noexcept override { return "CPUExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return CpuKernels(); }
-  /// Its kernels make use of what the optimizer allows; what the option allows takes instructions and constant weights.
+  /// Its kernels make use of what the optimizer allows; what the option allows takes constant weights, and instructions that pay.
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
-    if (cpu::MayRoundFactors(*this, graph, node)) {
-      return NameOf(cpu::RoundsFactors(*this, graph, node) ? Precision::kBFloat16 : Precision::kFloat32);
+    if (cpu::MayRound(*this, graph, node)) {
+      switch (cpu::RoundingOf(*this, graph, node)) {
+        case cpu::Rounding::kNone: return NameOf(Precision::kFloat32);
+        case cpu::Rounding::kWeights: return NameOf(Precision::kBFloat16Weights);
+        case cpu::Rounding::kFactors: return NameOf(Precision::kBFloat16);
+      }
     }
     const AttributeValue* allowed = node.FindAttribute(kPrecisionAttribute);
     const auto* name = allowed == nullptr ? nullptr : std::get_if<std::string>(allowed);

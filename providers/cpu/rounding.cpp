@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/cpu_features.h"
 #include "base/precision.h"
-#include "simd/gemm_bf16.h"
 
 namespace tessera::cpu {
 namespace {
@@ -42,23 +42,44 @@ bool HasFewQueries(const GraphViewer& graph, const Node& node) {
   return queries.known() && queries.value < kLeastRoundedQueries;
 }
 
-}  // namespace
-
-bool MayRoundFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
-  const auto option = provider.options().find(kPrecisionOption);
-  if (option == provider.options().end() || option->second != NameOf(Precision::kBFloat16)) return false;
-  if (IsAttention(node)) return IsReal(graph, node, 0) && IsReal(graph, node, 2);
-  return (IsProduct(node) || IsOneOf(node, kRecurrent)) && IsReal(graph, node, 0);
-}
-
-bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
-  if (!MayRoundFactors(provider, graph, node) || !HasGemmBf16()) return false;
-  if (IsAttention(node)) return !HasFewQueries(graph, node);
+/// Both matrices of recurrent operators; of products one, whose other factor is read by rows.
+bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
   const Tensor* weights = Constant(graph, node, 1);
   if (!IsProduct(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
   const AttributeValue* turned = node.FindAttribute("transA");
   const bool by_rows = turned == nullptr || std::get<int64_t>(*turned) == 0;
   return weights != nullptr && weights->shape().rank() == 2 && by_rows;
+}
+
+/// Of constant weights.
+bool NarrowWeightsPay(const GraphViewer& graph, const Node& node) {
+  if (!Constant(graph, node, 1)->is(ElementType::kFloat)) return false;
+  if (IsProduct(node)) return true;
+  const Tensor& recurrent = *Constant(graph, node, 2);
+  return recurrent.shape().rank() == 3 && static_cast<int64_t>(recurrent.byte_size()) > recurrent.shape()[0] * kNearWeights;
+}
+
+std::string_view OptionOf(const ExecutionProvider& provider) {
+  const auto option = provider.options().find(kPrecisionOption);
+  return option == provider.options().end() ? std::string_view() : option->second;
+}
+
+}  // namespace
+
+bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
+  const std::string_view option = OptionOf(provider);
+  if (option != NameOf(Precision::kBFloat16) && option != NameOf(Precision::kBFloat16Weights)) return false;
+  if (IsAttention(node)) return option == NameOf(Precision::kBFloat16) && IsReal(graph, node, 0) && IsReal(graph, node, 2);
+  return (IsProduct(node) || IsOneOf(node, kRecurrent)) && IsReal(graph, node, 0);
+}
+
+Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
+  if (!MayRound(provider, graph, node)) return Rounding::kNone;
+  const bool factors = OptionOf(provider) == NameOf(Precision::kBFloat16) && HasFastAvx512Bf16();
+  if (IsAttention(node)) return factors && !HasFewQueries(graph, node) ? Rounding::kFactors : Rounding::kNone;
+  if (!HasConstantWeights(graph, node)) return Rounding::kNone;
+  if (factors) return Rounding::kFactors;
+  return NarrowWeightsPay(graph, node) ? Rounding::kWeights : Rounding::kNone;
 }
 
 }  // namespace tessera::cpu

@@ -1,6 +1,8 @@
 #pragma once
 
-// Which operators round the factors of their products to bfloat16, where the provider's option "precision" lets them.
+// What operators round of their products' factors to bfloat16, where the provider's option "precision" lets them.
+
+#include <cstdint>
 
 #include "tessera/execution_provider.h"
 
@@ -12,11 +14,21 @@ inline constexpr std::string_view kPrecisionOption = "precision";
 /// Fewer queries of attention do not pay for the rounding of keys and values.
 inline constexpr int64_t kLeastRoundedQueries = 8;
 
-/// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of integers.
-bool MayRoundFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
+/// Bytes of one direction's recurrent weights, in float32, that a core's cache keeps from step to step: narrower ones gain nothing.
+inline constexpr int64_t kNearWeights = int64_t{512} << 10;
 
-/// Whether it does: weights are constants (of products one matrix), attention is not known to be of few queries, and the processor
-/// has the instructions.
-bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
+enum class Rounding : uint8_t {
+  kNone,
+  kWeights,  // which are stored so and widened to float32 again: products of few rows wait for half the memory
+  kFactors,  // both factors, multiplied in bfloat16
+};
+
+/// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of integers.
+bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
+
+/// What it rounds: both factors where the option allows it, the processor multiplies bfloat16 faster than float32, and weights are
+/// constants (of products one matrix), or attention is not known to be of few queries; else constant weights of float32, of recurrent
+/// operators those that are not near.
+Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
 
 }  // namespace tessera::cpu

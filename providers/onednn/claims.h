@@ -6,6 +6,8 @@
 // Zen 5 the CPU provider takes 0.80 to 0.95 of oneDNN's time for those, attention included. Not beside convolutions on several
 // threads, though: what goes back and forth between the two waits more than it gains (ConvNeXt at two threads 24 ms, else 16).
 //
+// Where it multiplies bfloat16 slower than float32 (Intel's processors without tiles) factors are not rounded, and float32 it is.
+//
 // Float32 is left. The CPU provider keeps images in blocks of channels, too, from convolution to convolution, with more choices of how
 // to cut each one and Winograd's transform for volumes and dilated windows; it packs weights of products once, and hands its loops
 // out in pieces, where a primitive gives each thread its share and waits for the last of them. Measured with oneDNN 2.6 at one

@@ -1,6 +1,7 @@
 #include <omp.h>
 
 #include "base/check.h"
+#include "base/cpu_features.h"
 #include "base/log.h"
 #include "base/precision.h"
 #include "builder.h"
@@ -236,7 +237,7 @@ Claims ClaimsOf(const ProviderOptions& options, DataType factor_type) {
   const auto option = options.find("claims");
   if (option != options.end() && option->second == "all") return Claims::kAll;
   if (factor_type == DataType::f16) return Claims::kRounded;
-  return factor_type == DataType::bf16 ? Claims::kFasterRounded : Claims::kFaster;
+  return factor_type == DataType::bf16 && (HasTiles() || HasFastAvx512Bf16()) ? Claims::kFasterRounded : Claims::kFaster;
 }
 
 }  // namespace

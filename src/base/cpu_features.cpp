@@ -4,6 +4,8 @@
 #include <cpuid.h>
 #endif
 
+#include <string_view>
+
 namespace tessera {
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -27,12 +29,19 @@ bool HasAvx512Vbmi() { return (Features(0).c & (1u << 1)) != 0; }
 bool HasAvxVnni() { return Features(0).a >= 1 && (Features(1).a & (1u << 4)) != 0; }
 bool HasAvx512Bf16() { return Features(0).a >= 1 && (Features(1).a & (1u << 5)) != 0; }
 
+bool HasFastAvx512Bf16() {
+  unsigned most = 0, vendor[3] = {};
+  if (!HasAvx512Bf16() || __get_cpuid(0, &most, &vendor[0], &vendor[2], &vendor[1]) == 0) return false;
+  return std::string_view(reinterpret_cast<const char*>(vendor), sizeof(vendor)) != "GenuineIntel";
+}
+
 #else
 
 bool HasAvx512Vnni() { return false; }
 bool HasAvxVnni() { return false; }
 bool HasAvx512Vbmi() { return false; }
 bool HasAvx512Bf16() { return false; }
+bool HasFastAvx512Bf16() { return false; }
 
 #endif
 

@@ -9,16 +9,18 @@ namespace tessera {
 
 /// Session configuration entry "session.precision".
 enum class Precision : uint8_t {
-  kFloat32,      // the model's types
-  kBFloat16,     // factors are rounded to bfloat16, sums are float32
-  kFloat16,      // the same with float16
-  kInt8Dynamic,  // constant factors are quantized at load, the others at each run; sums are 32-bit integers
+  kFloat32,          // the model's types
+  kBFloat16,         // factors are rounded to bfloat16, sums are float32
+  kBFloat16Weights,  // constant factors are stored as bfloat16, what they meet stays as it is
+  kFloat16,          // as kBFloat16, with float16
+  kInt8Dynamic,      // constant factors are quantized at load, the others at each run; sums are 32-bit integers
 };
 
 constexpr std::string_view NameOf(Precision precision) {
   switch (precision) {
     case Precision::kFloat32: return "f32";
     case Precision::kBFloat16: return "bf16";
+    case Precision::kBFloat16Weights: return "bf16-weights";
     case Precision::kFloat16: return "fp16";
     case Precision::kInt8Dynamic: return "int8-dynamic";
   }

@@ -18,7 +18,8 @@ struct Entry {
   Target target;
 };
 
-constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16, Precision::kInt8Dynamic};
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Weights, Precision::kFloat16,
+                                     Precision::kInt8Dynamic};
 
 Entry Flag(std::string_view name, bool SessionConfig::*target, std::string_view description, std::string_view fallback = "0") {
   return {{name, OptionType::kBool, fallback, description}, target};
@@ -37,7 +38,8 @@ Entry WithoutEffect(std::string_view name) {
 
 std::vector<Entry> MakeEntries() {
   OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
-                            "what products may be computed in: f32 (the model's types), bf16, fp16, int8-dynamic (weights are quantized at load)"};
+                            "what products may be computed in: f32 (the model's types), bf16, bf16-weights (constants alone are rounded), fp16, int8-dynamic "
+                            "(weights are quantized at load)"};
   for (const Precision allowed : kPrecisions) precision.allowed.push_back(NameOf(allowed));
   return {
       {std::move(precision), &SessionConfig::precision},

@@ -1,5 +1,7 @@
 #include "session/precision.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #if defined(__x86_64__)
@@ -12,29 +14,48 @@
 namespace tessera {
 namespace {
 
-/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their registers.
-bool HasProducts(Precision precision) {
 #if defined(__x86_64__)
-  constexpr unsigned kXsave = 1u << 27, kVectorState = 7u << 5 | 3u << 1, kTileState = 3u << 17;
-  constexpr unsigned kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
+
+/// What the system saves of registers (XCR0).
+unsigned SavedState() {
+  constexpr unsigned kXsave = 1u << 27;
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kXsave) == 0) return false;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kXsave) == 0) return 0;
   unsigned saved, high;
   __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  const bool tiles = (saved & kTileState) == kTileState && (d & kTile) != 0;
-  if (precision == Precision::kBFloat16) {
-    return (tiles && (d & kTileBFloat16) != 0) || ((saved & kVectorState) == kVectorState && HasAvx512Bf16());
-  }
-  return tiles && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kTileFloat16) != 0;
+  return saved;
+}
+
+/// Products of tiles (AMX) of bfloat16 or float16.
+bool HasTileProducts(Precision precision) {
+  constexpr unsigned kTileState = 3u << 17, kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
+  unsigned a, b, c, d;
+  if ((SavedState() & kTileState) != kTileState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0) return false;
+  if (precision == Precision::kBFloat16) return (d & kTileBFloat16) != 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kTileFloat16) != 0;
+}
+
+bool HasVectorProducts() {
+  constexpr unsigned kVectorState = 7u << 5 | 3u << 1;
+  return (SavedState() & kVectorState) == kVectorState && HasAvx512Bf16();
+}
+
 #else
-  return precision == Precision::kFloat32;
+
+bool HasTileProducts(Precision) { return false; }
+bool HasVectorProducts() { return false; }
+
 #endif
+
+/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their registers.
+bool HasProducts(Precision precision) {
+  return HasTileProducts(precision) || (precision == Precision::kBFloat16 && HasVectorProducts());
 }
 
 /// Where it is not used: what could.
 std::string_view WhatMay(Precision precision) {
   if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
+  if (precision == Precision::kBFloat16Weights) return "; products and recurrent operators with constant float32 weights on CPU may";
   if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
   return "; convolutions and products on DnnlExecutionProvider may, and on CPU attention of several queries, and products and recurrent operators "
          "with constant weights";
@@ -66,14 +87,18 @@ bool Offers(const ProviderFactory& provider, std::string_view precision) {
 
 void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, const Logger& log) {
   if (precision == Precision::kFloat32) return;
-  const auto used = std::count_if(placement.nodes.begin(), placement.nodes.end(),
-                                  [&](const PlacementReport::NodeEntry& node) { return node.precision == NameOf(precision); });
-  const auto not_used = std::count_if(placement.nodes.begin(), placement.nodes.end(),
-                                      [](const PlacementReport::NodeEntry& node) { return node.precision == "f32"; });
-  const bool unused = used == 0 && not_used > 0;
+  const auto count = [&](Precision at) {
+    return std::count_if(placement.nodes.begin(), placement.nodes.end(),
+                         [&](const PlacementReport::NodeEntry& node) { return node.precision == NameOf(at); });
+  };
+  const auto used = count(precision), not_used = count(Precision::kFloat32);
+  const auto weights = precision == Precision::kBFloat16 ? count(Precision::kBFloat16Weights) : 0;
+  const bool unused = used + weights == 0 && not_used > 0;
+  const bool slow = precision == Precision::kBFloat16 && !HasTileProducts(precision) && !HasFastAvx512Bf16();
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
-      "session.precision is {}: {} nodes run at it, {} convolutions, products, attention and recurrent operators at f32{}", NameOf(precision),
-      used, not_used, unused ? WhatMay(precision) : "");
+      "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at f32{}{}", NameOf(precision),
+      used, weights > 0 ? fmt::format("{} at {}, ", weights, NameOf(Precision::kBFloat16Weights)) : "", not_used,
+      slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "", unused ? WhatMay(precision) : "");
 }
 
 }  // namespace tessera

@@ -175,7 +175,7 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
                               "bits differ, wider ones are exact");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
-      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+      .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Flag("-x", arguments.parallel, "Use the parallel executor");
   app.Flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");
   app.Flag("-p", arguments.pause, "Pause after launch, to attach a debugger");

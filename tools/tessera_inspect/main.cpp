@@ -171,7 +171,7 @@ int Main(int argc, char** argv) {
   app.Add("-i", first_options, kProviderOptionsHelp);
   app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", precision, "What products may be computed in (session.precision)")
-      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+      .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
   app.Flag("--optimization", optimization_report, "What each pass of the optimizer did");
   app.Flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");

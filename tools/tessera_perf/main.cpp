@@ -254,7 +254,7 @@ int Main(int argc, char** argv) {
   app.Add("--outputs", arguments.outputs, "Folder for the results of the (first caller's) last run, as output_K.pb");
   app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
-      .OneOf({"f32", "bf16", "fp16", "int8-dynamic"});
+      .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Add("--config", arguments.config, "KEY=VALUE entry of the session's configuration, once for each");
   app.Add("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});

@@ -16,6 +16,7 @@
 #include "simd/activate-inl.h"
 #include "simd/bf16_pairs-inl.h"
 #include "simd/convert.h"
+#include "simd/half_panel-inl.h"
 #include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -229,15 +230,6 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
       MultiplyPanel<Product>(args, m, end, n, n1, depth, prefetch);
     }
   }
-}
-
-/// The upper halves are what is left: to nearest, ties to even; a NaN stays one.
-HWY_INLINE Pairs RoundUpperHalf(V v) {
-  const DPairs d;
-  const Pairs bits = hn::BitCast(d, v);
-  const Pairs odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
-  const Pairs rounded = hn::Add(hn::Add(bits, hn::Set(d, 0x7fffu)), odd);
-  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), hn::Or(bits, hn::Set(d, 0x400000u)), rounded);
 }
 
 }  // namespace

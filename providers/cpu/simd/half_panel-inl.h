@@ -45,7 +45,17 @@ HWY_INLINE void LoadColumns(D d, const B* b, hn::Vec<D> (&columns)[N]) {
   }
 }
 
-/// Rows of a panel of two vectors, whose numbers need no more than the 16 bits of B.
+/// The upper half of each is what is left: to nearest, ties to even; a NaN stays one.
+template <class V>
+HWY_INLINE hn::VFromD<hn::RebindToUnsigned<hn::DFromV<V>>> RoundUpperHalf(V v) {
+  const hn::RebindToUnsigned<hn::DFromV<V>> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Or(bits, hn::Set(du, 0x400000u)), rounded);
+}
+
+/// Rows of a panel of two vectors, rounded to the 16 bits of B.
 template <class B>
 void NarrowPanel(const float* panel, int64_t rows, uint16_t* out) {
   const hn::ScalableTag<float> d;
@@ -54,7 +64,7 @@ void NarrowPanel(const float* panel, int64_t rows, uint16_t* out) {
   for (int64_t p = 0; p < rows; ++p, panel += 2 * kLanes, out += 2 * kLanes) {
     const auto low = hn::LoadU(d, panel), high = hn::LoadU(d, panel + kLanes);
     if constexpr (std::is_same_v<B, BFloat16>) {
-      const auto bits = hn::Or(hn::ShiftRight<16>(hn::BitCast(du, low)), hn::And(hn::BitCast(du, high), hn::Set(du, 0xffff0000u)));
+      const auto bits = hn::Or(hn::ShiftRight<16>(RoundUpperHalf(low)), hn::And(RoundUpperHalf(high), hn::Set(du, 0xffff0000u)));
       hn::StoreU(bits, du, reinterpret_cast<uint32_t*>(out));
     } else {
       const hn::Rebind<hwy::float16_t, decltype(d)> dh;

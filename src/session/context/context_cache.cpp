@@ -114,6 +114,7 @@ void AddBuildConditions(ContextConditions& conditions) {
   features += Feature("avx512vnni", HasAvx512Vnni());
   features += Feature("avx512vbmi", HasAvx512Vbmi());
   features += Feature("avx512bf16", HasAvx512Bf16());
+  features += Feature("fast_avx512bf16", HasFastAvx512Bf16());
   features += Feature("avxvnni", HasAvxVnni());
   conditions.emplace_back("processor", features);
 }

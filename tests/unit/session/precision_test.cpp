@@ -145,7 +145,7 @@ TEST(Precision, ProvidersSayWhatTheyRound) {
 /// Without the instructions these sessions run at float32, and say so.
 TEST(Precision, HalfPrecisionsRunEverywhere) {
   const std::vector<float> expected = ResultsOf(Model().Session(), 3);
-  for (const char* precision : {"bf16", "fp16"}) {
+  for (const char* precision : {"bf16", "bf16-weights", "fp16"}) {
     const std::vector<float> computed = ResultsOf(Model().Session(At(precision)), 3);
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(computed[i], expected[i], 0.02f * (1 + std::abs(expected[i])));
   }

@@ -150,17 +150,26 @@ PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count
   const Tensor* constant = info.constant_input(i);
   if (constant == nullptr || constant->num_elements() == 0) return {};
   if (std::find(std::begin(kPanelElements), std::end(kPanelElements), constant->type()) == std::end(kPanelElements)) return {};
-  if (RoundsFactors(info.provider(), info.graph(), info.node())) {
-    const Shape shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))};
-    PackedMatrices pairs(SharedTensor(info, *constant, transposed ? "gemm_b_transposed.bf16" : "gemm_b.bf16", ElementType::kBFloat16, shape,
-                                      [&] { return PackAsPairs(info.threads(), *constant, k, n, transposed); }),
-                         PanelType::kPairs);
-    info.ReleaseConstant(i);
-    return pairs;
+  const std::string form = transposed ? "gemm_b_transposed" : "gemm_b";
+  const Shape shape = PanelShape(count, k, n), pairs_shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))};
+  PackedMatrices packed;
+  switch (RoundingOf(info.provider(), info.graph(), info.node())) {
+    case Rounding::kNone:
+      packed = PackedMatrices(SharedTensor(info, *constant, form, kPanelElements, shape, [&] {
+        return std::make_shared<Tensor>(PackAsPanels(info.threads(), *constant, count, k, n, transposed));
+      }));
+      break;
+    case Rounding::kWeights:
+      packed = PackedMatrices(SharedTensor(info, *constant, form + ".rounded", ElementType::kBFloat16, shape, [&] {
+        return std::make_shared<Tensor>(PackAs<float>(PanelType::kBFloat16, info.threads(), *constant, count, k, n, transposed));
+      }));
+      break;
+    case Rounding::kFactors:
+      packed = PackedMatrices(SharedTensor(info, *constant, form + ".bf16", ElementType::kBFloat16, pairs_shape,
+                                           [&] { return PackAsPairs(info.threads(), *constant, k, n, transposed); }),
+                              PanelType::kPairs);
+      break;
   }
-  PackedMatrices packed(
-      SharedTensor(info, *constant, transposed ? "gemm_b_transposed" : "gemm_b", kPanelElements, PanelShape(count, k, n),
-                   [&] { return std::make_shared<Tensor>(PackAsPanels(info.threads(), *constant, count, k, n, transposed)); }));
   info.ReleaseConstant(i);
   return packed;
 }

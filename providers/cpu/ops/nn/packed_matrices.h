@@ -57,8 +57,8 @@ extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, 
 /// their numbers. Elements may lie at any address.
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed);
 
-/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: pairs of bfloat16 where
-/// the node rounds its factors. None when the input is computed at run time or is empty.
+/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: bfloat16 where the node
+/// rounds its weights, pairs of it where it rounds both factors. None when the input is computed at run time or is empty.
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed);
 
 /// The same for products computed in C: double matrices, and none of integers.

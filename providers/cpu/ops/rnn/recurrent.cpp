@@ -14,8 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr size_t kAlignment = 16;                   // elements that panels of a part fill up to
-constexpr int64_t kCacheBytes = int64_t{512} << 10;  // of one direction's weights, which a core's cache keeps from step to step
+constexpr size_t kAlignment = 16;  // elements that panels of a part fill up to
 
 size_t Directions(const KernelInfo& info) {
   const auto direction = info.attribute<std::string>("direction", "forward");
@@ -36,7 +35,8 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
       reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
       batch_first_(info.attribute<int64_t>("layout", 0) != 0),
       hidden_(info.attribute<int64_t>("hidden_size", 0)),
-      rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
+      rounding_(RoundingOf(info.provider(), info.graph(), info.node())),
+      rounds_(rounding_ == Rounding::kFactors) {
   for (int64_t split : splits_) gates_ += split;
   if (info.has_attribute("clip")) {
     clip_ = static_cast<F>(info.attribute<float>("clip"));
@@ -46,8 +46,9 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
   const Tensor* r = info.constant_input(2);
   if (hidden_ == 0 && r != nullptr && r->is(ElementTypeOf<T>) && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};
-  packed_w_ = PackConstant(info, 1, rounds_ ? "recurrent.w.bf16" : "recurrent.w", all);
-  packed_r_ = PackConstant(info, 2, rounds_ ? "recurrent.r.bf16" : "recurrent.r", splits_);
+  const auto key = [&](const char* of) { return std::string(of) + (rounds_ ? ".bf16" : rounding_ == Rounding::kWeights ? ".rounded" : ""); };
+  packed_w_ = PackConstant(info, 1, key("recurrent.w"), all);
+  packed_r_ = PackConstant(info, 2, key("recurrent.r"), splits_);
 }
 
 template <class T>
@@ -98,15 +99,15 @@ void Recurrent<T>::Pack(ThreadPool& threads, const T* weights, int64_t inner, st
 /// What `size` elements of panels may be. Narrow ones cost instructions: only where steps would wait for wider ones.
 template <class T>
 std::span<const ElementType> Recurrent<T>::PanelElements(size_t size) const {
-  static constexpr ElementType kDouble[] = {ElementType::kDouble}, kPairs[] = {ElementType::kBFloat16};
+  static constexpr ElementType kDouble[] = {ElementType::kDouble}, kRounded[] = {ElementType::kBFloat16};
   if (std::is_same_v<T, double>) return kDouble;
-  if (rounds_) return kPairs;
-  const bool near = static_cast<int64_t>(size * sizeof(float)) <= directions_ * kCacheBytes;
+  if (rounding_ != Rounding::kNone) return kRounded;
+  const bool near = static_cast<int64_t>(size * sizeof(float)) <= directions_ * kNearWeights;
   return std::span(kPanelElements).first(near ? 1 : std::size(kPanelElements));
 }
 
 template <class T>
-auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const -> Packed {
+auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const -> Packed {
   const Tensor* weights = info.constant_input(input);
   if (weights == nullptr || !weights->is(ElementTypeOf<T>) || hidden_ <= 0 || weights->num_elements() == 0) return {};
   const Shape& shape = weights->shape();
@@ -435,7 +436,7 @@ int64_t Recurrent<T>::BatchParts(const RecurrentSizes& s, int threads) const {
   const int64_t wanted = CeilDiv(threads, s.directions);
   const int64_t parts = std::clamp<int64_t>(wanted, 1, s.batch);
   const int64_t bytes = gates_ * s.hidden * s.hidden * static_cast<int64_t>(packed_r_.element_size());
-  return bytes <= kCacheBytes || s.batch / parts >= 12 ? parts : 1;
+  return bytes <= kNearWeights || s.batch / parts >= 12 ? parts : 1;
 }
 
 template class Recurrent<float>;

@@ -114,7 +114,7 @@ class Recurrent : public Kernel {
   void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits, std::span<const size_t> offsets,
             Tensor& packed) const;
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
-  Packed PackConstant(const KernelInfo& info, size_t input, const char* key, std::span<const int64_t> splits) const;
+  Packed PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const;
   void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
   void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
@@ -133,7 +133,8 @@ class Recurrent : public Kernel {
   bool reverse_ = false;
   bool batch_first_ = false;
   int64_t hidden_ = 0;  // 0: as R says
-  const bool rounds_;   // factors, to bfloat16
+  const Rounding rounding_;
+  const bool rounds_;  // both factors
   Packed packed_w_, packed_r_;
 };
 

@@ -10,9 +10,9 @@
 #include <limits>
 
 #include "attributes.h"
+#include "base/cpu_features.h"
 #include "model_builder.h"
 #include "random_numbers.h"
-#include "simd/gemm_bf16.h"
 #include "simd/targets.h"
 
 #include <hwy/targets.h>
@@ -153,7 +153,7 @@ void Check(const Attending& a) {
   const std::vector<float> expected = model.Expected();
   for (const int threads : {1, 3}) ExpectNear(model.Run(threads), expected, 5e-6f);
   ExpectNear(model.Run(1, "bf16"), expected, 0.02f);
-  const bool rounds = a.queries >= 8 && cpu::HasGemmBf16();
+  const bool rounds = a.queries >= 8 && HasFastAvx512Bf16();
   EXPECT_EQ(model.precision() == "bf16", rounds);
 }
 

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "attributes.h"
+#include "base/cpu_features.h"
 #include "model_builder.h"
 #include "precision_of.h"
 #include "random_numbers.h"
-#include "simd/gemm_bf16.h"
 
 namespace tessera::testing {
 namespace {
@@ -22,6 +22,7 @@ struct ProductCase {
   std::vector<int64_t> c = {};  // of a Gemm's C; empty: none
   bool halves = false;          // the weights come as float16
   bool computed = false;        // they are no constant
+  bool rounded = false;         // they are numbers of bfloat16
 };
 
 class ProductModel {
@@ -32,6 +33,9 @@ class ProductModel {
     model_.Input("a", ElementType::kFloat, a).Output("y", ElementType::kFloat, {-1, -1});
     inputs_.push_back(Tensor::Of<float>(Shape(a), Numbers(a, 1)));
     std::vector<float> weights = Numbers(b, 2);
+    if (p.rounded) {
+      for (float& weight : weights) weight = static_cast<float>(BFloat16(weight));
+    }
     if (p.computed) {
       model_.Input("b", ElementType::kFloat, b);
       inputs_.push_back(Tensor::Of<float>(Shape(b), weights));
@@ -93,8 +97,12 @@ TEST(ProductPrecision, RoundsFactors) {
     const ProductModel model(p);
     const Session exact = model.At(""), rounded = model.At("bf16");
     const std::vector<float> expected = model.Run(exact), found = model.Run(rounded);
-    if (!cpu::HasGemmBf16()) {
+    if (!HasAvx512Bf16()) {
       EXPECT_EQ(found, expected);
+      continue;
+    }
+    if (!HasFastAvx512Bf16()) {
+      EXPECT_EQ(found, model.Run(model.At("bf16-weights")));
       continue;
     }
     EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16");
@@ -105,14 +113,39 @@ TEST(ProductPrecision, RoundsFactors) {
   }
 }
 
+/// Weights are the numbers of bfloat16 that are nearest, and all else is float32, whatever the processor.
+TEST(ProductPrecision, RoundsWeights) {
+  ProductCase cases[] = {
+      {},
+      {.rows = 1},
+      {.rows = 13, .k = 1, .n = 1},
+      {.rows = 300, .k = 768, .n = 100},
+      {.op = "Gemm", .trans_b = true},
+      {.op = "Gemm", .k = 500, .alpha = 0.5f, .beta = 2, .c = {37, 50}},
+  };
+  for (ProductCase& p : cases) {
+    SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n);
+    const ProductModel model(p);
+    const Session rounded = model.At("bf16-weights");
+    EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16-weights");
+    const std::vector<float> found = model.Run(rounded);
+    EXPECT_NE(found, model.Run(model.At("")));
+    p.rounded = true;
+    const ProductModel of_rounded(p);
+    EXPECT_EQ(found, of_rounded.Run(of_rounded.At("")));
+  }
+}
+
 TEST(ProductPrecision, OnlyConstantWeightsByRows) {
   for (const ProductCase& p : {ProductCase{.computed = true}, ProductCase{.op = "Gemm", .trans_a = true}}) {
     const ProductModel model(p);
-    const Session session = model.At("bf16");
-    if (cpu::HasGemmBf16()) {
-      EXPECT_EQ(PrecisionOf(session, "only"), "f32");
+    for (const char* precision : {"bf16", "bf16-weights"}) {
+      const Session session = model.At(precision);
+      if (precision == std::string_view("bf16-weights") || HasAvx512Bf16()) {
+        EXPECT_EQ(PrecisionOf(session, "only"), "f32");
+      }
+      EXPECT_EQ(model.Run(session), model.Run(model.At("")));
     }
-    EXPECT_EQ(model.Run(session), model.Run(model.At("")));
   }
 }
 

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "attributes.h"
+#include "base/cpu_features.h"
 #include "model_builder.h"
 #include "precision_of.h"
 #include "random_numbers.h"
-#include "simd/gemm_bf16.h"
 
 namespace tessera::testing {
 namespace {
@@ -136,7 +136,7 @@ TEST(RecurrentPrecision, RoundsFactors) {
     const RecurrentModel model(r);
     const Session exact = model.At(""), rounded = model.At("bf16");
     EXPECT_EQ(PrecisionOf(exact, "only"), "");
-    if (cpu::HasGemmBf16()) {
+    if (HasFastAvx512Bf16()) {
       EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16");
       ExpectRoundedStates(model.Run(rounded), model.Run(exact));
     } else {
@@ -159,10 +159,23 @@ TEST(RecurrentPrecision, WithoutStepsOrEntries) {
 TEST(RecurrentPrecision, OnlyConstantWeights) {
   const RecurrentModel model({.op = "GRU", .weights = WeightForm::kInputs});
   const Session session = model.At("bf16");
-  if (cpu::HasGemmBf16()) {
+  if (HasAvx512Bf16()) {
     EXPECT_EQ(PrecisionOf(session, "only"), "f32");
   }
   EXPECT_EQ(model.Run(session), model.Run(model.At("")));
+}
+
+/// Where a core's cache would not keep them from step to step.
+TEST(RecurrentPrecision, RoundsLargeWeightsAlone) {
+  const RecurrentModel near({.op = "LSTM"});
+  EXPECT_EQ(PrecisionOf(near.At("bf16-weights"), "only"), "f32");
+  EXPECT_EQ(near.Run(near.At("bf16-weights")), near.Run(near.At("")));
+  for (const Recurrence& r : {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216, .direction = "bidirectional"}}) {
+    const RecurrentModel model(r);
+    const Session rounded = model.At("bf16-weights");
+    EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16-weights");
+    ExpectRoundedStates(model.Run(rounded), model.Run(model.At("")));
+  }
 }
 
 /// Large ones stay narrow in memory; the sums are the same.
