@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
 constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
-/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products.
-constexpr int64_t kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
+/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products: fewer of windows that
+/// Winograd's transform takes.
+constexpr int64_t kFewestOfThree = 8, kFewestTransformed = 9, kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
 /// A convolution of so many multiplications for each element that it reads or writes in blocks pays for its own moves.
@@ -155,13 +156,24 @@ class Planner {
     return true;
   }
 
+  /// Of 16 in whole blocks.
+  static int64_t FewestToFill(const Node& node, std::span<const int64_t> window) {
+    const std::vector<int64_t>* strides = IntsAttribute(node, "strides");
+    const bool strided = strides != nullptr && std::ranges::any_of(*strides, [](int64_t stride) { return stride != 1; });
+    const auto all = [&](int64_t taps) { return std::ranges::all_of(window, [&](int64_t size) { return size == taps; }); };
+    if (all(1)) return kFewestOfPixel;
+    if (strided || window.size() < 2 || node.op_type == "ConvTranspose") return kFewestOfWindow;
+    if (all(3)) return kFewestOfThree;
+    return all(5) || all(7) ? kFewestTransformed : kFewestOfWindow;
+  }
+
   /// Outputs of zero weights may fill the last block of this convolution.
   bool MayPad(const Node& node, const Shape& weights) const {
     const size_t axis = node.op_type == "ConvTranspose" ? 1 : 0;  // of the outputs
     const Tensor* bias = ConstantInput(graph_, node, 2);
     if (IntAttribute(node, "group", 1) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
-    const int64_t fewest = weights.SizeOfRange(2, weights.rank()) > 1 ? kFewestOfWindow : kFewestOfPixel, outputs = weights[axis];
-    if (16 * outputs < fewest * RoundUp(outputs, kChannelBlock) || weights.num_elements() < kLeastDepth * outputs) return false;
+    const int64_t outputs = weights[axis];
+    if (16 * outputs < FewestToFill(node, weights.dims().subspan(2)) * RoundUp(outputs, kChannelBlock) || weights.num_elements() < kLeastDepth * outputs) return false;
     return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{outputs});
   }
 

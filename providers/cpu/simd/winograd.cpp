@@ -308,7 +308,7 @@ void TransformWinogradOutput(const WinogradBlock& block, const float* products, 
 }
 
 bool WinogradMayPay(int64_t channels, int64_t outputs) {
-  constexpr int64_t kFewestChannels = 16, kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
+  constexpr int64_t kFewestChannels = 8, kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
   return outputs >= kFewestChannels && channels >= kFewestChannels && outputs <= kMostPairs / channels;
 }
 

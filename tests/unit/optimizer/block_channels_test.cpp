@@ -264,6 +264,23 @@ TEST(BlockChannels, FillsTheLastBlockOfHeads) {
   }
 }
 
+/// Of windows that Winograd's transform takes fewer outputs are enough.
+TEST(BlockChannels, FillsTheLastBlockOfTransforms) {
+  struct Case {
+    int64_t outputs, window, stride;
+    bool fills;
+  };
+  for (const Case& c : {Case{4, 3, 1, true}, Case{3, 3, 1, false}, Case{9, 3, 1, true}, Case{4, 3, 2, false}, Case{9, 3, 2, false}, Case{9, 5, 1, true},
+                        Case{4, 5, 1, false}, Case{9, 7, 1, true}, Case{9, 9, 1, false}}) {
+    SCOPED_TRACE(::testing::Message() << c.outputs << " outputs of " << c.window << ", stride " << c.stride);
+    FloatNetwork network({2, 64, 29, 31});
+    const std::string a = network.Op("Relu", {network.Conv("x", {64, 64, 3, 1, 1})});
+    const auto operators = Compare(network, {network.Conv(a, {c.outputs, 64, c.window, c.stride, c.window / 2})}, {2, 64, 29, 31});
+    if (!Blocks(operators)) return;
+    EXPECT_EQ(operators.count("BlockedConv"), c.fills ? 2u : 1u);
+  }
+}
+
 TEST(BlockChannels, FillsTheLastBlockOfVolumes) {
   FloatNetwork network({2, 64, 5, 9, 11});
   const std::string a = network.Conv("x", {64, 64, 3, 1, 1, 1, 1, {3, 1, 1}});

@@ -137,7 +137,7 @@ TEST(BlockedWinogradTest, ALineIsTransformedAsAColumn) {
 TEST(BlockedWinogradTest, OthersTakeNone) {
   EXPECT_EQ(Choose(Square(28, 3), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Square(28, 2, 2), {1, 1, 128, 128}, true), std::nullopt);
-  EXPECT_EQ(Choose(Square(28, 1), {1, 16, 8, 8}, true), std::nullopt);
+  EXPECT_EQ(Choose(Square(28, 1), {1, 32, 4, 4}, true), std::nullopt);
   EXPECT_EQ(Choose(Taps(3, 5, 28), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Taps(1, 1, 28), {1, 1, 128, 128}, true), std::nullopt);
   EXPECT_EQ(Choose(Taps(1, 3, 28, 2), {1, 1, 128, 128}, true), std::nullopt);
