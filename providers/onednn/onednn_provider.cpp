@@ -220,7 +220,9 @@ class OnednnProvider final : public ExecutionProvider {
 
   /// Rounded products stay beside convolutions where threads would go from one to the other. `takes`: what can be claimed.
   Claims RuleFor(const GraphViewer& graph, const std::vector<bool>& takes) const {
-    if (claims_ != Claims::kFasterRounded || Threads() == 1) return claims_;
+    if (claims_ != Claims::kFasterRounded) return claims_;
+    if (!HasTiles() && TransformsAreFaster(graph, takes)) return Claims::kFaster;
+    if (Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
       return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(graph, node, claims_) && WhyLeave(graph, node, claims_).empty();

@@ -98,7 +98,7 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
       "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at f32{}{}", NameOf(precision),
       used, weights > 0 ? fmt::format("{} at {}, ", weights, NameOf(Precision::kBFloat16Weights)) : "", not_used,
-      slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "", unused ? WhatMay(precision) : "");
+      slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "", unused ? fmt::format("{}; the placement says why not", WhatMay(precision)) : "");
 }
 
 }  // namespace tessera

@@ -126,6 +126,32 @@ TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   }
 }
 
+/// At bfloat16, without tiles: windows that the CPU provider transforms, unless others take most of the time.
+TEST(Onednn, LeavesTransformsThatAreFasterUnrounded) {
+  if (!HasBfloat16() || onednn::HasTiles()) GTEST_SKIP() << "this processor rounds none, or all";
+  for (const int64_t pointwise : {0, 3}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 32, 20, 20}).Output("y", ElementType::kFloat, {1, 32, 20, 20});
+    Weights(model, "w3", {32, 32, 3, 3});
+    Weights(model, "w1", {32, 32, 1, 1});
+    for (int64_t i = 0; i < pointwise; ++i) {
+      const std::string from = i == 0 ? "x" : fmt::format("p{}", i - 1);
+      model.Node("Conv", {from, "w1"}, {fmt::format("p{}", i)});
+    }
+    Ints(model.Node("Conv", {pointwise == 0 ? "x" : "p2", "w3"}, {"a"}), "pads", {1, 1, 1, 1});
+    model.Node("Relu", {"a"}, {"y"});
+    SessionOptions options = OnProvider("dnnl");
+    options.providers[0].options = {{"precision", "bf16"}};
+    const Session session = model.Session(options);
+    const bool claims = pointwise > 0 && HasFastAvx512Bf16();
+    for (const auto& node : session.placement().nodes) {
+      EXPECT_EQ(node.provider, claims ? "DnnlExecutionProvider" : "CPUExecutionProvider") << node.op_type << ", " << pointwise;
+    }
+    const Tensor x = RandomTensor({1, 32, 20, 20}, 1);
+    ExpectRoughly(RunOne(session, x), RunOne(model.Session(OnProvider("cpu")), x));
+  }
+}
+
 /// What it leaves is computed as in a session of the CPU provider alone: in blocks of channels, on threads of its own.
 TEST(Onednn, WhatItLeavesIsOptimizedForTheCpuProvider) {
   SessionOptions options = OnProvider("dnnl");
