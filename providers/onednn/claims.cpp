@@ -41,7 +41,9 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
   const auto strides = AttributeOr<std::vector<int64_t>>(node, "strides", {});
   if (std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride != 1; })) return false;
   const int64_t group = std::max<int64_t>(AttributeOr<int64_t>(node, "group", 1), 1), fewest = group == 1 ? kFewest : kFewestOfGroup;
-  const auto fits = [&](int64_t taps) { return std::find(std::begin(kTransformedTaps), std::end(kTransformedTaps), taps) != std::end(kTransformedTaps); };
+  const auto fits = [&](int64_t taps) {
+    return std::find(std::begin(kTransformedTaps), std::end(kTransformedTaps), taps) != std::end(kTransformedTaps);
+  };
   const int64_t height = weights[2].value, width = weights[3].value;
   return fits(height) && fits(width) && height * width > 1 && weights[1].value >= fewest && weights[0].value / group >= fewest;
 }

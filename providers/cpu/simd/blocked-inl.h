@@ -41,17 +41,25 @@ struct Clamp {
   float low, high;
 };
 
+/// Over whole blocks, in vectors as wide as there are.
 template <class F>
 HWY_INLINE void ForVectors(float* values, int64_t count, F f) {
-  const BlockTag d;
-  for (int64_t i = 0; i < count; i += kBlockLanes) hn::StoreU(f(hn::LoadU(d, values + i)), d, values + i);
+  const hn::ScalableTag<float> d;
+  constexpr int kLanes = static_cast<int>(HWY_LANES(float));
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, values + i)), d, values + i);
+  if constexpr (kLanes > kChannelBlock) {
+    const BlockTag one;
+    for (; i < count; i += kChannelBlock) hn::StoreU(f(hn::LoadU(one, values + i)), one, values + i);
+  }
 }
 
 /// v / (1 + e^-v), e^-v as in vmath::Sigmoid. What is less than -87 counts as -87, whose result is -1e-36.
-HWY_INLINE BlockVector Silu(BlockVector v) {
+template <class V>
+HWY_INLINE V Silu(V v) {
   constexpr float kC[] = {1.0f, -1.0f, 0.499992311000824f, -0.16667114198207855f, 0.041890114545822144f, -0.008312525227665901f};
-  const BlockTag d;
-  const hn::RebindToUnsigned<BlockTag> du;
+  const hn::DFromV<V> d;
+  const hn::RebindToUnsigned<hn::DFromV<V>> du;
   const auto magic = hn::Set(d, 12582912.0f);
   v = hn::Max(hn::Set(d, -87.0f), v);  // in this order NaN stays NaN
   const auto bounded = hn::Min(hn::Set(d, 87.0f), v);
@@ -76,28 +84,26 @@ HWY_INLINE void Slope(const float* slopes, float* values, int64_t count) {
 
 /// Activations other than kClip, over whole pixels of a block, the epilogue's `block`th.
 [[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, int64_t block, float* values, int64_t count) {
-  const BlockTag d;
-  const auto alpha = hn::Set(d, epilogue.alpha), beta = hn::Set(d, epilogue.beta);
-  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  // For vectors of any width.
+  const auto all = [](auto v, float number) { return hn::Set(hn::DFromV<decltype(v)>(), number); };
+  const auto unit = [&](auto v) { return hn::Min(all(v, 1), hn::Max(all(v, 0), v)); };
+  const float alpha = epilogue.alpha, beta = epilogue.beta;
   switch (epilogue.activation) {
     case BlockedActivation::kNone:
     case BlockedActivation::kClip:
       return;
     case BlockedActivation::kLeakyRelu:
-      return ForVectors(values, count, [&](BlockVector v) { return hn::IfThenElse(hn::Lt(v, zero), hn::Mul(v, alpha), v); });
+      return ForVectors(values, count, [&](auto v) { return hn::IfThenElse(hn::Lt(v, all(v, 0)), hn::Mul(v, all(v, alpha)), v); });
     case BlockedActivation::kPRelu:
       return Slope(epilogue.slopes + block * kChannelBlock, values, count);
     case BlockedActivation::kHardSigmoid:
-      return ForVectors(values, count, [&](BlockVector v) { return hn::Min(one, hn::Max(zero, hn::MulAdd(v, alpha, beta))); });
+      return ForVectors(values, count, [&](auto v) { return unit(hn::MulAdd(v, all(v, alpha), all(v, beta))); });
     case BlockedActivation::kHardSwish:
-      return ForVectors(values, count, [&](BlockVector v) {
-        const auto gate = hn::MulAdd(v, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
-        return hn::Mul(v, hn::Min(one, hn::Max(zero, gate)));
-      });
+      return ForVectors(values, count, [&](auto v) { return hn::Mul(v, unit(hn::MulAdd(v, all(v, 1.0f / 6), all(v, 0.5f)))); });
     case BlockedActivation::kSigmoid:
-      return ForVectors(values, count, [&](BlockVector v) { return vmath::Sigmoid(d, v); });
+      return ForVectors(values, count, [](auto v) { return vmath::Sigmoid(hn::DFromV<decltype(v)>(), v); });
     case BlockedActivation::kSilu:
-      return ForVectors(values, count, [](BlockVector v) { return Silu(v); });
+      return ForVectors(values, count, [](auto v) { return Silu(v); });
   }
 }
 
