@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/cpu_features.h"
 #include "base/precision.h"
+#include "simd/gemm_bf16.h"
 
 namespace tessera::cpu {
 namespace {
@@ -75,7 +75,7 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
 
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   if (!MayRound(provider, graph, node)) return Rounding::kNone;
-  const bool factors = OptionOf(provider) == NameOf(Precision::kBFloat16) && HasFastAvx512Bf16();
+  const bool factors = OptionOf(provider) == NameOf(Precision::kBFloat16) && GemmBf16Pays();
   if (IsAttention(node)) return factors && !HasFewQueries(graph, node) ? Rounding::kFactors : Rounding::kNone;
   if (!HasConstantWeights(graph, node)) return Rounding::kNone;
   if (factors) return Rounding::kFactors;

@@ -30,5 +30,8 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
 /// constants (of products one matrix), or attention is not known to be of few queries; else constant weights of float32, of recurrent
 /// operators those that are not near.
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
+inline bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
+  return RoundingOf(provider, graph, node) == Rounding::kFactors;
+}
 
 }  // namespace tessera::cpu

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "lowering.h"
+#include "simd/gemm_bf16.h"
 
 namespace tessera::onednn {
 namespace {
@@ -63,7 +64,7 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
   if (kHalves.contains(graph.value(node.inputs[0]).type.element)) return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
-    return IsProduct(node) && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
+    return IsProduct(node) && cpu::GemmBf16Pays() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
   }
   return "the CPU provider computes float32 faster; option claims=all claims it";
 }

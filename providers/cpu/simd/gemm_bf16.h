@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu_features.h"
 #include "simd/gemm.h"
 #include "tessera/numeric.h"
 #include "tessera/thread_pool.h"
@@ -29,8 +30,10 @@ struct GemmBf16Args {
   GemmEpilogue<float> epilogue;
 };
 
-/// Whether the processor has the instructions.
+/// Whether the processor has the instructions, and this build kernels with them.
 bool HasGemmBf16();
+/// Whether they multiply faster than float32's.
+inline bool GemmBf16Pays() { return HasGemmBf16() && HasFastAvx512Bf16(); }
 
 /// Elements of `k` numbers in pairs.
 constexpr int64_t PairedSize(int64_t k) { return k + k % 2; }

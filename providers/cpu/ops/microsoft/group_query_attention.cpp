@@ -54,7 +54,7 @@ class GroupQueryAttention final : public Kernel {
         scale_(info.attribute<float>("scale", 0.0f)),
         softcap_(info.attribute<float>("softcap", 0.0f)),
         norm_epsilon_(info.attribute<float>("qk_norm_epsilon", 1e-6f)),
-        rounds_(RoundingOf(info.provider(), info.graph(), info.node()) == Rounding::kFactors) {
+        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_, kv_heads_);
     slides_ = info.attribute<int64_t>("sliding_window_cache", 0) != 0;
     Require(!slides_ || window_ > 0, "sliding_window_cache needs local_window_size");
