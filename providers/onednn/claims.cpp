@@ -5,6 +5,7 @@
 
 #include "lowering.h"
 #include "simd/gemm_bf16.h"
+#include "simd/winograd.h"
 
 namespace tessera::onednn {
 namespace {
@@ -35,18 +36,14 @@ double Products(const GraphViewer& graph, const Node& node) {
 
 /// Whether the CPU provider may compute it through Winograd's transform, with a multiple of the speed of sums.
 bool IsTransformed(const GraphViewer& graph, const Node& node) {
-  constexpr int64_t kTransformedTaps[] = {1, 3, 4, 5, 7}, kFewest = 8, kFewestOfGroup = 16;
   const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
   if (node.op_type == "ConvTranspose" || weights.size() != 4) return false;
   if (!std::all_of(weights.begin(), weights.end(), [](const Dimension& dim) { return dim.known(); })) return false;
   const auto strides = AttributeOr<std::vector<int64_t>>(node, "strides", {});
   if (std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride != 1; })) return false;
-  const int64_t group = std::max<int64_t>(AttributeOr<int64_t>(node, "group", 1), 1), fewest = group == 1 ? kFewest : kFewestOfGroup;
-  const auto fits = [&](int64_t taps) {
-    return std::find(std::begin(kTransformedTaps), std::end(kTransformedTaps), taps) != std::end(kTransformedTaps);
-  };
-  const int64_t height = weights[2].value, width = weights[3].value;
-  return fits(height) && fits(width) && height * width > 1 && weights[1].value >= fewest && weights[0].value / group >= fewest;
+  const int64_t groups = std::max<int64_t>(AttributeOr<int64_t>(node, "group", 1), 1);
+  return cpu::HasWinogradForm(weights[2].value, weights[3].value, 1) &&
+         cpu::WinogradMayPay(weights[1].value, weights[0].value / groups, groups);
 }
 
 std::string WhyLeaveCodes(const Node& node) {

@@ -307,9 +307,11 @@ void TransformWinogradOutput(const WinogradBlock& block, const float* products, 
   HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, bias, epilogue, begin, end, image);
 }
 
-bool WinogradMayPay(int64_t channels, int64_t outputs) {
-  constexpr int64_t kFewestChannels = 8, kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
-  return outputs >= kFewestChannels && channels >= kFewestChannels && outputs <= kMostPairs / channels;
+bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups) {
+  constexpr int64_t kFewestChannels = 8, kFewestOfGroup = 16;
+  constexpr int64_t kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
+  const int64_t fewest = groups == 1 ? kFewestChannels : kFewestOfGroup;
+  return outputs >= fewest && channels >= fewest && outputs <= kMostPairs / channels;
 }
 
 WinogradArea::WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations)

@@ -13,8 +13,8 @@ namespace tessera::cpu {
 
 constexpr int64_t kWinogradPoints = 36;  // products of a tile
 
-/// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill memory.
-bool WinogradMayPay(int64_t channels, int64_t outputs);
+/// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill memory; both of a group.
+bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups = 1);
 /// How many output pixels there are and how many tiles hold them; where pixels are a dilation apart, each offset has its own.
 struct WinogradArea {
   WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 #include "base/rounding.h"
 
@@ -171,6 +172,16 @@ constexpr WinogradForm kWinogradForms[] = {
     {WinogradLine::kSpreadTwo, WinogradLine::kSpreadTwo},
     {WinogradLine::kSpreadFour, WinogradLine::kSpreadFour},
 };
+
+/// Whether a form takes windows of so many taps at this stride; transposed convolutions have forms of their own.
+constexpr bool HasWinogradForm(int64_t taps_y, int64_t taps_x, int64_t stride) {
+  const auto fits = [stride](WinogradLine line, int64_t taps) {
+    const WinogradPlanes of = PlanesOf(line);
+    return !of.transposed() && of.taps == taps && of.stride == stride;
+  };
+  return std::any_of(std::begin(kWinogradForms), std::end(kWinogradForms),
+                     [&](WinogradForm form) { return fits(form.y, taps_y) && fits(form.x, taps_x); });
+}
 
 /// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is an
 /// image of its own, whose tiles follow those of the offset before.

@@ -265,11 +265,10 @@ bool FitsForm(const Window& window, WinogradForm form) {
 
 std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share) {
   const Window window = Upright(image);
-  constexpr int64_t kFewestOfGroup = 16;
   constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
   constexpr int64_t kMostWeights = int64_t{36} << 20;
   const int64_t depth = of.channels * window.kernel[0], images = of.batch * window.output[0];
-  if (!WinogradMayPay(depth, of.outputs) || (of.group > 1 && std::min(of.channels, of.outputs) < kFewestOfGroup)) return std::nullopt;
+  if (!WinogradMayPay(depth, of.outputs, of.group)) return std::nullopt;
   const double pixels = static_cast<double>(images * window.output[1] * window.output[2]);
   const double most = depth * of.outputs > kManyPairs / of.group ? 0.5 : 0.9;
   const double weights = static_cast<double>(depth * of.outputs * window.kernel[1] * window.kernel[2]);
