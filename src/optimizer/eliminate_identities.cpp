@@ -10,6 +10,7 @@
 #include "optimizer/edit.h"
 #include "optimizer/neutral_element.h"
 #include "optimizer/rewrites.h"
+#include "optimizer/slice_bounds.h"
 
 namespace tessera {
 namespace {
@@ -70,31 +71,13 @@ bool TransposeChangesNothing(const Graph& graph, const Node& node) {
 
 bool SliceTakesAll(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  const auto starts = IntegersOf(graph, node, 1, "starts"), ends = IntegersOf(graph, node, 2, "ends");
-  if (from == nullptr || !starts || !ends || starts->size() != ends->size()) return false;
-  const size_t count = starts->size();
-  std::vector<int64_t> axes(count), steps(count, 1);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (HasInput(node, 3) || node.FindAttribute("axes") != nullptr) {
-    const auto given = IntegersOf(graph, node, 3, "axes");
-    if (!given) return false;
-    axes = *given;
-  }
-  if (HasInput(node, 4)) {
-    const auto given = Integers(ConstantInput(graph, node, 4));
-    if (!given) return false;
-    steps = *given;
-  }
-  if (axes.size() != count || steps.size() != count) return false;
-  const auto rank = static_cast<int64_t>(from->size());
-  std::vector<bool> seen(from->size(), false);
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) return false;
-    seen[static_cast<size_t>(axis)] = true;
-    const Dimension& dim = (*from)[static_cast<size_t>(axis)];
-    const bool to_the_end = (*ends)[i] == std::numeric_limits<int64_t>::max() || (dim.known() && (*ends)[i] >= dim.value);
-    if ((*starts)[i] != 0 || steps[i] != 1 || !to_the_end) return false;
+  const auto bounds = SliceBoundsOf(graph, node);
+  if (from == nullptr || !bounds) return false;
+  for (size_t i = 0; i < bounds->axes.size(); ++i) {
+    const Dimension& dim = (*from)[static_cast<size_t>(bounds->axes[i])];
+    const int64_t end = bounds->ends[i];
+    const bool to_the_end = end == std::numeric_limits<int64_t>::max() || (dim.known() && end >= dim.value);
+    if (bounds->starts[i] != 0 || bounds->steps[i] != 1 || !to_the_end) return false;
   }
   return true;
 }

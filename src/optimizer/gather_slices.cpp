@@ -7,6 +7,7 @@
 #include "base/slice_range.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
+#include "optimizer/slice_bounds.h"
 
 namespace tessera {
 namespace {
@@ -17,15 +18,11 @@ constexpr size_t kMostIndices = 4096;
 constexpr int64_t kLeastBlock = 16;
 
 /// The indices that a Slice with constant bounds takes on `axis`, of `size`, when it cuts no other.
-std::optional<std::vector<int64_t>> IndicesOf(const Graph& graph, const Node& slice, int64_t axis, int64_t rank, int64_t size) {
-  if (!IsOp(slice, "Slice") || slice.since_version < 10 || !HasInput(slice, 3)) return std::nullopt;
-  const auto input = [&](size_t i) { return Integers(ConstantInput(graph, slice, i)); };
-  const auto starts = input(1), ends = input(2), axes = input(3);
-  const auto steps = HasInput(slice, 4) ? input(4) : std::optional(std::vector<int64_t>{1});
-  if (!starts || !ends || !axes || !steps) return std::nullopt;
-  if (starts->size() != 1 || ends->size() != 1 || axes->size() != 1 || *steps != std::vector<int64_t>{1}) return std::nullopt;
-  if (((*axes)[0] < 0 ? (*axes)[0] + rank : (*axes)[0]) != axis) return std::nullopt;
-  const SliceRange range = ClampSlice((*starts)[0], (*ends)[0], 1, size);
+std::optional<std::vector<int64_t>> IndicesOf(const Graph& graph, const Node& slice, int64_t axis, int64_t size) {
+  if (!IsOp(slice, "Slice")) return std::nullopt;
+  const auto bounds = SliceBoundsOf(graph, slice);
+  if (!bounds || bounds->axes != std::vector<int64_t>{axis} || bounds->steps.front() != 1) return std::nullopt;
+  const SliceRange range = ClampSlice(bounds->starts.front(), bounds->ends.front(), 1, size);
   std::vector<int64_t> indices(static_cast<size_t>(range.count));
   std::iota(indices.begin(), indices.end(), range.start);
   return indices;
@@ -50,7 +47,7 @@ class SliceGathering final : public NodeRewrite {
     for (size_t i = 0; i < concat.inputs.size(); ++i) {
       const Node* slice = Producer(graph, concat, i);
       if (slice == nullptr || slice->inputs[0] != source || !HasOneReader(graph, concat.inputs[i])) return false;
-      const auto taken = IndicesOf(graph, *slice, axis, rank, size.value);
+      const auto taken = IndicesOf(graph, *slice, axis, size.value);
       if (!taken || indices.size() + taken->size() > kMostIndices) return false;
       indices.insert(indices.end(), taken->begin(), taken->end());
       slices.insert(slice->index);

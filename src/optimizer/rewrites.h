@@ -43,7 +43,9 @@ std::unique_ptr<Rewrite> RecognizeRotary();
 std::unique_ptr<Rewrite> SinkReshapes();
 std::unique_ptr<Rewrite> UndoReshapes();
 std::unique_ptr<Rewrite> PickBeforeTransposes();
+std::unique_ptr<Rewrite> MergeSlices();
 std::unique_ptr<Rewrite> GatherSlices();
+std::unique_ptr<Rewrite> RecognizeGrids();  // in scatter_grids.cpp
 std::unique_ptr<Rewrite> RecognizeAttention();
 std::unique_ptr<Rewrite> ShareHeads();
 std::unique_ptr<Rewrite> RecognizeNBits();
