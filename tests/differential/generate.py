@@ -39,6 +39,7 @@ import recipes_nn  # noqa: F401
 import recipes_reduction  # noqa: F401
 import recipes_search  # noqa: F401
 import recipes_sequence  # noqa: F401
+import recipes_slices  # noqa: F401
 import recipes_training  # noqa: F401
 import recipes_vision  # noqa: F401
 import recipes_window  # noqa: F401
