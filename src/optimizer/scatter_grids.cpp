@@ -40,12 +40,15 @@ bool IsFalse(const Tensor* condition) {
 
 /// `shape` is the shape of a sum of some of `values`: expanding to it makes none larger than all of them together.
 bool IsCommonShape(const Graph& graph, ValueIndex shape, const std::vector<ValueIndex>& values) {
-  const SymbolicShape* sizes = ShapeOf(graph, shape);
-  if (sizes == nullptr || sizes->size() != 1 || !sizes->front().known() || sizes->front().value != static_cast<int64_t>(values.size())) return false;
+  const auto has_all = [&](ValueIndex sizes) {
+    const SymbolicShape* dims = ShapeOf(graph, sizes);
+    return dims != nullptr && dims->size() == 1 && dims->front().known() && dims->front().value == static_cast<int64_t>(values.size());
+  };
   const Node* node = ProducerOf(graph, shape);
   // The exporter replaces sizes of -1, of which there are none.
   if (node != nullptr && IsOp(*node, "Where") && IsFalse(ConstantInput(graph, *node, 0))) node = Producer(graph, *node, 2);
-  return node != nullptr && IsOp(*node, "Shape") && node->attributes.empty() && IsSumOf(graph, node->inputs[0], values);
+  return node != nullptr && IsOp(*node, "Shape") && node->attributes.empty() && has_all(shape) && has_all(node->outputs[0]) &&
+         IsSumOf(graph, node->inputs[0], values);
 }
 
 /// All dimensions of the value, of at most `depth`, are 1 but that of `axis` of `depth`.
