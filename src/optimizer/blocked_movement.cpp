@@ -6,6 +6,7 @@
 #include "base/slice_range.h"
 #include "optimizer/blocked_plan.h"
 #include "optimizer/edit.h"
+#include "optimizer/slice_bounds.h"
 
 namespace tessera {
 namespace {
@@ -156,29 +157,20 @@ class Moving {
   }
 
   bool Slice() {
-    const bool in_inputs = node_.since_version >= 10;
-    auto starts = IntegersOf(graph_, node_, 1, "starts"), ends = IntegersOf(graph_, node_, 2, "ends");
-    if (!starts || !ends || starts->size() != ends->size() || starts->size() > shape_.size()) return false;
-    const size_t count = starts->size();
-    auto axes = AxesOf(nullptr);
-    axes->resize(count);
-    if (HasInput(node_, 3) || IntsAttribute(node_, "axes") != nullptr) {
-      const auto named = IntegersOf(graph_, node_, 3, "axes");
-      axes = named && named->size() == count ? FromFront(*named) : std::nullopt;
-    }
-    const auto steps = HasInput(node_, 4) ? Integers(ConstantInput(graph_, node_, 4)) : std::vector<int64_t>(count, 1);
-    if (!axes || !steps || steps->size() != count) return false;
-    for (size_t i = 0; i < count; ++i) {
-      if ((*axes)[i] != kChannelAxis) continue;
-      if ((*steps)[i] != 1) return false;
-      const SliceRange range = ClampSlice((*starts)[i], (*ends)[i], 1, channels_);
+    auto bounds = SliceBoundsOf(graph_, node_);
+    if (!bounds) return false;
+    for (size_t i = 0; i < bounds->axes.size(); ++i) {
+      if (bounds->axes[i] != kChannelAxis) continue;
+      if (bounds->steps[i] != 1) return false;
+      const SliceRange range = ClampSlice(bounds->starts[i], bounds->ends[i], 1, channels_);
       if (range.start % kChannelBlock != 0 || range.count % kChannelBlock != 0) return false;
-      (*starts)[i] = range.start / kChannelBlock;
-      (*ends)[i] = (range.start + range.count) / kChannelBlock;
+      bounds->starts[i] = range.start / kChannelBlock;
+      bounds->ends[i] = (range.start + range.count) / kChannelBlock;
     }
-    SetIntegers(in_inputs, 1, "starts", std::move(*starts));
-    SetIntegers(in_inputs, 2, "ends", std::move(*ends));
-    SetIntegers(in_inputs, 3, "axes", std::move(*axes));
+    const bool in_inputs = node_.since_version >= 10;
+    SetIntegers(in_inputs, 1, "starts", std::move(bounds->starts));
+    SetIntegers(in_inputs, 2, "ends", std::move(bounds->ends));
+    SetIntegers(in_inputs, 3, "axes", std::move(bounds->axes));
     return true;
   }
 

@@ -12,6 +12,7 @@
 #include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
+#include "optimizer/slice_bounds.h"
 
 namespace tessera {
 namespace {
@@ -74,17 +75,12 @@ Steps StepsOfPad(const Graph& graph, const Node& node, size_t rank) {
 /// Exact only where what is left cannot be less than nothing, which the caller sees to.
 Steps StepsOfSlice(const Graph& graph, const Node& node, size_t rank) {
   Steps result(rank);
-  const auto starts = IntegersOf(graph, node, 1, "starts"), ends = IntegersOf(graph, node, 2, "ends");
-  if (!starts || !ends || starts->size() != ends->size()) return result;
-  std::vector<int64_t> axes, steps(starts->size(), 1);
-  for (size_t i = 0; i < starts->size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  if (HasInput(node, 3) || node.FindAttribute("axes") != nullptr) axes = IntegersOf(graph, node, 3, "axes").value_or(std::vector<int64_t>());
-  if (HasInput(node, 4)) steps = IntegersOf(graph, node, 4, "steps").value_or(std::vector<int64_t>());
-  if (axes.size() != starts->size() || steps.size() != starts->size()) return result;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i], start = (*starts)[i], end = (*ends)[i];
-    if (axis < 0 || axis >= static_cast<int64_t>(rank) || steps[i] != 1 || start < 0 || start > kMost || end < -kMost) continue;
-    if (end < 0 || end >= kEnd) result[static_cast<size_t>(axis)] = Step{std::min<int64_t>(end, 0) - start};
+  const auto bounds = SliceBoundsOf(graph, node);
+  if (!bounds) return result;
+  for (size_t i = 0; i < bounds->axes.size(); ++i) {
+    const int64_t start = bounds->starts[i], end = bounds->ends[i];
+    if (bounds->steps[i] != 1 || start < 0 || start > kMost || end < -kMost) continue;
+    if (end < 0 || end >= kEnd) result[static_cast<size_t>(bounds->axes[i])] = Step{std::min<int64_t>(end, 0) - start};
   }
   return result;
 }

@@ -2,19 +2,24 @@
 
 #include "base/slice_range.h"
 #include "optimizer/edit.h"
+#include "optimizer/slice_bounds.h"
 
 namespace tessera {
 namespace {
 
 bool IsLast(int64_t axis, int64_t rank) { return axis == -1 || axis == rank - 1; }
 
+/// What a Slice of the last axis alone takes of rows of this size, at this step.
+std::optional<SliceRange> RangeOfRows(const Graph& graph, const Node& slice, int64_t rank, int64_t size, int64_t step) {
+  const auto bounds = SliceBoundsOf(graph, slice);
+  if (!bounds || bounds->axes != std::vector<int64_t>{rank - 1} || bounds->steps.front() != step) return std::nullopt;
+  return ClampSlice(bounds->starts.front(), bounds->ends.front(), step, size);
+}
+
 std::optional<RowPart> FromSlice(const Graph& graph, const Node& slice, int64_t rank, int64_t size) {
-  const auto starts = IntegersOf(graph, slice, 1, "starts"), ends = IntegersOf(graph, slice, 2, "ends"), axes = IntegersOf(graph, slice, 3, "axes");
-  if (!starts || !ends || !axes || starts->size() != 1 || ends->size() != 1 || axes->size() != 1) return std::nullopt;
-  if (!IsLast(axes->front(), rank)) return std::nullopt;
-  if (HasInput(slice, 4) && Integers(ConstantInput(graph, slice, 4)) != std::vector<int64_t>{1}) return std::nullopt;
-  const SliceRange range = ClampSlice(starts->front(), ends->front(), 1, size);
-  return RowPart{.source = slice.inputs[0], .begin = range.start, .end = range.start + range.count, .size = size};
+  const auto range = RangeOfRows(graph, slice, rank, size, 1);
+  if (!range) return std::nullopt;
+  return RowPart{.source = slice.inputs[0], .begin = range->start, .end = range->start + range->count, .size = size};
 }
 
 std::optional<RowPart> FromSplit(const Graph& graph, const Node& split, ValueIndex value, int64_t rank, int64_t size) {
@@ -57,12 +62,9 @@ bool ArePairsOf(const Graph& graph, ValueIndex apart, ValueIndex together) {
 }
 
 std::optional<RowAlternation> FromStridedSlice(const Graph& graph, const Node& slice, int64_t rank, int64_t size) {
-  const auto starts = IntegersOf(graph, slice, 1, "starts"), ends = IntegersOf(graph, slice, 2, "ends"), axes = IntegersOf(graph, slice, 3, "axes");
-  if (!starts || !ends || !axes || starts->size() != 1 || ends->size() != 1 || axes->size() != 1 || !IsLast(axes->front(), rank)) return std::nullopt;
-  if (!HasInput(slice, 4) || Integers(ConstantInput(graph, slice, 4)) != std::vector<int64_t>{2} || size % 2 != 0) return std::nullopt;
-  const SliceRange range = ClampSlice(starts->front(), ends->front(), 2, size);
-  if (range.start > 1 || range.count != size / 2) return std::nullopt;
-  return RowAlternation{slice.inputs[0], range.start, size};
+  const auto range = RangeOfRows(graph, slice, rank, size, 2);
+  if (!range || size % 2 != 0 || range->start > 1 || range->count != size / 2) return std::nullopt;
+  return RowAlternation{slice.inputs[0], range->start, size};
 }
 
 /// Of a value [..., 2] that a Reshape made, element `which` of each pair.
