@@ -85,10 +85,13 @@ bool HasOneOutput(const Node& node) noexcept {
 
 bool IsOp(const Node& node, std::string_view op_type) noexcept { return node.domain.empty() && node.op_type == op_type; }
 
-const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept {
-  if (!HasInput(node, i)) return nullptr;
-  const NodeIndex producer = graph.value(node.inputs[i]).producer;
+const Node* Producer(const Graph& graph, ValueIndex value) noexcept {
+  const NodeIndex producer = value == kNone ? kNone : graph.value(value).producer;
   return producer == kNone ? nullptr : &graph.node(producer);
+}
+
+const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept {
+  return HasInput(node, i) ? Producer(graph, node.inputs[i]) : nullptr;
 }
 
 bool HasOneReader(const Graph& graph, ValueIndex index) noexcept {

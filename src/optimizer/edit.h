@@ -41,7 +41,9 @@ bool HasOneOutput(const Node& node) noexcept;
 /// Operator `op_type` of ai.onnx.
 bool IsOp(const Node& node, std::string_view op_type) noexcept;
 
-/// The node that computes input `i`, in the same graph, or null.
+/// The node that computes a value, in the same graph, or null.
+const Node* Producer(const Graph& graph, ValueIndex value) noexcept;
+/// The same of input `i`.
 const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept;
 
 /// Nobody but the one node reads it, and it is no output.

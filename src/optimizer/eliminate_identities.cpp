@@ -1,6 +1,6 @@
 // eliminate_identities: nodes whose output is their input, for every input that they accept, go: Identity, Dropout that does not
 // train, Cast to the same type, Reshape, Flatten, Transpose, Slice, Pad, Expand and Tile that change nothing, operators of
-// one input (Concat, Sum, Max), x + 0, x * 1.
+// one input (Concat, Sum, Max), x + 0, x * 1, Where of a condition that is everywhere the same.
 
 #include <algorithm>
 #include <limits>
@@ -141,6 +141,17 @@ const std::map<std::string_view, Check>& Checks() {
   return checks;
 }
 
+/// The input that a Where takes everywhere. All shapes must be known: another might not broadcast.
+std::optional<size_t> InputTakenEverywhere(const Graph& graph, const Node& node) {
+  const Tensor* condition = ConstantInput(graph, node, 0);
+  if (condition == nullptr || !condition->is(ElementType::kBool) || condition->num_elements() == 0) return std::nullopt;
+  if (!HasInput(node, 1) || !HasInput(node, 2) || !StaticShapeOf(graph, node.inputs[1]) || !StaticShapeOf(graph, node.inputs[2])) return std::nullopt;
+  const auto values = condition->values<bool>();
+  if (std::ranges::find(values, !values.front()) != values.end()) return std::nullopt;
+  const size_t taken = values.front() ? 1 : 2;
+  return StaticShapeOf(graph, node.inputs[taken]) == StaticShapeOf(graph, node.outputs[0]) ? std::optional(taken) : std::nullopt;
+}
+
 class IdentityElimination final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
@@ -148,7 +159,7 @@ class IdentityElimination final : public NodeRewrite {
     if (!node.domain.empty() || !HasOneOutputInUse(graph, node) || !HasInput(node, 0)) return false;
     const auto check = Checks().find(node.op_type);
     if (check != Checks().end()) return check->second(graph, node) && BypassNode(graph, index, node.inputs[0]);
-    const auto kept = InputBesideNeutralElement(graph, node);
+    const auto kept = IsOp(node, "Where") ? InputTakenEverywhere(graph, node) : InputBesideNeutralElement(graph, node);
     return kept && BypassNode(graph, index, node.inputs[*kept]);
   }
 

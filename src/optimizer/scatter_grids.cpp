@@ -19,36 +19,19 @@ struct Grid {
   size_t depth() const { return values.size() + constants.size(); }
 };
 
-const Node* ProducerOf(const Graph& graph, ValueIndex value) {
-  const NodeIndex producer = value == kNone ? kNone : graph.value(value).producer;
-  return producer == kNone ? nullptr : &graph.node(producer);
-}
-
 /// A sum of some of `values`.
 bool IsSumOf(const Graph& graph, ValueIndex sum, const std::vector<ValueIndex>& values, int most = 64) {
   if (std::ranges::find(values, sum) != values.end()) return true;
-  const Node* add = ProducerOf(graph, sum);
+  const Node* add = Producer(graph, sum);
   return most > 0 && add != nullptr && IsOp(*add, "Add") && add->since_version >= 7 && IsSumOf(graph, add->inputs[0], values, most - 1) &&
          IsSumOf(graph, add->inputs[1], values, most - 1);
 }
 
-bool IsFalse(const Tensor* condition) {
-  if (condition == nullptr || !condition->is(ElementType::kBool)) return false;
-  const bool* begin = condition->data<bool>();
-  return std::none_of(begin, begin + condition->num_elements(), [](bool set) { return set; });
-}
-
 /// `shape` is the shape of a sum of some of `values`: expanding to it makes none larger than all of them together.
 bool IsCommonShape(const Graph& graph, ValueIndex shape, const std::vector<ValueIndex>& values) {
-  const auto has_all = [&](ValueIndex sizes) {
-    const SymbolicShape* dims = ShapeOf(graph, sizes);
-    return dims != nullptr && dims->size() == 1 && dims->front().known() && dims->front().value == static_cast<int64_t>(values.size());
-  };
-  const Node* node = ProducerOf(graph, shape);
-  // The exporter replaces sizes of -1, of which there are none.
-  if (node != nullptr && IsOp(*node, "Where") && IsFalse(ConstantInput(graph, *node, 0))) node = Producer(graph, *node, 2);
-  return node != nullptr && IsOp(*node, "Shape") && node->attributes.empty() && has_all(shape) && has_all(node->outputs[0]) &&
-         IsSumOf(graph, node->inputs[0], values);
+  const Node* node = Producer(graph, shape);
+  return node != nullptr && IsOp(*node, "Shape") && node->attributes.empty() &&
+         StaticShapeOf(graph, shape) == Shape{static_cast<int64_t>(values.size())} && IsSumOf(graph, node->inputs[0], values);
 }
 
 /// All dimensions of the value, of at most `depth`, are 1 but that of `axis` of `depth`.
@@ -64,7 +47,7 @@ bool LiesAlong(const Graph& graph, ValueIndex value, size_t axis, size_t depth) 
 
 /// Concat(Unsqueeze(Expand(vector of an axis, common shape), -1), ...)
 std::optional<Grid> ComputedGrid(const Graph& graph, ValueIndex tuples) {
-  const Node* concat = ProducerOf(graph, tuples);
+  const Node* concat = Producer(graph, tuples);
   const SymbolicShape* shape = ShapeOf(graph, tuples);
   if (concat == nullptr || !IsOp(*concat, "Concat") || shape == nullptr || shape->size() != concat->inputs.size() + 1) return std::nullopt;
   const auto depth = static_cast<int64_t>(concat->inputs.size());

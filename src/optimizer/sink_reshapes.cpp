@@ -23,13 +23,13 @@ bool HasElements(const Shape& shape) {
 }
 
 std::optional<Merge> MergeBefore(const Graph& graph, ValueIndex value) {
-  const NodeIndex producer = value == kNone ? kNone : graph.value(value).producer;
-  if (producer == kNone || !IsOp(graph.node(producer), "Reshape")) return std::nullopt;
-  const ValueIndex source = graph.node(producer).inputs[0];
+  const Node* reshape = Producer(graph, value);
+  if (reshape == nullptr || !IsOp(*reshape, "Reshape")) return std::nullopt;
+  const ValueIndex source = reshape->inputs[0];
   const auto from = StaticShapeOf(graph, source), to = StaticShapeOf(graph, value);
   if (!from || !to || from->rank() != 4 || to->rank() != 3 || !HasElements(*from) || !HasElements(*to)) return std::nullopt;
   if ((*from)[2] != (*to)[1] || (*from)[3] != (*to)[2] || (*from)[0] * (*from)[1] != (*to)[0]) return std::nullopt;
-  return Merge{producer, source, *from};
+  return Merge{reshape->index, source, *from};
 }
 
 bool IsBroadcasting(const Node& node) {

@@ -302,6 +302,10 @@ void CopyParallel(ThreadPool& threads, void* dst, const void* src, int64_t count
   });
 }
 
+void CopyUnlessInPlace(ThreadPool& threads, const Tensor& from, Tensor& to) {
+  if (to.raw() != from.raw()) CopyParallel(threads, to.mutable_raw(), from.raw(), from.num_elements(), KindOf(from.type()));
+}
+
 void FillParallel(ThreadPool& threads, void* dst, const void* value, int64_t count, ElementKind element) {
   const auto* bytes = static_cast<const std::byte*>(value);
   if (!element.is_string && std::all_of(bytes, bytes + element.bytes, [bytes](std::byte b) { return b == bytes[0]; })) {

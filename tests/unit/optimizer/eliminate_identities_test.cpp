@@ -30,7 +30,22 @@ ModelBuilder Build(const IdentityCase& test) {
 
 constexpr auto kGone = "Abs Neg";
 
+/// Where of this condition, of "a" where it is true and else of a constant of these dimensions.
+std::function<void(ModelBuilder&)> WhereOf(std::vector<uint8_t> condition, std::vector<int64_t> other, bool other_first = false) {
+  return [=](ModelBuilder& m) {
+    m.Constant("c", {static_cast<int64_t>(condition.size())}, condition, onnx::TensorProto::BOOL);
+    m.Floats("o", other, Numbers(static_cast<size_t>(Shape(other).num_elements())));
+    m.Node("Where", {"c", other_first ? "o" : "a", other_first ? "a" : "o"}, {"b"});
+  };
+}
+
 const IdentityCase kCases[] = {
+    {"WhereTrue", kGone, WhereOf({1, 1, 1}, {2, 3})},
+    {"WhereFalse", kGone, WhereOf({0}, {3}, true)},
+    {"WhereMixed", "Abs Where Neg", WhereOf({1, 0, 1}, {2, 3})},
+    {"WhereTakesWhatBroadcasts", "Abs Where Neg", WhereOf({0, 0, 0}, {3})},
+    {"WhereBroadcasts", "Abs Where Neg", WhereOf({1}, {4, 2, 3})},
+    {"WhereOfOpenSize", "Abs Where Neg", WhereOf({1}, {1, 3}), {-1, 3}},
     {"Identity", kGone, [](ModelBuilder& m) { m.Node("Identity", {"a"}, {"b"}); }},
     {"Dropout", kGone, [](ModelBuilder& m) { m.Node("Dropout", {"a"}, {"b", "mask"}); }},
     {"OldDropout", kGone, [](ModelBuilder& m) { m.Node("Dropout", {"a"}, {"b"}); }, {2, 3}, ElementType::kFloat, 8},

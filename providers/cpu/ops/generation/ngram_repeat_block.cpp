@@ -24,9 +24,7 @@ class NGramRepeatBlock final : public Kernel {
             "input_ids and scores are {} and {}; [batch,length] and [batch,vocabulary] are expected", ids.shape(), scores.shape());
     Tensor* output = context.output(0, scores.shape());
     if (output == nullptr) return;
-    if (output->raw() != scores.raw()) {
-      CopyParallel(context.threads(), output->mutable_raw(), scores.raw(), scores.num_elements(), KindOf(scores.type()));
-    }
+    CopyUnlessInPlace(context.threads(), scores, *output);
     const int64_t length = ids.shape()[1], vocabulary = scores.shape()[1];
     for (int64_t row = 0; row < ids.shape()[0]; ++row) {
       Block({ids.data<int64_t>() + row * length, static_cast<size_t>(length)},

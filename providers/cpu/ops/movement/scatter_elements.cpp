@@ -39,9 +39,7 @@ class ScatterElements final : public Kernel {
     const ElementWalk walk(data.shape(), indices.shape(), axis_);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
-    if (output->raw() != data.raw()) {
-      CopyParallel(context.threads(), output->mutable_raw(), data.raw(), data.num_elements(), element);
-    }
+    CopyUnlessInPlace(context.threads(), data, *output);
     if (walk.empty) return;
     const int shared = walk.SharedDim();
     const int64_t total = shared < 0 ? 1 : walk.dims[shared].size;

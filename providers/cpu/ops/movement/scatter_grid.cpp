@@ -31,13 +31,11 @@ class ScatterGrid final : public Kernel {
     Require(updates.num_elements() == count, "updates have shape {}, expected {} elements for data of shape {}", updates.shape(), count,
             data.shape());
     Tensor* output = context.output(0, data.type(), data.shape());
-    if (output->raw() != data.raw()) {
-      CopyParallel(context.threads(), output->mutable_raw(), data.raw(), data.num_elements(), copy.element);
-    }
+    CopyUnlessInPlace(context.threads(), data, *output);
     if (count == 0) return;
     int64_t first = 0;
     for (const Axis& axis : copy.axes) first += axis.even ? NormalizeIndex(axis.indices[0], axis.dim) * axis.step : 0;
-    Run(copy, 0, static_cast<const std::byte*>(updates.raw()), static_cast<std::byte*>(output->mutable_raw()) + first * copy.element.bytes);
+    Run(copy, 0, Bytes(updates), Bytes(*output) + first * copy.element.bytes);
   }
 
  private:

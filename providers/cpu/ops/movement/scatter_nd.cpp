@@ -39,9 +39,7 @@ class ScatterND final : public Kernel {
     const int64_t depth = CheckShapes(data, indices, updates);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
-    if (output->raw() != data.raw()) {
-      CopyParallel(context.threads(), output->mutable_raw(), data.raw(), data.num_elements(), element);
-    }
+    CopyUnlessInPlace(context.threads(), data, *output);
     const int64_t tuples = indices.shape().SizeOfRange(0, indices.shape().rank() - 1);
     if (tuples == 0) return;
     const std::span<int64_t> steps = context.scratch<int64_t>(static_cast<size_t>(depth));

@@ -41,9 +41,7 @@ class TensorScatter final : public Kernel {
     }
     const ElementKind element = KindOf(past.type());
     Tensor* present = context.output(0, past.type(), dims);
-    if (present->raw() != past.raw()) {
-      CopyParallel(context.threads(), present->mutable_raw(), past.raw(), past.num_elements(), element);
-    }
+    CopyUnlessInPlace(context.threads(), past, *present);
     if (update.num_elements() == 0) return;
     const int64_t block = dims.SizeOfRange(axis + 1, dims.rank()) * element.bytes;
     const int64_t rows = dims.SizeOfRange(0, axis), rows_per_batch = rows / dims[0], count = block / element.bytes;
