@@ -20,8 +20,9 @@
 namespace tessera {
 namespace {
 
-/// Answers LoadOptions::keep_function: true when a registry has a kernel for the node.
-bool SomeKernelFor(const SessionResources& resources, const Graph& graph, const Node& node) {
+/// Answers LoadOptions::keep_function: true when the last provider, to which everything falls that others refuse or fail to make, has a
+/// kernel for the node.
+bool HasLastKernel(const SessionResources& resources, const Graph& graph, const Node& node) {
   Graph alone;  // a viewer of the whole graph would sort it each time
   Node probe;
   probe.domain = node.domain;
@@ -33,10 +34,7 @@ bool SomeKernelFor(const SessionResources& resources, const Graph& graph, const 
   for (const ValueIndex output : node.outputs) {
     probe.outputs.push_back(output == kNone ? kNone : alone.AddValue("", graph.value(output).type));
   }
-  const GraphViewer viewer(alone);
-  return std::any_of(resources.providers.begin(), resources.providers.end(), [&](const ProviderEntry& entry) {
-    return entry.provider->kernels().Find(viewer, probe) != nullptr;
-  });
+  return resources.providers.back().provider->kernels().Find(GraphViewer(alone), probe) != nullptr;
 }
 
 /// Says that a session's own number of threads is not what it runs on.
@@ -212,7 +210,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
     const ProfileScope scope(profiler.get(), "load model", "Load");
     LoadOptions load_options;
     load_options.free_dimensions = options.free_dimensions;
-    load_options.keep_function = [&](const Graph& graph, const Node& node) { return SomeKernelFor(resources, graph, node); };
+    load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
     model = load(load_options);
   }
   if (options.optimization_level == OptimizationLevel::kNone) return;

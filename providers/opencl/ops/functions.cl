@@ -1,14 +1,16 @@
 // What expressions of elementwise operators call, in the type TA.
 
-// Integer division by 0 gives 0; the smallest number divided by -1 wraps.
+// Integer division by 0 gives 0; the smallest number divided by -1 wraps. Types narrower than int are divided as int, which holds that.
 #define IS_MINUS_ONE(x) ((TA)(-1) < 0 ? (x) == (TA)(-1) : 0)
-#define DIVIDE(a, b) ((b) == 0 ? (TA)0 : IS_MINUS_ONE(b) ? (TA)((WA)0 - (WA)(a)) : (TA)((a) / (b)))
-#define REMAINDER(a, b) ((b) == 0 || IS_MINUS_ONE(b) ? (TA)0 : (TA)((a) % (b)))
+#define MAY_OVERFLOW(divisor) (sizeof(TA) < sizeof(int) ? 0 : IS_MINUS_ONE(divisor))
+#define DIVIDE(a, b) ((b) == 0 ? (TA)0 : MAY_OVERFLOW(b) ? (TA)((WA)0 - (WA)(a)) : (TA)((a) / (b)))
+#define REMAINDER(a, b) ((b) == 0 || MAY_OVERFLOW(b) ? 0 : (a) % (b))
 
 #ifdef REAL_A
 #ifdef FLOAT_A
 // The error function within a few units of the last place, without branches or calls, so that compilers make vectors of it: a
-// polynomial near 0, elsewhere 1 - exp(polynomial).
+// polynomial near 0, elsewhere 1 - exp(polynomial). A NaN passes through all of it (selected at the end, it makes Mesa 25.0's
+// llvmpipe compute garbage for numbers).
 static inline __attribute__((always_inline)) float error_function(float x) {
   const float t = fabs(x) > 4.0f ? 4.0f : fabs(x), s = t * t;
   float near = -5.96761703e-4f;
@@ -24,7 +26,7 @@ static inline __attribute__((always_inline)) float error_function(float x) {
   far = far * t - 1.28717512e-1f;
   far = far * t - t;
   far = 1.0f - exponential(far);
-  return x != x ? x : copysign(t > 0.927734375f ? far : near, x);
+  return copysign(t > 0.927734375f ? far : near, x);
 }
 #else
 #define error_function(x) erf(x)
@@ -42,8 +44,8 @@ static inline int to_int(TA x) { return x >= R(-2147483648.0) && x < R(214748364
 static inline long to_long(TA x) { return x >= R(-9223372036854775808.0) && x < R(9223372036854775808.0) ? (long)x : LONG_MIN; }
 #else
 static inline TA modulo(TA a, TA b) {
-  const TA r = REMAINDER(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? (TA)(r + b) : r;
+  // Not in a variable of a narrow type: x86 compilers of Mesa 25.0 (LLVM 19) end the process over selected bytes.
+  return REMAINDER(a, b) != 0 && (REMAINDER(a, b) < 0) != (b < 0) ? (TA)(REMAINDER(a, b) + b) : (TA)REMAINDER(a, b);
 }
 // The power of an integer, which wraps; a negative exponent gives the reciprocal, truncated.
 static inline TA power(TA base, long exponent) {

@@ -4,10 +4,11 @@ typedef struct { long steps, batch, input, hidden, gates, directions; int batch_
 
 #if defined(ROWS) && defined(FLOAT_X)
 // Without calls, so that compilers for processors make vectors of them; near 0, where 1 - 2 / (exp(2 x) + 1) cancels, by a series.
+// A NaN passes through.
 static inline TX act_tanh(TX x) {
   const TX square = x * x, series = x * (1.0f + square * (-0.333333333f + square * (0.133333333f + square * (-0.0539682540f + square * 0.0218694885f))));
-  const TX far = 1.0f - 2.0f / (exponential(fmin(2.0f * fabs(x), 80.0f)) + 1.0f);
-  return square < 0.09f ? series : isnan(x) ? x : copysign(far, x);
+  const TX size = fabs(x), far = 1.0f - 2.0f / (exponential(size > 40.0f ? 80.0f : 2.0f * size) + 1.0f);
+  return square < 0.09f ? series : copysign(far, x);
 }
 static inline TX act_sigmoid(TX x) { return 1.0f / (1.0f + exponential(-x)); }
 #else

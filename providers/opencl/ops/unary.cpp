@@ -114,7 +114,6 @@ std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
 void RegisterUnary(KernelRegistry& registry) {
   AddUnaries(registry, std::make_index_sequence<std::size(kUnaries)>());
   registry.Add(Op("Gelu").Versions(20).Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
-  registry.Add(Op("Gelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeGelu));
   registry.Add(Op("BiasGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeBiasGelu));
   registry.Add(Op("FastGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeFastGelu));
   registry.Add(Op("QuickGelu", "com.microsoft").Types(0, kReals).InPlace(0, 0).Factory(MakeQuickGelu));
