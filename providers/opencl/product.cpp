@@ -19,7 +19,7 @@ std::string PanelDefines(ElementType type) {
 }
 
 std::string BlockDefines(ElementType type, std::string_view left, int64_t rows) {
-  constexpr size_t kVectorBytes = 32;
+  constexpr size_t kVectorBytes = 64;
   return fmt::format("{}{}#define ROWS {}\n#define LANES {}\n{}", PanelDefines(type), left, rows, kVectorBytes / ElementBytes(type),
                      KernelSource("block"));
 }
@@ -27,7 +27,7 @@ std::string BlockDefines(ElementType type, std::string_view left, int64_t rows) 
 namespace {
 
 /// Blocks of rows that an item computes at most, and how many rows of a panel it keeps for them.
-constexpr int64_t kMostBlocks = 8, kDepth = 256;
+constexpr int64_t kMostBlocks = 32, kDepth = 256;
 /// Rows of a panel that an item packs.
 constexpr int64_t kPackedLines = 64;
 
@@ -95,13 +95,13 @@ std::shared_ptr<const ConstantBlock> PanelProduct::PackLeft(const KernelInfo& in
 
 void PanelProduct::Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape,
                             int64_t panels, const Strided& stack, int64_t stacks) {
-  constexpr int64_t kItemsOfUnit = 4;          // at least, so that no unit waits long for the others
+  constexpr int64_t kItemsOfUnit = 8;          // at least, so that no unit waits long for the others
   constexpr int64_t kCacheBytes = 256 << 10;   // of A that stay near a unit while panels change
   const int64_t blocks = CeilDiv(shape.m, kBlockRows);
   const int64_t items = kItemsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units);
-  shape.together = static_cast<cl_int>(std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
+  const int64_t lots = CeilDiv(blocks, std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
+  shape.together = static_cast<cl_int>(CeilDiv(blocks, std::max<int64_t>(lots, 1)));
   shape.panels = static_cast<cl_int>(Panels(shape.n));
-  const int64_t lots = CeilDiv(blocks, shape.together);
   // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for each lot.
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
   std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};

@@ -13,13 +13,15 @@
 
 // PAIRS: an element is two neighbours along k, integers of 16 bits in an int, whose products are added exactly.
 #ifdef PAIRS
-#if defined(__AVX2__) && LANES == 8
+#if defined(__AVX512BW__) && LANES == 16
+typedef short Halves __attribute__((vector_size(64)));
+INLINE V products_of_pairs(V a, V b) { return __builtin_astype(__builtin_ia32_pmaddwd512(__builtin_astype(a, Halves), __builtin_astype(b, Halves)), V); }
+#elif defined(__AVX2__) && LANES == 16
 typedef short Halves __attribute__((vector_size(32)));
-typedef int Sums __attribute__((vector_size(32)));
-INLINE V products_of_pairs(V a, V b) {
-  const Sums sums = __builtin_ia32_pmaddwd256(__builtin_astype(a, Halves), __builtin_astype(b, Halves));
-  return __builtin_astype(sums, V);
+INLINE int8 products_of_half(int8 a, int8 b) {
+  return __builtin_astype(__builtin_ia32_pmaddwd256(__builtin_astype(a, Halves), __builtin_astype(b, Halves)), int8);
 }
+INLINE V products_of_pairs(V a, V b) { return (V)(products_of_half(a.lo, b.lo), products_of_half(a.hi, b.hi)); }
 #else
 INLINE V products_of_pairs(V a, V b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
 #endif

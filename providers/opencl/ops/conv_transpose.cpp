@@ -35,8 +35,8 @@ class TransposedProduct {
     packed_ = PanelProduct::PackLeft(info, w, m, k, group, std::array<int64_t, 2>{1, m});
     info.ReleaseConstant(1);
   }
-  void Prepare(const std::optional<int64_t>& positions) {
-    if (!positions || !IsInPanels(*positions)) panels_.PreparePack();
+  void Prepare() {
+    if (!IsMatrix()) panels_.PreparePack();
   }
 
   void Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y, const Geometry& g,
@@ -57,7 +57,7 @@ class TransposedProduct {
                             .col_a = static_cast<cl_int>(all)};
     PanelOperands operands{.a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
     std::optional<DeviceScratch> image;
-    if (IsInPanels(n)) {
+    if (IsMatrix()) {
       stack.b = {g.channels * n, k * n};
       shape.b_panel = 0;
       shape.b_row = static_cast<cl_int>(n);
@@ -89,9 +89,7 @@ class TransposedProduct {
     return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
   /// Whether the image is the product's matrix as it is.
-  bool IsInPanels(int64_t positions) const {
-    return positions % kPanel == 0 && (type_ == ElementType::kFloat || type_ == ElementType::kDouble);
-  }
+  bool IsMatrix() const { return type_ == ElementType::kFloat || type_ == ElementType::kDouble; }
   /// Of the product's left side.
   size_t ElementBytes() const { return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8; }
 
@@ -134,8 +132,7 @@ class ConvTranspose final : public Kernel {
     if (!ws) kernel_.Compile();
     product_.emplace(info);
     if (const Tensor* w = ws ? info.constant_input(1) : nullptr) product_->Pack(info, *w, attributes_.group);
-    const auto xs = KnownShape(info.input_info(0));
-    product_->Prepare(xs && xs->rank() >= 2 ? std::optional(xs->SizeOfRange(2, xs->rank())) : std::nullopt);
+    product_->Prepare();
   }
 
   void Compute(KernelContext& context) override {

@@ -56,7 +56,7 @@ class Conv final : public Kernel {
         if (!geometry) CompileForFewPositions(info, *ws);
         break;
       case Way::kPanels:
-        MakePanels(info, *ws, geometry ? std::optional(positions) : std::nullopt);
+        MakePanels(info, *ws);
         break;
       case Way::kTiles:
         MakeProducts(info, Shape(ws->dims().subspan(2)), geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
@@ -175,17 +175,16 @@ class Conv final : public Kernel {
     panels_.emplace(info, PanelProduct::Left::kAlongK);  // the other kernel reads the filters as they are
     pack_image_.Compile();
   }
-  /// Whether the image is the matrix of its windows, in panels.
-  bool IsInPanels(int64_t positions) const { return pointwise_ && positions % kPanel == 0 && (type_ == ElementType::kFloat || type_ == ElementType::kDouble); }
-  /// `positions`: of a result, where they are known.
-  void MakePanels(const KernelInfo& info, const Shape& ws, std::optional<int64_t> positions) {
+  /// Whether the image is the matrix of its windows, in the type that is computed in.
+  bool IsMatrix() const { return pointwise_ && (type_ == ElementType::kFloat || type_ == ElementType::kDouble); }
+  void MakePanels(const KernelInfo& info, const Shape& ws) {
     const Tensor* weights = info.constant_input(1);
     panels_.emplace(info, weights != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kAlongK);
     if (weights != nullptr) {
       packed_filters_ = PanelProduct::PackLeft(info, *weights, ws[0] / group_, ws.SizeOfRange(1, ws.rank()), group_);
       info.ReleaseConstant(1);
     }
-    if (!positions || !IsInPanels(*positions)) pack_image_.Compile();
+    if (!IsMatrix()) pack_image_.Compile();
   }
 
   /// The filters times the windows of all images, as one product; times each image itself where it is the matrix.
@@ -224,7 +223,7 @@ class Conv final : public Kernel {
                             .row_a = static_cast<cl_int>(k),
                             .row_bias = 1,
                             .col_bias = 0};
-    if (IsInPanels(n)) {
+    if (IsMatrix()) {
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
       shape.b_row = static_cast<cl_int>(n);

@@ -7,7 +7,7 @@ typedef struct {
   int m, n, k;                     // n columns in each image
   int row_a, col_a;
   int b_row;                       // elements from row to row of a panel
-  int b_column;                    // from column to column where panels are not packed: 1, else 0
+  int b_column;                    // from column to column where B stands in rows of n columns: 1; 0 where it stands in panels
   int panels, first;               // panels in an image; the first of this launch
   int row_bias, col_bias;
   int together;                    // at most MOST
@@ -43,10 +43,20 @@ INLINE void decode_steps(float* chunk, __global const uchar* codes, int panel, i
 }
 #define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
 #else
-#define KEEP_STEPS(chunk, count)                                                                          \
-  for (int i = 0; i < count; ++i) {                                                                       \
-    _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) STORE(LOAD(v, b + (long)(first_k + i) * p.b_row), v, chunk + i * COLUMNS); \
+// The same of a matrix: in panels, or where it stands, the last columns of which are less than a panel.
+INLINE void keep_steps(TX* chunk, __global const TX* b, int count, int width, int row) {
+  if (width == COLUMNS) {
+    for (int i = 0; i < count; ++i) {
+#pragma unroll
+      for (int v = 0; v < VECTORS; ++v) STORE(LOAD(v, b + (long)i * row), v, chunk + i * COLUMNS);
+    }
+  } else {
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j < COLUMNS; ++j) chunk[i * COLUMNS + j] = j < width ? b[(long)i * row + j] : (TX)0;
+    }
   }
+}
+#define KEEP_STEPS(chunk, count) keep_steps(chunk, b + (long)first_k * p.b_row, count, width, p.b_row);
 #endif
 
 // Bias and what follows, for a block of sums.
@@ -96,12 +106,13 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
   __global const uchar* codes = b_ + bo + (long)panel_here * p.b_panel;
 #else
   __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)panel_here * p.b_panel + image * p.b_image + column * p.b_column;
+  const int width = p.b_column == 0 ? COLUMNS : min(COLUMNS, p.n - column);  // that may be read
 #endif
   const long at_y = (long)get_global_id(2) * p.m * p.n + image * p.y_image;
   TX values[MOST * ROWS * COLUMNS];
   V sum[ROWS][VECTORS];
 #ifndef BITS
-  if (blocks == 1) {
+  if (blocks == 1 && width == COLUMNS) {
     const Rows rows = rows_of(a_ + ao, at_a, first_row, 0, p);
     clear_block(sum);
     ADD_PRODUCT(sum, rows, b, p.b_row, p.k)
