@@ -94,6 +94,8 @@ class PanelProduct {
   size_t element_bytes() const noexcept { return element_bytes_; }
 
   static int64_t Panels(int64_t n) { return CeilDiv(n, kPanel); }
+  /// Whether B may also be read where it stands (`b_column` of a shape): what is computed in is what is stored.
+  static bool ReadsInPlace(ElementType type) { return type == ElementType::kFloat || type == ElementType::kDouble; }
 
  private:
   Device& device_;

@@ -36,7 +36,7 @@ class TransposedProduct {
     info.ReleaseConstant(1);
   }
   void Prepare() {
-    if (!IsMatrix()) panels_.PreparePack();
+    if (!PanelProduct::ReadsInPlace(type_)) panels_.PreparePack();
   }
 
   void Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y, const Geometry& g,
@@ -57,7 +57,7 @@ class TransposedProduct {
                             .col_a = static_cast<cl_int>(all)};
     PanelOperands operands{.a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
     std::optional<DeviceScratch> image;
-    if (IsMatrix()) {
+    if (PanelProduct::ReadsInPlace(type_)) {
       stack.b = {g.channels * n, k * n};
       shape.b_panel = 0;
       shape.b_row = static_cast<cl_int>(n);
@@ -88,8 +88,6 @@ class TransposedProduct {
   static std::string KeptAsComputed() {
     return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
-  /// Whether the image is the product's matrix as it is.
-  bool IsMatrix() const { return type_ == ElementType::kFloat || type_ == ElementType::kDouble; }
   /// Of the product's left side.
   size_t ElementBytes() const { return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8; }
 

@@ -175,8 +175,8 @@ class Conv final : public Kernel {
     panels_.emplace(info, PanelProduct::Left::kAlongK);  // the other kernel reads the filters as they are
     pack_image_.Compile();
   }
-  /// Whether the image is the matrix of its windows, in the type that is computed in.
-  bool IsMatrix() const { return pointwise_ && (type_ == ElementType::kFloat || type_ == ElementType::kDouble); }
+  /// Whether the image is the matrix of its windows.
+  bool IsMatrix() const { return pointwise_ && PanelProduct::ReadsInPlace(type_); }
   void MakePanels(const KernelInfo& info, const Shape& ws) {
     const Tensor* weights = info.constant_input(1);
     panels_.emplace(info, weights != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kAlongK);

@@ -52,21 +52,27 @@ class Product {
     const int64_t panels = PanelProduct::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
     Strided packed_stack = stack;
     for (cl_long& stride : packed_stack.b) stride = k == 0 ? 0 : stride / (k * n) * packed;
-    const PanelProductShape shape{.b_panel = k * kPanel,
-                                  .m = mm,
-                                  .n = nn,
-                                  .k = kk,
-                                  .row_a = a.row,
-                                  .col_a = a.column,
-                                  .row_bias = bias.row,
-                                  .col_bias = bias.column,
-                                  .alpha = alpha,
-                                  .beta = beta};
+    PanelProductShape shape{.b_panel = k * kPanel,
+                            .m = mm,
+                            .n = nn,
+                            .k = kk,
+                            .row_a = a.row,
+                            .col_a = a.column,
+                            .row_bias = bias.row,
+                            .col_bias = bias.column,
+                            .alpha = alpha,
+                            .beta = beta};
     const auto bytes =
         static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
     if (packed_b_ != nullptr) {
       return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
+    }
+    if (b.column == 1 && m <= kMostInPlace && PanelProduct::ReadsInPlace(b.tensor->type())) {
+      shape.b_panel = 0;
+      shape.b_row = b.row;
+      shape.b_column = 1;
+      return panels_->Multiply(context, {left, RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, panels, stack, stacks);
     }
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
@@ -74,6 +80,8 @@ class Product {
   }
 
  private:
+  static constexpr int64_t kMostInPlace = 192;  // rows of A, for which B is read once where it stands
+
   /// A constant B is needed in panels only.
   void PackConstant(const KernelInfo& info, bool along_k) {
     const Tensor* b = info.constant_input(1);
