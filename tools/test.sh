@@ -11,6 +11,7 @@ readonly JOBS=${JOBS:-$(nproc)}
 step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
 
 tools/build.sh
+tools/install_test_drivers.sh
 
 if [ "${TESSERA_ASAN:-1}" != 0 ]; then
   step "Building the bad-input tests under AddressSanitizer and UBSan"
