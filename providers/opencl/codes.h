@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/rounding.h"
 #include "constants.h"
 #include "kernel.h"
 
@@ -17,8 +18,8 @@ struct CodePlaces {
 };
 CodePlaces CodePlacesOf(const std::string& op);
 
-/// What becomes of sums; scales and biases belong to rows or to columns of the product.
-Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows);
+/// What becomes of sums; scales and biases belong to rows or to columns of the product. `quads`: of products with QuadWeights.
+Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows, bool quads = false);
 
 /// The operands of one run, checked: `channels` of B.
 class CodeOperands {
@@ -50,6 +51,43 @@ class CodePacking {
 
  private:
   int codes_, zeros_;
+  LazyLaunchable kernel_;
+};
+
+/// Constant weights less their zero points, bytes again, four neighbours along k in an int, for devices that sum products of such. The
+/// other operand's codes, with QuadCodes(), are multiplied as they are: what their zero point adds is it times what the weights of a
+/// channel sum to.
+class QuadWeights {
+ public:
+  /// Of [outer, k, inner]; channels are those of `outer` (filters) or of `inner` (columns of a matrix).
+  struct Sizes {
+    int64_t outer, k, inner;
+    bool outer_channels;
+  };
+  /// Null where the device has no such sums, the weights are not constant, or a difference needs more than a byte.
+  static std::unique_ptr<const QuadWeights> Make(const KernelInfo& info, const CodePlaces& places, const Sizes& sizes);
+
+  BufferRange weights() const { return block_->range(); }
+  /// What the kernel wants after results: the zero point of the codes, which may be null, and sums by channel.
+  std::array<BufferRange, 2> correction(const Tensor* zero) const;
+
+ private:
+  explicit QuadWeights(std::shared_ptr<const ConstantBlock> block, size_t weight_bytes) : block_(std::move(block)), weight_bytes_(weight_bytes) {}
+
+  std::shared_ptr<const ConstantBlock> block_;  // the sums after the weights
+  size_t weight_bytes_;
+};
+
+/// Codes of a run, [outer, channels, inner], with four neighbouring channels in an int.
+class QuadCodes {
+ public:
+  QuadCodes(const KernelInfo& info, int codes)
+      : kernel_(DeviceOf(info), "integer_product", Computed('P', info.input_type(static_cast<size_t>(codes))), "pack_quads") {}
+  static int64_t Quads(int64_t channels) { return CeilDiv(channels, int64_t{4}); }
+  void Compile() { kernel_.Compile(); }
+  void Pack(KernelContext& context, const Tensor& codes, BufferRange packed, int64_t channels, int64_t inner);
+
+ private:
   LazyLaunchable kernel_;
 };
 

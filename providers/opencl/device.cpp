@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <mutex>
@@ -11,7 +12,10 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr char kBuildOptions[] = "-cl-std=CL1.2";
+/// What is in no device's OpenCL C 1.2, programs ask for by this define.
+const char* BuildOptions(std::string_view source) {
+  return source.find("#define DOTS_OF_OPENCL_C\n") == std::string_view::npos ? "-cl-std=CL1.2" : "-cl-std=CL3.0";
+}
 
 template <class Get>
 std::string InfoString(Get get) {
@@ -41,13 +45,32 @@ bool HasExtension(const std::string& extensions, std::string_view name) {
   return fmt::format(" {} ", extensions).find(fmt::format(" {} ", name)) != std::string::npos;
 }
 
-/// NVIDIA's GPUs multiply matrices of halves from compute capability 8.0 on.
-bool HasMatrixUnits(cl_device_id id, const std::string& extensions) {
+/// Major number of the compute capability of one of NVIDIA's GPUs; 0 for other devices.
+cl_uint ComputeCapability(cl_device_id id, const std::string& extensions) {
   constexpr cl_device_info kComputeCapabilityMajor = 0x4000;  // cl_nv_device_attribute_query
-  constexpr cl_uint kLeast = 8;
   cl_uint major = 0;
-  return HasExtension(extensions, "cl_nv_device_attribute_query") &&
-         clGetDeviceInfo(id, kComputeCapabilityMajor, sizeof major, &major, nullptr) == CL_SUCCESS && major >= kLeast;
+  const bool known = HasExtension(extensions, "cl_nv_device_attribute_query") &&
+                     clGetDeviceInfo(id, kComputeCapabilityMajor, sizeof major, &major, nullptr) == CL_SUCCESS;
+  return known ? major : 0;
+}
+
+/// The version that "OpenCL 3.0 ..." or "OpenCL C 3.0 ..." starts with; 0.0 where it does not.
+std::pair<int, int> VersionOf(const std::string& text) {
+  std::pair found{0, 0};
+  const bool read = std::sscanf(text.c_str(), "OpenCL C %d.%d", &found.first, &found.second) == 2 ||
+                    std::sscanf(text.c_str(), "OpenCL %d.%d", &found.first, &found.second) == 2;
+  return read ? found : std::pair(0, 0);
+}
+
+ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability, const std::string& extensions) {
+  constexpr cl_uint kLeast = 7;  // 6.1 in truth, but for its sister 6.0
+  if (compute_capability >= kLeast) return ByteDots::kPtx;
+  // Some drivers have the functions, but no instruction for them.
+  constexpr cl_device_info kAccelerated = 0x1075;  // CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR
+  std::array<cl_bool, 6> accelerated{};            // of signed bytes, of others...
+  const bool feature = HasExtension(extensions, "cl_khr_integer_dot_product") && VersionOf(device.version) >= std::pair(3, 0) &&
+                       clGetDeviceInfo(id, kAccelerated, sizeof accelerated, accelerated.data(), nullptr) == CL_SUCCESS && accelerated[0] == CL_TRUE;
+  return feature ? ByteDots::kOpenclC : ByteDots::kNone;
 }
 
 bool IsOf(cl_device_type type, cl_device_id id) { return (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & type) != 0; }
@@ -64,7 +87,10 @@ Capabilities Probe(cl_device_id id) {
   c.is_cpu = IsOf(CL_DEVICE_TYPE_CPU, id);
   c.fp64 = HasExtension(extensions, "cl_khr_fp64");
   c.fp16 = HasExtension(extensions, "cl_khr_fp16");
-  c.matrix_units = HasMatrixUnits(id, extensions);
+  constexpr cl_uint kFirstWithMatrixUnits = 8;  // of halves
+  const cl_uint compute_capability = ComputeCapability(id, extensions);
+  c.matrix_units = compute_capability >= kFirstWithMatrixUnits;
+  c.byte_dots = ByteDotsOf(id, c, compute_capability, extensions);
   c.shares_host_memory = DeviceValue<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   c.memory_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   c.largest_buffer_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -99,8 +125,7 @@ std::string WhyUnusable(cl_device_id id) {
   try {
     constexpr std::pair kLeast{1, 2};
     const std::string version = DeviceString(id, CL_DEVICE_VERSION);
-    std::pair found{0, 0};
-    if (std::sscanf(version.c_str(), "OpenCL %d.%d", &found.first, &found.second) != 2 || found < kLeast) {
+    if (VersionOf(version) < kLeast) {
       return fmt::format("its version is '{}'; OpenCL 1.2 is needed", version);
     }
     if (DeviceValue<cl_bool>(id, CL_DEVICE_AVAILABLE) != CL_TRUE) return "it is not available now";
@@ -154,8 +179,8 @@ std::vector<std::string> DescribeDevices() {
     }
     try {
       const Capabilities c = Probe(id);
-      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "",
-                                  c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : ""));
+      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "",
+                                  c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : "", c.byte_dots != ByteDots::kNone ? ", dots of bytes" : ""));
     } catch (const Error& error) {
       lines.push_back(fmt::format("{}: does not answer: {}", where, error.what()));
     }
@@ -266,7 +291,7 @@ ClKernel Device::CreateKernel(std::string_view source, const std::string& define
 
 std::string Device::Key(std::string_view text) const {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version, capabilities_.driver,
-                     kBuildOptions, text);
+                     BuildOptions(text), text);
 }
 
 std::optional<std::string> Device::Remembered(const std::string& key) {
@@ -286,14 +311,14 @@ void Device::Remember(const std::string& key, const std::string& text) {
 Program Device::Build(const std::string& source) {
   const std::string key = Key(source);
   if (const auto binary = cache_.Load(key)) {
-    Program cached = FromBinary(*binary);
+    Program cached = FromBinary(*binary, BuildOptions(source));
     if (cached.get() != nullptr) return cached;
   }
   cl_int status = CL_SUCCESS;
   const char* text = source.c_str();
   Program program(clCreateProgramWithSource(context(), 1, &text, nullptr, &status));
   Check(status, "clCreateProgramWithSource");
-  if (status = clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr); status != CL_SUCCESS) {
+  if (status = clBuildProgram(program.get(), 1, &id_, BuildOptions(source), nullptr, nullptr); status != CL_SUCCESS) {
     const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
       return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
     });
@@ -306,14 +331,14 @@ Program Device::Build(const std::string& source) {
   return program;
 }
 
-Program Device::FromBinary(std::span<const std::byte> binary) const {
+Program Device::FromBinary(std::span<const std::byte> binary, const char* options) const {
   const size_t size = binary.size();
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   cl_int binary_status = CL_SUCCESS, status = CL_SUCCESS;
   Program program(clCreateProgramWithBinary(context(), 1, &id_, &size, &data, &binary_status, &status));
   // What the driver does not accept any more is simply built anew.
   if (status != CL_SUCCESS || binary_status != CL_SUCCESS) return {};
-  if (clBuildProgram(program.get(), 1, &id_, kBuildOptions, nullptr, nullptr) != CL_SUCCESS) return {};
+  if (clBuildProgram(program.get(), 1, &id_, options, nullptr, nullptr) != CL_SUCCESS) return {};
   return program;
 }
 

@@ -54,6 +54,9 @@ class Buffer : public Owned<cl_mem, clReleaseMemObject> {
   }
 };
 
+/// By what a kernel sums four products of signed bytes in one instruction: a feature of OpenCL C 3.0, or NVIDIA's own.
+enum class ByteDots : int8_t { kNone, kOpenclC, kPtx };
+
 /// What the device can do beyond OpenCL 1.2's core.
 struct Capabilities {
   std::string platform, name, vendor, version, driver;
@@ -61,6 +64,7 @@ struct Capabilities {
   bool fp64 = false;
   bool fp16 = false;
   bool matrix_units = false;  // that ops/matrix_units.cl can use
+  ByteDots byte_dots = ByteDots::kNone;
   bool shares_host_memory = false;
   cl_ulong memory_bytes = 0;
   cl_ulong largest_buffer_bytes = 0;
@@ -104,7 +108,7 @@ class Device {
   /// False once the context is dead: the device was lost, or a kernel's fault took the context with it.
   bool Works() const noexcept;
   Program Build(const std::string& source);
-  Program FromBinary(std::span<const std::byte> binary) const;
+  Program FromBinary(std::span<const std::byte> binary, const char* options) const;
 
   cl_device_id id_;
   ProgramCache cache_;

@@ -56,8 +56,22 @@ constexpr char kShorts[] =
     "#define GET4_X(p, i) convert_int4(vload4(0, (__global const short*)(p) + (i)))\n"
     "#define ALIGNED4_X(p, i) convert_int4(*(__global const short4*)((__global const short*)(p) + (i)))\n";
 
+/// Ints of four signed bytes each.
+std::string QuadDefines(ByteDots dots) {
+  const char* by = dots == ByteDots::kOpenclC ? "#define DOTS_OF_OPENCL_C\n" : "";
+  return fmt::format("#define QUADS\n{}{}", by, Computed('X', ElementType::kInt32));
+}
+
 ElementType TypeOf(const KernelInfo& info, const TileProduct::Layout& layout) {
-  return layout.scratch ? ElementType::kFloat : layout.shorts ? ElementType::kInt16 : info.input_type(0);
+  return layout.scratch  ? ElementType::kFloat
+         : layout.shorts ? ElementType::kInt16
+         : layout.quads  ? ElementType::kInt32
+                         : info.input_type(0);
+}
+
+std::string DefinesOf(const TileProduct::Layout& layout, ElementType type, const Device& device) {
+  if (layout.shorts) return kShorts;
+  return layout.quads ? QuadDefines(device.capabilities().byte_dots) : Computed('X', type);
 }
 
 std::array<size_t, 3> Times(const std::array<size_t, 3>& groups, const std::array<size_t, 3>& local) {
@@ -133,12 +147,12 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
       layout_(std::move(layout)),
       type_(TypeOf(info, layout_)),
       element_bytes_((BitWidth(type_) + 7) / 8),
-      units_(!layout_.scratch && !layout_.shorts && UsesUnits(info)),
+      units_(!layout_.scratch && !layout_.shorts && !layout_.quads && UsesUnits(info)),
       halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
               (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
       local_bytes_(halves_ ? sizeof(cl_half) : layout_.shorts ? sizeof(cl_short) : BytesComputed(type_)),
       epilogue_(layout_.results ? *layout_.results : layout_.follows ? EpilogueOf(info) : Epilogue()),
-      defines_((layout_.shorts ? kShorts : Computed('X', type_)) + epilogue_.defines) {
+      defines_(DefinesOf(layout_, type_, device_) + epilogue_.defines) {
   if (halves_) defines_ += "#define HALF\n";
   if (type_ == ElementType::kBFloat16) defines_ += "#define BFLOAT16\n";
   if (layout_.along_k_a) defines_ += "#define ALONG_K_A\n";
@@ -180,7 +194,8 @@ void TileProduct::Multiply(KernelContext& context, const Operands& operands, con
       groups = kTiles[variant.tile].groups(shape, stacks);
     }
   }
-  (*kernel)(context, Times(groups, local), local, operands.a, operands.b, operands.bias, operands.y, shape, stack, geometry, operands.epilogue);
+  (*kernel)(context, Times(groups, local), local, operands.a, operands.b, operands.bias, operands.y, shape, stack, geometry, operands.epilogue,
+            operands.more);
 }
 
 TileProduct::FewRows TileProduct::FewRowsFor(const TileProductShape& shape, int64_t stacks) {

@@ -43,6 +43,7 @@ class TileProduct {
     std::optional<Shape> taps = {};            // of a window, where they are known
     bool tunable = true;                       // the sizes of tiles may be chosen by timing
     bool shorts = false;                       // operands are integers of 16 bits, whose products are summed exactly
+    bool quads = false;                        // or signed bytes, four neighbours along k in an int
     std::optional<Epilogue> results = {};      // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
@@ -64,6 +65,7 @@ class TileProduct {
     const Tensor* bias;
     BufferRange y;
     std::span<const Tensor* const> epilogue = {};
+    std::span<const BufferRange> more = {};  // that results are made with
   };
 
   TileProduct(const KernelInfo& info, Layout layout, const std::optional<Expected>& expected);

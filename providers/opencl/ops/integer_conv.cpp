@@ -28,6 +28,7 @@ class IntegerConv final : public Kernel {
         direct_(DeviceOf(info), "integer_product", DirectDefines(info), "convolve"),
         depthwise_(DeviceOf(info), "integer_product", DirectDefines(info), "depthwise"),
         filters_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_rows"),
+        image_quads_(info, places_.a),
         image_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pair_planes"),
         windows_(info, places_.a, places_.a_zero, "pack_windows") {
     const auto ws = KnownShape(info.input_info(static_cast<size_t>(places_.b))), xs = KnownShape(info.input_info(static_cast<size_t>(places_.a)));
@@ -35,9 +36,14 @@ class IntegerConv final : public Kernel {
     const Way way = known ? Choose(*ws) : tiled_ ? Way::kTiles : Way::kPanels;
     if (way == Way::kDirect) direct_.Compile();
     if (way == Way::kDepthwise) depthwise_.Compile();
+    if (way == Way::kTiles && known) MakeQuads(info, *ws);
     if (way == Way::kTiles) MakeTiles(info, known ? ws : std::nullopt, xs);
     if (way == Way::kPanels) panels_.emplace(info, ElementType::kInt32, PairDefines(), results_.defines);
     if (way != Way::kTiles && way != Way::kPanels) return;
+    if (quads_ != nullptr) {
+      image_quads_.Compile();
+      return;
+    }
     image_.Compile();
     if (way == Way::kPanels && !(known && IsPointwise(*ws))) windows_.Compile();
     if (known) PackFilters(info, *ws);
@@ -68,7 +74,7 @@ class IntegerConv final : public Kernel {
       case Way::kPanels:
         return ByPanels(context, o, y, ws, IsIdentity(window) ? AsLine(g) : g, xs[0]);
       case Way::kTiles:
-        return ByTiles(context, o, y, xs, ws, g);
+        return quads_ != nullptr ? ByQuads(context, o, y, xs, ws, g) : ByTiles(context, o, y, xs, ws, g);
     }
   }
 
@@ -108,9 +114,13 @@ class IntegerConv final : public Kernel {
   void MakeTiles(const KernelInfo& info, const std::optional<Shape>& ws, const std::optional<Shape>& xs) {
     std::optional<TileProduct::Expected> expected;
     if (ws && xs && xs->rank() == ws->rank()) {
-      expected = TileProduct::OfWindows(*xs, *ws, ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_), 0);
+      const Geometry g = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
+      expected = quads_ != nullptr ? OfQuads(*xs, *ws, g, 0) : TileProduct::OfWindows(*xs, *ws, g, 0);
     }
-    TileProduct::Layout layout{.windows = true, .shorts = true, .results = results_};
+    TileProduct::Layout layout{.windows = true,
+                               .shorts = quads_ == nullptr,
+                               .quads = quads_ != nullptr,
+                               .results = quads_ != nullptr ? ResultsOfCodes(info, true, true) : results_};
     if (ws) layout.taps = Shape(ws->dims().subspan(2));
     tiles_.emplace(info, std::move(layout), expected);
   }
@@ -144,6 +154,25 @@ class IntegerConv final : public Kernel {
                                     });
     }
     if (packed_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
+  }
+
+  void MakeQuads(const KernelInfo& info, const Shape& ws) {
+    quads_ = QuadWeights::Make(info, places_, {.outer = ws[0], .k = ws[1], .inner = ws.SizeOfRange(2, ws.rank()), .outer_channels = true});
+  }
+  /// The product of filters and an image both of which have four channels in one.
+  TileProduct::Expected OfQuads(Shape xs, Shape ws, Geometry g, cl_int scale_step) const {
+    ws[1] = QuadCodes::Quads(ws[1]);
+    xs[1] = CheckedMul(ws[1], group_);
+    g.group_in = static_cast<cl_int>(ws[1]);
+    g.channels = static_cast<cl_int>(xs[1]);
+    return TileProduct::OfWindows(xs, ws, g, scale_step);
+  }
+  void ByQuads(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws, const Geometry& g) {
+    const TileProduct::Expected now = OfQuads(xs, ws, g, o.scale_step);
+    const DeviceScratch image(context, static_cast<size_t>(CheckedMul<int64_t>(now.elements_b, sizeof(cl_int))));
+    image_quads_.Pack(context, *o.a, image.range(), ws[1], xs.SizeOfRange(2, xs.rank()));
+    const auto correction = quads_->correction(o.a_zero);
+    tiles_->Multiply(context, {quads_->weights(), image.range(), nullptr, RangeOf(y), o.results(), correction}, now.shape, now.stack, now.stacks, now.geometry);
   }
 
   void ByTiles(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws, const Geometry& g) {
@@ -210,7 +239,10 @@ class IntegerConv final : public Kernel {
   int64_t group_;
   Epilogue results_;
   LazyLaunchable direct_, depthwise_;
-  CodePacking filters_, image_, windows_;
+  CodePacking filters_;
+  QuadCodes image_quads_;
+  CodePacking image_, windows_;
+  std::unique_ptr<const QuadWeights> quads_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
   std::shared_ptr<const ConstantBlock> packed_;

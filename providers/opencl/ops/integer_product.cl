@@ -16,6 +16,19 @@ __kernel void center(ulong total, __global uchar* x_, ulong xo, __global uchar* 
 }
 #endif
 
+#ifdef KERNEL_pack_quads
+// Four neighbouring channels in an int, `inner` elements of each, as signed bytes: codes without a sign less 128.
+__kernel void pack_quads(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long inner, long channels) {
+  const long i = get_global_id(0);
+  if ((ulong)i >= total) return;
+  const long quads = (channels + 3) / 4, channel = i / inner % quads * 4;
+  const long from = (i / inner / quads * channels + channel) * inner + i % inner;
+  uint quad = 0;
+  for (int c = 0; c < 4 && channel + c < channels; ++c) quad |= (uint)(uchar)GET_P(x_ + xo, from + c * inner) << (c * 8);
+  AT(uint, y_, yo)[i] = (TP)(-1) < 0 ? quad : quad ^ 0x80808080u;
+}
+#endif
+
 #ifdef KERNEL_pack_rows
 // A[m, channels, taps] to blocks of ROWS rows, pair after pair of channels of each, a stack of them in the third dimension. An item packs
 // LINES pairs of a block. Zero points: `step` from row to row.

@@ -62,19 +62,26 @@ class IntegerProduct final : public Kernel {
   explicit IntegerProduct(const KernelInfo& info)
       : places_(CodePlacesOf(info.node().op_type)),
         tiled_(SettingsOf(info).tiles),
+        quads_(tiled_ ? MakeQuads(info) : nullptr),
+        left_quads_(info, places_.a),
         left_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_rows"),
         right_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_matrix") {
-    const Epilogue results = ResultsOfCodes(info, false);
+    const Epilogue results = ResultsOfCodes(info, false, quads_ != nullptr);
     const auto a = KnownShape(info.input_info(static_cast<size_t>(places_.a))), b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
     if (tiled_) {
       std::optional<TileProduct::Expected> expected;
       if (a && b) {
         const CodeProductSizes s(*a, *b);
-        expected = {.shape = TileShape(s, 0), .stack = s.StackOf(s.m * s.k, s.k * s.n), .stacks = s.stacks, .elements_b = b->num_elements()};
+        const int64_t k = Steps(s.k);
+        expected = {.shape = TileShape(s, k, 0), .stack = s.StackOf(s.m * k, k * s.n), .stacks = s.stacks, .elements_b = k * s.n * s.stacks_b};
       }
-      tiles_.emplace(info, TileProduct::Layout{.shorts = true, .results = results}, expected);
+      tiles_.emplace(info, TileProduct::Layout{.shorts = quads_ == nullptr, .quads = quads_ != nullptr, .results = results}, expected);
     } else {
       panels_.emplace(info, ElementType::kInt32, PairDefines(), results.defines);
+    }
+    if (quads_ != nullptr) {
+      left_quads_.Compile();
+      return;
     }
     if (b && b->rank() > 0) PackConstant(info, *b);
     left_.Compile();
@@ -86,6 +93,7 @@ class IntegerProduct final : public Kernel {
     const CodeOperands o(context, places_, s.n);
     const Tensor& y = *context.output(0, s.result);
     if (y.num_elements() == 0) return;
+    if (quads_ != nullptr) return ByQuads(context, s, o, y);
     if (tiled_) return ByTiles(context, s, o, y);
     const DeviceScratch left(context, static_cast<size_t>(CheckedMul(s.rows_packed(), s.stacks_a)) * sizeof(cl_int));
     left_.Compile()(context, Lots(s, PanelProduct::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero, left.range(),
@@ -111,16 +119,33 @@ class IntegerProduct final : public Kernel {
   static std::array<size_t, 3> Lots(const CodeProductSizes& s, int64_t blocks, int64_t stacks) {
     return {static_cast<size_t>(CeilDiv(s.pairs(), CodePacking::kLines)), static_cast<size_t>(blocks), static_cast<size_t>(stacks)};
   }
-  static TileProductShape TileShape(const CodeProductSizes& s, cl_int scale_step) {
-    const auto m = static_cast<cl_int>(s.m), n = static_cast<cl_int>(s.n), k = static_cast<cl_int>(s.k);
+  /// Of a matrix that all rows of A meet.
+  std::unique_ptr<const QuadWeights> MakeQuads(const KernelInfo& info) const {
+    const auto b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
+    if (!b || b->rank() != 2) return nullptr;
+    return QuadWeights::Make(info, places_, {.outer = 1, .k = (*b)[0], .inner = (*b)[1], .outer_channels = false});
+  }
+  /// Of k, as tiles take them.
+  int64_t Steps(int64_t k) const { return quads_ != nullptr ? QuadCodes::Quads(k) : k; }
+  static TileProductShape TileShape(const CodeProductSizes& s, int64_t steps, cl_int scale_step) {
+    const auto m = static_cast<cl_int>(s.m), n = static_cast<cl_int>(s.n), k = static_cast<cl_int>(steps);
     return {.m = m, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = n, .col_b = 1, .row_bias = scale_step, .col_bias = 0};
+  }
+
+  void ByQuads(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
+    const int64_t k = Steps(s.k);
+    const DeviceScratch left(context, static_cast<size_t>(CheckedMul(CheckedMul(s.m, k), s.stacks_a)) * sizeof(cl_int));
+    left_quads_.Pack(context, *o.a, left.range(), s.k, 1);
+    const auto correction = quads_->correction(o.a_zero);
+    tiles_->Multiply(context, {left.range(), quads_->weights(), nullptr, RangeOf(y), o.results(), correction}, TileShape(s, k, o.scale_step),
+                     s.StackOf(s.m * k, k * s.n), s.stacks);
   }
 
   void ByTiles(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
     const DeviceScratch left(context, static_cast<size_t>(o.a->num_elements()) * sizeof(cl_short));
     left_.Compile().Linear(context, o.a->num_elements(), *o.a, o.a_zero, left.range(), cl_long{1}, cl_long{1}, cl_int{0});
     const auto multiply = [&](BufferRange right) {
-      tiles_->Multiply(context, {left.range(), right, nullptr, RangeOf(y), o.results()}, TileShape(s, o.scale_step), s.StackOf(s.m * s.k, s.k * s.n),
+      tiles_->Multiply(context, {left.range(), right, nullptr, RangeOf(y), o.results()}, TileShape(s, s.k, o.scale_step), s.StackOf(s.m * s.k, s.k * s.n),
                        s.stacks);
     };
     if (packed_b_ != nullptr) return multiply(packed_b_->range());
@@ -153,6 +178,8 @@ class IntegerProduct final : public Kernel {
 
   CodePlaces places_;
   bool tiled_;
+  std::unique_ptr<const QuadWeights> quads_;
+  QuadCodes left_quads_;
   CodePacking left_, right_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;

@@ -32,6 +32,32 @@ typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; fl
     at_bias += at * stack.c[d]; \
   }
 
+// Sums of products, of a step or of a QUAD of them: bytes in an int.
+#ifdef QUADS
+#ifdef DOTS_OF_OPENCL_C
+static inline int add_products(int sum, int left, int right) { return sum + dot_4x8packed_ss_int((uint)left, (uint)right); }
+#else  // PTX ISA, "dp4a"
+static inline int add_products(int sum, int left, int right) {
+  int result;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(left), "r"(right), "r"(sum));
+  return result;
+}
+#endif
+#define ADD_PRODUCT(sum, left, right) sum = add_products(sum, left, right);
+#define ADD_PRODUCTS(sum, left, right) \
+  ADD_PRODUCT((sum).x, left, (right).x) \
+  ADD_PRODUCT((sum).y, left, (right).y) \
+  ADD_PRODUCT((sum).z, left, (right).z) \
+  ADD_PRODUCT((sum).w, left, (right).w)
+#else
+#define ADD_PRODUCT(sum, left, right) sum += (left) * (right);
+#define ADD_PRODUCTS ADD_PRODUCT
+#endif
+// What windows read around an image.
+#ifndef OUTSIDE
+#define OUTSIDE 0
+#endif
+
 #ifdef KERNEL_multiply
 #define VECTORS_A (TM * TK / 4 / ITEMS)  // that an item fetches of a tile
 #define VECTORS_B (TN * TK / 4 / ITEMS)
@@ -118,23 +144,24 @@ static inline Position position_of(int column, int columns, Geometry g, int grou
 }
 
 // The element d0, d1, d2 after a window's start, which are `offset` elements.
-static inline TX tap_of(__global const uchar* x, Position at, Geometry g, long offset, int d0, int d1, int d2) {
-  if ((uint)(at.i1 + d1) >= (uint)g.in[1] || (uint)(at.i2 + d2) >= (uint)g.in[2]) return 0;
+static inline TX tap_of(__global const uchar* x, Position at, Geometry g, long offset, int d0, int d1, int d2, TX outside) {
+  if ((uint)(at.i1 + d1) >= (uint)g.in[1] || (uint)(at.i2 + d2) >= (uint)g.in[2]) return outside;
 #ifndef FLAT
-  if ((uint)(at.i0 + d0) >= (uint)g.in[0]) return 0;
+  if ((uint)(at.i0 + d0) >= (uint)g.in[0]) return outside;
 #endif
   return GET_X(x, at.start + offset);
 }
 
-static inline V taps_of(__global const uchar* x, const Position* windows, Geometry g, int k) {
+static inline V taps_of(__global const uchar* x, const Position* windows, Geometry g, int k, TX outside) {
   const int channel = k / (W0 * W1 * W2), tap = k % (W0 * W1 * W2);
   const int d0 = tap / (W1 * W2) * g.dilation[0], d1 = tap / W2 % W1 * g.dilation[1], d2 = tap % W2 * g.dilation[2];
   const long offset = (((long)channel * g.in[0] + d0) * g.in[1] + d1) * g.in[2] + d2;
-  return (V)(tap_of(x, windows[0], g, offset, d0, d1, d2), tap_of(x, windows[1], g, offset, d0, d1, d2),
-             tap_of(x, windows[2], g, offset, d0, d1, d2), tap_of(x, windows[3], g, offset, d0, d1, d2));
+  return (V)(tap_of(x, windows[0], g, offset, d0, d1, d2, outside), tap_of(x, windows[1], g, offset, d0, d1, d2, outside),
+             tap_of(x, windows[2], g, offset, d0, d1, d2, outside), tap_of(x, windows[3], g, offset, d0, d1, d2, outside));
 }
 
 #define LOCATE_B \
+  const TX outside = OUTSIDE; \
   Position windows[VECTORS_B][4]; \
   _Pragma("unroll") \
   for (int f = 0; f < VECTORS_B; ++f) { \
@@ -146,7 +173,7 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
   for (int f = 0; f < VECTORS_B; ++f) { \
     const int step = (k0) + STEP_B(item + f * ITEMS); \
     next_b[f] = 0; \
-    if (step < p.k) next_b[f] = taps_of(b_ + bo, windows[f], g, step); \
+    if (step < p.k) next_b[f] = taps_of(b_ + bo, windows[f], g, step, outside); \
   }
 #elif defined(BITS)
 #define LOCATE_B

@@ -2,7 +2,7 @@
 // ones are fetched while one is multiplied; a work item keeps RM x RN elements of C in registers. Processors have ops/product.cl.
 //
 // HALF: factors are rounded to half, which local memory holds more of; their products and sums are float. SHORT: factors are integers of
-// 16 bits, their products and sums int.
+// 16 bits, their products and sums int. QUADS: of bytes, four neighbours along k in an int.
 
 #ifdef HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -82,10 +82,10 @@ void multiply(MULTIPLY_PARAMETERS) {
         const V left = FROM_LOCAL(*(__local const VL*)&tile_a[now][i][(ly + r * GY) * 4]);
 #pragma unroll
         for (int c = 0; c < RN / 4; ++c) {
-          sum[r * 4][c] += left.x * right[c];
-          sum[r * 4 + 1][c] += left.y * right[c];
-          sum[r * 4 + 2][c] += left.z * right[c];
-          sum[r * 4 + 3][c] += left.w * right[c];
+          ADD_PRODUCTS(sum[r * 4][c], left.x, right[c])
+          ADD_PRODUCTS(sum[r * 4 + 1][c], left.y, right[c])
+          ADD_PRODUCTS(sum[r * 4 + 2][c], left.z, right[c])
+          ADD_PRODUCTS(sum[r * 4 + 3][c], left.w, right[c])
         }
       }
     }
@@ -135,7 +135,7 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __glob
     for (int kk = lane; kk < p.k; kk += LANES) {
       const TX right = GET_X(b_ + bo, at_b + (long)kk * p.row_b + (long)column * p.col_b);
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r) sum[r] += right * GET_X(a_ + ao, at_a + (long)min(r, p.m - 1) * p.row_a + (long)kk * p.col_a);
+      for (int r = 0; r < ROWS; ++r) ADD_PRODUCT(sum[r], GET_X(a_ + ao, at_a + (long)min(r, p.m - 1) * p.row_a + (long)kk * p.col_a), right)
     }
   }
   for (int row = 0; row < min(ROWS, p.m); ++row) {

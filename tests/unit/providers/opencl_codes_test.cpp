@@ -46,10 +46,11 @@ class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
     for (size_t i = 0; i < codes.size(); ++i) bytes[i] = static_cast<uint8_t>(codes[i]);
     return Value(std::move(tensor));
   }
-  static std::vector<int> RandomCodes(ElementType type, int64_t count, unsigned seed) {
-    const bool is_signed = type == ElementType::kInt8;
+  /// `margin` codes away from the least and the greatest one.
+  static std::vector<int> RandomCodes(ElementType type, int64_t count, unsigned seed, int margin = 0) {
+    const int least = (type == ElementType::kInt8 ? -128 : 0) + margin, greatest = (type == ElementType::kInt8 ? 127 : 255) - margin;
     std::vector<int> codes;
-    for (const float value : Random(static_cast<size_t>(count), seed, is_signed ? -128.0f : 0.0f, is_signed ? 127.99f : 255.99f)) {
+    for (const float value : Random(static_cast<size_t>(count), seed, static_cast<float>(least), static_cast<float>(greatest) + 0.99f)) {
       codes.push_back(static_cast<int>(std::floor(value)));
     }
     return codes;
@@ -78,7 +79,7 @@ const CodeProduct kProducts[] = {
 TEST_P(OpenclCodesTest, MatMulInteger) {
   for (const CodeProduct& one : kProducts) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
-      for (const int variant : {0, 1, 2, 3}) {  // bit 0: B is constant; bit 1: a zero point for each column
+      for (const int variant : {0, 1, 2, 3, 5}) {  // bit 0: B is constant; bit 1: a zero point for each column; bit 2: the middle one
         SCOPED_TRACE(fmt::format("{} times {}, {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), ElementTypeName(type), variant));
         const ElementType other = type == ElementType::kInt8 ? ElementType::kUInt8 : ElementType::kInt8;
         const bool constant = variant & 1;
@@ -89,7 +90,8 @@ TEST_P(OpenclCodesTest, MatMulInteger) {
         Operand(model, inputs, false, "a", type, one.a, RandomCodes(type, Shape(one.a).num_elements(), 1));
         Operand(model, inputs, constant, "b", other, one.b, RandomCodes(other, Shape(one.b).num_elements(), 2));
         Operand(model, inputs, false, "za", type, {}, {type == ElementType::kInt8 ? -100 : 200});
-        Operand(model, inputs, constant, "zb", other, {zeros}, RandomCodes(other, zeros, 3));
+        const std::vector<int> middle = {other == ElementType::kInt8 ? 0 : 128};
+        Operand(model, inputs, constant, "zb", other, {zeros}, variant & 4 ? middle : RandomCodes(other, zeros, 3));
         model.Node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
         ExpectAsOnCpu(model, inputs);
       }
@@ -99,14 +101,14 @@ TEST_P(OpenclCodesTest, MatMulInteger) {
 
 TEST_P(OpenclCodesTest, QLinearMatMul) {
   for (const CodeProduct& one : kProducts) {
-    for (const bool by_column : {false, true}) {
-      SCOPED_TRACE(fmt::format("{} times {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), by_column));
-      const int64_t scales = by_column ? one.b.back() : 1;
+    for (const int variant : {0, 1, 2, 3}) {  // bit 0: by column; bit 1: weights less their zero points are bytes
+      SCOPED_TRACE(fmt::format("{} times {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), variant));
+      const int64_t scales = variant & 1 ? one.b.back() : 1;
       ModelBuilder model;
       std::vector<Value> inputs;
       model.Output("y", ElementType::kUInt8, one.y);
       Operand(model, inputs, false, "a", ElementType::kUInt8, one.a, RandomCodes(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
-      model.Codes("b", ElementType::kInt8, one.b, RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2));
+      model.Codes("b", ElementType::kInt8, one.b, RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
       model.Floats("sa", {}, {0.02f}).Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
       model.Codes("za", ElementType::kUInt8, {}, {130}).Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
       model.Codes("zy", ElementType::kUInt8, {}, {100});
@@ -132,14 +134,15 @@ TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
 
 TEST_P(OpenclCodesTest, Convolutions) {
   for (const ConvolutionCase& one : kConvolutionCases) {
-    for (const int variant : {0, 1, 2, 3}) {  // bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger
+    // Bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger; bit 2: filters less their zero points are bytes.
+    for (const int variant : {0, 1, 2, 3, 5, 7}) {
       SCOPED_TRACE(fmt::format("{} by {}, {}", fmt::join(one.x, "x"), fmt::join(one.w, "x"), variant));
       const bool constant = variant & 1, integer = !(variant & 2);
       const int64_t filters = one.w[0];
       ModelBuilder model;
       std::vector<Value> inputs;
       Operand(model, inputs, false, "x", ElementType::kUInt8, one.x, RandomCodes(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
-      Operand(model, inputs, constant, "w", ElementType::kInt8, one.w, RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2));
+      Operand(model, inputs, constant, "w", ElementType::kInt8, one.w, RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
       model.Codes("zx", ElementType::kUInt8, {}, {130}).Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
       model.Floats("sx", {}, {0.02f}).Floats("sw", {filters}, Random(static_cast<size_t>(filters), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
       model.Codes("zy", ElementType::kUInt8, {}, {100}).Codes("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
