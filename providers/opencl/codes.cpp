@@ -26,6 +26,49 @@ std::string TextOf(const Tensor* zeros) {
   return equal ? fmt::format("{}", values.empty() ? 0 : values[0]) : fmt::format("{}", fmt::join(values, " "));
 }
 
+/// Codes and their zero points (null: none), all of them constant.
+struct ConstantCodes {
+  const Tensor* codes;
+  const Tensor* zeros;
+};
+std::optional<ConstantCodes> ConstantCodesOf(const KernelInfo& info, int codes, int zeros) {
+  const auto constant = [&](int i) { return info.constant_input(static_cast<size_t>(i)); };
+  const bool has_zeros = zeros >= 0 && info.has_input(static_cast<size_t>(zeros));
+  const ConstantCodes found{constant(codes), has_zeros ? constant(zeros) : nullptr};
+  if (found.codes == nullptr || (has_zeros && (found.zeros == nullptr || found.zeros->num_elements() == 0))) return std::nullopt;
+  return found;
+}
+
+int CodeAt(const Tensor& codes, int64_t i) {
+  const void* data = codes.unaligned_raw();
+  return codes.type() == ElementType::kInt8 ? static_cast<const int8_t*>(data)[i] : static_cast<const uint8_t*>(data)[i];
+}
+
+/// The weights, then their sums; nothing where one needs more than a byte.
+std::optional<std::vector<cl_uint>> QuadsOf(const ConstantCodes& constant, const QuadWeights::Sizes& sizes) {
+  const auto& [outer, k, inner, outer_channels] = sizes;
+  const int64_t quads = QuadCodes::Quads(k), channels = outer_channels ? outer : inner;
+  std::vector<int> zeros(static_cast<size_t>(channels));
+  for (int64_t c = 0; constant.zeros != nullptr && c < channels; ++c) {
+    zeros[static_cast<size_t>(c)] = CodeAt(*constant.zeros, constant.zeros->num_elements() == 1 ? 0 : c);
+  }
+  std::vector<cl_uint> result(static_cast<size_t>(outer * quads * inner + channels));
+  cl_uint* sums = result.data() + outer * quads * inner;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t step = 0; step < k; ++step) {
+      cl_uint* to = result.data() + (o * quads + step / 4) * inner;
+      for (int64_t i = 0; i < inner; ++i) {
+        const int64_t channel = outer_channels ? o : i;
+        const int weight = CodeAt(*constant.codes, (o * k + step) * inner + i) - zeros[static_cast<size_t>(channel)];
+        if (weight < -128 || weight > 127) return std::nullopt;
+        to[i] |= static_cast<cl_uint>(static_cast<uint8_t>(weight)) << (step % 4 * 8);
+        sums[channel] += static_cast<cl_uint>(weight);
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 CodePlaces CodePlacesOf(const std::string& op) {
@@ -45,8 +88,9 @@ Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows, bool quads) {
   } else {
     text += places.a_scale >= 0 ? "#define STORE_REAL\n" : "#define STORE_SUM\n";
   }
-  const bool unsigned_a = info.input_type(static_cast<size_t>(places.a)) == ElementType::kUInt8;
-  return {.defines = fmt::format("{}{}{}", unsigned_a ? "#define UNSIGNED_A\n" : "", text, KernelSource("code_sums")), .places = std::vector<Epilogue::Place>(quads ? 7 : 5)};
+  const bool unsigned_a = quads && info.input_type(static_cast<size_t>(places.a)) == ElementType::kUInt8;
+  return {.defines = fmt::format("{}{}{}", unsigned_a ? "#define UNSIGNED_A\n" : "", text, KernelSource("code_sums")),
+          .places = std::vector<Epilogue::Place>(quads ? 7 : 5)};
 }
 
 CodeOperands::CodeOperands(const KernelContext& context, const CodePlaces& places, int64_t channels) {
@@ -73,11 +117,10 @@ CodePacking::CodePacking(const KernelInfo& info, int codes, int zeros, const cha
               kernel) {}
 
 std::shared_ptr<const ConstantBlock> CodePacking::OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes, const Pack& pack) {
-  const auto constant = [&](int i) { return i < 0 || !info.has_input(static_cast<size_t>(i)) ? nullptr : info.constant_input(static_cast<size_t>(i)); };
-  const Tensor *codes = constant(codes_), *zeros = constant(zeros_);
-  const bool has_zeros = zeros_ >= 0 && info.has_input(static_cast<size_t>(zeros_));
-  if (codes == nullptr || (has_zeros && (zeros == nullptr || zeros->num_elements() == 0)) || bytes == 0) return nullptr;
-  return ConstantsOf(info).Form(*codes, fmt::format("{} less {}", form, TextOf(zeros)), static_cast<size_t>(bytes), [&](const BufferRange& packed) {
+  const auto constant = ConstantCodesOf(info, codes_, zeros_);
+  if (!constant || bytes == 0) return nullptr;
+  const auto [codes, zeros] = *constant;
+  return ConstantsOf(info).Form(*codes, fmt::format("{} less {}", form, TextOf(zeros)), static_cast<size_t>(bytes), [&, codes, zeros](const BufferRange& packed) {
     const HostWeights from(DeviceOf(info), *codes);
     std::optional<HostWeights> less;
     if (zeros != nullptr) less.emplace(DeviceOf(info), *zeros);
@@ -86,46 +129,15 @@ std::shared_ptr<const ConstantBlock> CodePacking::OfConstant(const KernelInfo& i
   });
 }
 
-namespace {
-
-int CodeAt(const Tensor& codes, int64_t i) {
-  const void* data = codes.unaligned_raw();
-  return codes.type() == ElementType::kInt8 ? static_cast<const int8_t*>(data)[i] : static_cast<const uint8_t*>(data)[i];
-}
-
-/// The weights, then their sums; nothing where one needs more than a byte.
-std::optional<std::vector<cl_uint>> QuadsOf(const Tensor& codes, const Tensor* zeros, const QuadWeights::Sizes& sizes) {
-  const auto& [outer, k, inner, outer_channels] = sizes;
-  const int64_t quads = QuadCodes::Quads(k);
-  std::vector<cl_uint> result(static_cast<size_t>(outer * quads * inner + (outer_channels ? outer : inner)));
-  cl_uint* sums = result.data() + outer * quads * inner;
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t step = 0; step < k; ++step) {
-      cl_uint* to = result.data() + (o * quads + step / 4) * inner;
-      for (int64_t i = 0; i < inner; ++i) {
-        const int64_t channel = outer_channels ? o : i;
-        const int zero = zeros == nullptr ? 0 : CodeAt(*zeros, zeros->num_elements() == 1 ? 0 : channel);
-        const int weight = CodeAt(codes, (o * k + step) * inner + i) - zero;
-        if (weight < -128 || weight > 127) return std::nullopt;
-        to[i] |= static_cast<cl_uint>(static_cast<uint8_t>(weight)) << (step % 4 * 8);
-        sums[channel] += static_cast<cl_uint>(weight);
-      }
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
 std::unique_ptr<const QuadWeights> QuadWeights::Make(const KernelInfo& info, const CodePlaces& places, const Sizes& sizes) {
-  const auto has = [&](int i) { return i >= 0 && info.has_input(static_cast<size_t>(i)); };
-  const auto constant = [&](int i) { return has(i) ? info.constant_input(static_cast<size_t>(i)) : nullptr; };
-  const Tensor *codes = constant(places.b), *zeros = constant(places.b_zero);
+  if (DeviceOf(info).capabilities().byte_dots == ByteDots::kNone) return nullptr;
+  const auto constant = ConstantCodesOf(info, places.b, places.b_zero);
+  if (!constant) return nullptr;
+  const auto [codes, zeros] = *constant;
   const int64_t channels = sizes.outer_channels ? sizes.outer : sizes.inner;
-  if (DeviceOf(info).capabilities().byte_dots == ByteDots::kNone || codes == nullptr) return nullptr;
   if (codes->num_elements() == 0 || codes->num_elements() != sizes.outer * sizes.k * sizes.inner) return nullptr;
-  if (has(places.b_zero) && (zeros == nullptr || (zeros->num_elements() != 1 && zeros->num_elements() != channels))) return nullptr;
-  const auto quads = QuadsOf(*codes, zeros, sizes);
+  if (zeros != nullptr && zeros->num_elements() != 1 && zeros->num_elements() != channels) return nullptr;
+  const auto quads = QuadsOf(*constant, sizes);
   if (!quads) return nullptr;
   const size_t bytes = quads->size() * sizeof(cl_uint);
   const std::string form = fmt::format("quads of {} x {} x {} by {} less {}", sizes.outer, sizes.k, sizes.inner, sizes.outer_channels, TextOf(zeros));

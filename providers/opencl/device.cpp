@@ -54,12 +54,10 @@ cl_uint ComputeCapability(cl_device_id id, const std::string& extensions) {
   return known ? major : 0;
 }
 
-/// The version that "OpenCL 3.0 ..." or "OpenCL C 3.0 ..." starts with; 0.0 where it does not.
+/// The version that "OpenCL 3.0 ..." starts with; 0.0 where it does not.
 std::pair<int, int> VersionOf(const std::string& text) {
   std::pair found{0, 0};
-  const bool read = std::sscanf(text.c_str(), "OpenCL C %d.%d", &found.first, &found.second) == 2 ||
-                    std::sscanf(text.c_str(), "OpenCL %d.%d", &found.first, &found.second) == 2;
-  return read ? found : std::pair(0, 0);
+  return std::sscanf(text.c_str(), "OpenCL %d.%d", &found.first, &found.second) == 2 ? found : std::pair(0, 0);
 }
 
 ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability, const std::string& extensions) {

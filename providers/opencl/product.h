@@ -22,6 +22,13 @@ struct PanelProductShape {
   cl_int together = 1, across = 0;  // Multiply decides
   cl_float alpha = 1, beta = 1;
   cl_int padding = 0;
+
+  /// B is no panels, but rows of so many elements.
+  void SetRowsOfB(cl_int row) {
+    b_panel = 0;
+    b_row = row;
+    b_column = 1;
+  }
 };
 
 /// Memory of the device for one launch: an in-order queue lets it go back before the launch is done.
@@ -94,7 +101,7 @@ class PanelProduct {
   size_t element_bytes() const noexcept { return element_bytes_; }
 
   static int64_t Panels(int64_t n) { return CeilDiv(n, kPanel); }
-  /// Whether B may also be read where it stands (`b_column` of a shape): what is computed in is what is stored.
+  /// Whether B may also be read where it stands (SetRowsOfB): what is computed in is what is stored.
   static bool ReadsInPlace(ElementType type) { return type == ElementType::kFloat || type == ElementType::kDouble; }
 
  private:

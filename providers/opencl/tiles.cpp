@@ -63,15 +63,20 @@ std::string QuadDefines(ByteDots dots) {
 }
 
 ElementType TypeOf(const KernelInfo& info, const TileProduct::Layout& layout) {
-  return layout.scratch  ? ElementType::kFloat
-         : layout.shorts ? ElementType::kInt16
-         : layout.quads  ? ElementType::kInt32
-                         : info.input_type(0);
+  switch (layout.codes) {
+    case TileProduct::Codes::kShorts:
+      return ElementType::kInt16;
+    case TileProduct::Codes::kQuads:
+      return ElementType::kInt32;
+    case TileProduct::Codes::kNone:
+      break;
+  }
+  return layout.scratch ? ElementType::kFloat : info.input_type(0);
 }
 
 std::string DefinesOf(const TileProduct::Layout& layout, ElementType type, const Device& device) {
-  if (layout.shorts) return kShorts;
-  return layout.quads ? QuadDefines(device.capabilities().byte_dots) : Computed('X', type);
+  if (layout.codes == TileProduct::Codes::kShorts) return kShorts;
+  return layout.codes == TileProduct::Codes::kQuads ? QuadDefines(device.capabilities().byte_dots) : Computed('X', type);
 }
 
 std::array<size_t, 3> Times(const std::array<size_t, 3>& groups, const std::array<size_t, 3>& local) {
@@ -147,10 +152,10 @@ TileProduct::TileProduct(const KernelInfo& info, Layout layout, const std::optio
       layout_(std::move(layout)),
       type_(TypeOf(info, layout_)),
       element_bytes_((BitWidth(type_) + 7) / 8),
-      units_(!layout_.scratch && !layout_.shorts && !layout_.quads && UsesUnits(info)),
+      units_(!layout_.scratch && layout_.codes == Codes::kNone && UsesUnits(info)),
       halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
               (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
-      local_bytes_(halves_ ? sizeof(cl_half) : layout_.shorts ? sizeof(cl_short) : BytesComputed(type_)),
+      local_bytes_(halves_ ? sizeof(cl_half) : layout_.codes == Codes::kShorts ? sizeof(cl_short) : BytesComputed(type_)),
       epilogue_(layout_.results ? *layout_.results : layout_.follows ? EpilogueOf(info) : Epilogue()),
       defines_(DefinesOf(layout_, type_, device_) + epilogue_.defines) {
   if (halves_) defines_ += "#define HALF\n";
@@ -303,7 +308,7 @@ void TileProduct::Tune(const Expected& expected) {
   const std::string key = Key(sizes);
   if (device_.Remembered(key)) return;
   // Results of products of integers are no wider than their sums.
-  const auto bytes = [&](int64_t elements) { return std::max<size_t>(1, static_cast<size_t>(elements) * (layout_.shorts ? sizeof(cl_int) : element_bytes_)); };
+  const auto bytes = [&](int64_t elements) { return std::max<size_t>(1, static_cast<size_t>(elements) * (layout_.codes == Codes::kNone ? element_bytes_ : sizeof(cl_int))); };
   // Epilogues read what has the result's shape: the result itself will do.
   const int64_t result = int64_t{shape.m} * shape.n * expected.stacks;
   const Buffer a = device_.NewBuffer(bytes(int64_t{shape.m} * shape.k * expected.stacks)), b = device_.NewBuffer(bytes(expected.elements_b)),

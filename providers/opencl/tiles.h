@@ -34,6 +34,8 @@ struct Tile {
 
 class TileProduct {
  public:
+  /// Integers whose products are summed exactly: of 16 bits, or signed bytes, four neighbours along k in an int.
+  enum class Codes : int8_t { kNone, kShorts, kQuads };
   /// How operands lie, and what else shapes the kernel.
   struct Layout {
     bool along_k_a = true, along_k_b = false;  // neighbours along k are neighbours in memory (else those along m, along n are)
@@ -42,8 +44,7 @@ class TileProduct {
     bool scratch = false;                      // operands and result are floats of the kernel's own, and stay so
     std::optional<Shape> taps = {};            // of a window, where they are known
     bool tunable = true;                       // the sizes of tiles may be chosen by timing
-    bool shorts = false;                       // operands are integers of 16 bits, whose products are summed exactly
-    bool quads = false;                        // or signed bytes, four neighbours along k in an int
+    Codes codes = Codes::kNone;                // that operands are, in place of the node's type
     std::optional<Epilogue> results = {};      // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.

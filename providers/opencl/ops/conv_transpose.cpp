@@ -59,9 +59,7 @@ class TransposedProduct {
     std::optional<DeviceScratch> image;
     if (PanelProduct::ReadsInPlace(type_)) {
       stack.b = {g.channels * n, k * n};
-      shape.b_panel = 0;
-      shape.b_row = static_cast<cl_int>(n);
-      shape.b_column = 1;
+      shape.SetRowsOfB(static_cast<cl_int>(n));
     } else {
       const int64_t each = CheckedMul(PanelProduct::Panels(n) * kPanel, k);
       image.emplace(context, std::max<size_t>(static_cast<size_t>(CheckedMul(each, stacks)) * panels_.element_bytes(), 1));

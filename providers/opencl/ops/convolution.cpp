@@ -226,8 +226,7 @@ class Conv final : public Kernel {
     if (IsMatrix()) {
       stack.b[0] = g.group_in * n;
       shape.b_image = g.channels * n;
-      shape.b_row = static_cast<cl_int>(n);
-      shape.b_column = 1;
+      shape.SetRowsOfB(static_cast<cl_int>(n));
       operands.b = DeviceAllocator::Find(x.raw());
       return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }

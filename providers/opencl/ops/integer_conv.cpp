@@ -118,8 +118,7 @@ class IntegerConv final : public Kernel {
       expected = quads_ != nullptr ? OfQuads(*xs, *ws, g, 0) : TileProduct::OfWindows(*xs, *ws, g, 0);
     }
     TileProduct::Layout layout{.windows = true,
-                               .shorts = quads_ == nullptr,
-                               .quads = quads_ != nullptr,
+                               .codes = quads_ != nullptr ? TileProduct::Codes::kQuads : TileProduct::Codes::kShorts,
                                .results = quads_ != nullptr ? ResultsOfCodes(info, true, true) : results_};
     if (ws) layout.taps = Shape(ws->dims().subspan(2));
     tiles_.emplace(info, std::move(layout), expected);
@@ -222,8 +221,7 @@ class IntegerConv final : public Kernel {
     if (n == Padded(g, 2) && pairs == pairs_of_group) {  // the image is the matrix of its windows
       stack.b[0] = pairs * plane;
       shape.b_image = planes * plane;
-      shape.b_row = static_cast<cl_int>(plane);
-      shape.b_column = 1;
+      shape.SetRowsOfB(static_cast<cl_int>(plane));
       return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }
     panels_->MultiplyWindows(context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {

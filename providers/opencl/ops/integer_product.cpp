@@ -75,7 +75,7 @@ class IntegerProduct final : public Kernel {
         const int64_t k = Steps(s.k);
         expected = {.shape = TileShape(s, k, 0), .stack = s.StackOf(s.m * k, k * s.n), .stacks = s.stacks, .elements_b = k * s.n * s.stacks_b};
       }
-      tiles_.emplace(info, TileProduct::Layout{.shorts = quads_ == nullptr, .quads = quads_ != nullptr, .results = results}, expected);
+      tiles_.emplace(info, TileProduct::Layout{.codes = quads_ != nullptr ? TileProduct::Codes::kQuads : TileProduct::Codes::kShorts, .results = results}, expected);
     } else {
       panels_.emplace(info, ElementType::kInt32, PairDefines(), results.defines);
     }

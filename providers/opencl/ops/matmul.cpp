@@ -62,18 +62,16 @@ class Product {
                             .col_bias = bias.column,
                             .alpha = alpha,
                             .beta = beta};
-    const auto bytes =
-        static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
     if (packed_b_ != nullptr) {
       return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
     }
     if (b.column == 1 && m <= kMostInPlace && PanelProduct::ReadsInPlace(b.tensor->type())) {
-      shape.b_panel = 0;
-      shape.b_row = b.row;
-      shape.b_column = 1;
+      shape.SetRowsOfB(b.row);
       return panels_->Multiply(context, {left, RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, panels, stack, stacks);
     }
+    const auto bytes =
+        static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
     panels_->Multiply(context, {left, scratch.range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
