@@ -252,6 +252,8 @@ class TESSERA_API Session {
   const PlacementReport& placement() const;
   const OptimizationReport& optimization() const;
   const ContextReport& context() const;
+  /// What looks wrong in the model and was let through, a sentence each: attributes that their operators do not have.
+  const std::vector<std::string>& warnings() const;
   /// As of now, while other threads run, too.
   std::vector<MemoryUse> memory_use() const;
   /// Names of the active providers, in priority order.

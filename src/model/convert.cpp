@@ -83,7 +83,7 @@ void CheckAttributes(const NodeProto& proto, const onnx::OpSchema& schema) {
     if (!seen.insert(attribute.name()).second) Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
     const auto found = schema.attributes().find(attribute.name());
     const AttributeProto::AttributeType type = TypeOf(attribute);
-    // Attributes that the operator does not know say nothing: some exporters leave marks of their own.
+    // Those that the operator does not have are told of by UnknownAttributes: some exporters leave marks of their own.
     if (found == schema.attributes().end() || type == AttributeProto::UNDEFINED) continue;
     if (found->second.type != type) {
       Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}; the operator expects {}", attribute.name(),

@@ -11,6 +11,7 @@
 #include "model/external_data.h"
 #include "model/functions.h"
 #include "model/large_data.h"
+#include "model/unknown_attributes.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -112,6 +113,10 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
   model.graph->set_opsets(ImportsOf(proto));
+  model.warnings = UnknownAttributes(proto);
+  if (options.strict_attributes && !model.warnings.empty()) {
+    Fail(ErrorCode::kInvalidGraph, "{}; correct the model, or unset session.strict_attributes", fmt::join(model.warnings, "; "));
+  }
   model.graph->set_functions(MakeFunctionLibrary(proto, source));
   GraphConversion conversion(source, ImportsOf(proto));
   conversion.set_initializers_are_constant(proto.ir_version() < 4);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "model/functions.h"
@@ -20,6 +21,8 @@ struct LoadOptions {
   std::map<std::string, int64_t> free_dimensions;
   /// As for ResolveGraph; asked again later, ResolveGraph inlines more.
   KeepFunction keep_function;
+  /// Attributes that their operators do not have are an error instead of a warning.
+  bool strict_attributes = false;
 };
 
 /// A loaded and resolved model: names are indices, functions are inlined, types and shapes are inferred as far as the model
@@ -28,6 +31,7 @@ struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;
   std::shared_ptr<const ExternalData> external;  // null for a model from a context
+  std::vector<std::string> warnings;             // what looks wrong and was let through
 };
 
 /// Throws Error: kNoSuchFile, kInvalidProtobuf, kInvalidGraph naming node, value and reason.

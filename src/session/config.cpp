@@ -57,6 +57,8 @@ std::vector<Entry> MakeEntries() {
       Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning, "threads look for work for a moment before they sleep", "1"),
       Flag("session.use_env_allocators", &SessionConfig::use_env_allocators,
            "share the environment's host arena with other sessions that say so"),
+      Flag("session.strict_attributes", &SessionConfig::strict_attributes,
+           "an attribute that its operator does not have is an error instead of a warning"),
       Flag("session.disable_prepacking", &SessionConfig::disable_prepacking, "kernels do not share packed weights between sessions"),
       Flag(kTuningKey, &SessionConfig::tuning,
            "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"),

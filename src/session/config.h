@@ -26,6 +26,7 @@ struct SessionConfig {
   Precision precision = Precision::kFloat32;
   int64_t nbits_accuracy_level = 0;
   bool round_halves = false;
+  bool strict_attributes = false;
   std::vector<std::string> without_effect;  // entries that were given and do nothing here
 };
 

@@ -115,6 +115,7 @@ void Session::State::Load(const Origin& origin, const LoadFunction& load) {
     }
   }
   resources.packed = nullptr;
+  for (const std::string& warning : model.warnings) log(LogLevel::kWarning, "{}", warning);
   if (cache != nullptr) {
     context = cache->report();
     const bool failed = !context.used && !context.written;
@@ -210,6 +211,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
     const ProfileScope scope(profiler.get(), "load model", "Load");
     LoadOptions load_options;
     load_options.free_dimensions = options.free_dimensions;
+    load_options.strict_attributes = config.strict_attributes;
     load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
     model = load(load_options);
   }

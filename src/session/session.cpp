@@ -35,6 +35,7 @@ const ModelMetadata& Session::metadata() const { return loaded().model.metadata;
 const PlacementReport& Session::placement() const { return loaded().placement; }
 const OptimizationReport& Session::optimization() const { return loaded().optimization; }
 const ContextReport& Session::context() const { return loaded().context; }
+const std::vector<std::string>& Session::warnings() const { return loaded().model.warnings; }
 
 std::vector<MemoryUse> Session::memory_use() const {
   std::vector<MemoryUse> use;

@@ -218,6 +218,7 @@ ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFil
     std::string provider = in.GetText();
     content.left_out.emplace_back(std::move(provider), in.GetText());
   }
+  for (size_t i = in.GetCount(); i > 0; --i) content.model.warnings.push_back(in.GetText());
   content.model.metadata = ReadMetadata(in);
   content.model.graph = std::make_unique<Graph>();
   ReadGraph(in, tensors, *content.model.graph);
@@ -246,6 +247,8 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
       model_bytes_.PutText(provider);
       model_bytes_.PutText(why);
     }
+    model_bytes_.Put<uint64_t>(model.warnings.size());
+    for (const std::string& warning : model.warnings) model_bytes_.PutText(warning);
     WriteMetadata(model.metadata, model_bytes_);
     WriteGraph(*model.graph, model_bytes_, table);
     tensors_.assign(table.tensors().begin(), table.tensors().end());

@@ -1,0 +1,16 @@
+#pragma once
+
+// Attributes that their operators do not have: a misspelt one is ignored, and the default that holds instead changes the results.
+
+#include <string>
+#include <vector>
+
+#include "onnx/onnx_pb.h"
+
+namespace tessera {
+
+/// A sentence for each attribute of the model's nodes, nested graphs and functions included, that the schema of the node's operator does
+/// not have at the version that the model imports. Operators without a schema and calls of the model's own functions are not looked at.
+std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model);
+
+}  // namespace tessera

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "error_of.h"
+#include "model_builder.h"
+#include "temporary_folder.h"
+#include "tessera/log.h"
+
+namespace tessera {
+namespace {
+
+using testing::ErrorOf;
+using testing::ModelBuilder;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+void SetNumber(onnx::NodeProto& node, const std::string& name, int64_t value) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+/// A softmax over the axis that the attribute called `name` says.
+ModelBuilder SoftmaxModel(const std::string& name, int opset = 21) {
+  ModelBuilder model(opset);
+  model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+  SetNumber(model.Node("Softmax", {"x"}, {"y"}, "scores"), name, 0);
+  return model;
+}
+
+TEST(UnknownAttributesTest, KnownOnesSayNothing) { EXPECT_THAT(SoftmaxModel("axis").Session().warnings(), IsEmpty()); }
+
+TEST(UnknownAttributesTest, AMisspeltOneIsToldInTheLogAndTheReport) {
+  std::vector<std::string> lines;
+  SetLogSink([&](LogLevel level, std::string_view, std::string_view message) {
+    if (level == LogLevel::kWarning) lines.emplace_back(message);
+  });
+  const Session session = SoftmaxModel("axes").Session();
+  SetLogSink({});
+  const std::string sentence =
+      "Softmax 'scores': Softmax of version 13 has no attribute 'axes', it is ignored; did you mean 'axis'?";
+  EXPECT_THAT(session.warnings(), ElementsAre(sentence));
+  EXPECT_THAT(lines, Contains(sentence));
+}
+
+TEST(UnknownAttributesTest, OneOfALaterVersionIsToldAsSuch) {
+  ModelBuilder model(12);
+  model.Input("x", ElementType::kFloat, {4, 2}).Output("y", ElementType::kFloat, {4, 2});
+  SetNumber(model.Node("Identity", {"x"}, {"copy"}), "colour", 3);
+  SetNumber(model.Node("DepthToSpace", {"image"}, {"space"}, "late"), "blocksize", 1);
+  model.Input("image", ElementType::kFloat, {1, 4, 1, 1});
+  SetNumber(model.Node("Reshape", {"copy", "shape"}, {"y"}, "again"), "allowzero", 1);
+  model.Ints("shape", {4, 2});
+  EXPECT_THAT(model.Session().warnings(),
+              ElementsAre("Identity 'copy': Identity of version 1 has no attribute 'colour', it is ignored",
+                          "Reshape 'again': Reshape of version 5 has no attribute 'allowzero', it is ignored; later versions have it: "
+                          "import a newer opset"));
+}
+
+TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAreNot) {
+  ModelBuilder model;
+  model.Input("which", ElementType::kBool, {}).Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  onnx::FunctionProto& function = *model.proto().add_functions();
+  function.set_domain("mine");
+  function.set_name("Soft");
+  function.add_input("in");
+  function.add_output("out");
+  function.add_opset_import()->set_version(21);
+  onnx::NodeProto& body = *function.add_node();
+  body.set_op_type("Softmax");
+  body.set_name("inner");
+  body.add_input("in");
+  body.add_output("out");
+  SetNumber(body, "axsi", 0);
+  auto* import = model.proto().add_opset_import();
+  import->set_domain("mine");
+  import->set_version(1);
+  onnx::NodeProto& call = model.Node("Soft", {"x"}, {"soft"}, "call");
+  call.set_domain("mine");
+  SetNumber(call, "anything", 1);
+  onnx::NodeProto& branches = model.Node("If", {"which"}, {"y"});
+  for (const std::string name : {"then_branch", "else_branch"}) {
+    auto& attribute = *branches.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    onnx::GraphProto& graph = *attribute.mutable_g();
+    graph.set_name(name);
+    SetNumber(ModelBuilder::AddNode(graph, "Softmax", {"soft"}, {name + "_y"}, name), "asix", 0);
+    ModelBuilder::Declare(graph.add_output(), name + "_y", ElementType::kFloat, {2});
+  }
+  const std::vector<std::string> warnings = model.Session().warnings();
+  EXPECT_THAT(warnings, SizeIs(3));
+  EXPECT_THAT(warnings, Contains(AllOf(HasSubstr("function Soft: Softmax 'inner'"), HasSubstr("'axsi'"))));
+  EXPECT_THAT(warnings, Contains(AllOf(HasSubstr("'then_branch'"), HasSubstr("'asix'"))));
+}
+
+TEST(UnknownAttributesTest, ManyAreCounted) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y99", ElementType::kFloat, {2});
+  std::string from = "x";
+  for (int i = 0; i < 100; ++i) {
+    const std::string to = "y" + std::to_string(i);
+    SetNumber(model.Node("Neg", {from}, {to}), "mark", i);
+    from = to;
+  }
+  const std::vector<std::string> warnings = model.Session().warnings();
+  EXPECT_THAT(warnings, SizeIs(65));
+  EXPECT_EQ(warnings.back(), "36 more attributes are unknown");
+}
+
+TEST(UnknownAttributesTest, StrictSessionsRefuseThem) {
+  SessionOptions options;
+  options.config["session.strict_attributes"] = "1";
+  EXPECT_THAT(ErrorOf([&] { SoftmaxModel("axes").Session(options); }),
+              AllOf(HasSubstr("no attribute 'axes'"), HasSubstr("session.strict_attributes")));
+  EXPECT_EQ(ErrorOf([&] { SoftmaxModel("axis").Session(options); }), "no error");
+}
+
+TEST(UnknownAttributesTest, ASessionFromAContextTellsThemToo) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path model = folder.Write("model.onnx", SoftmaxModel("axes").bytes());
+  SessionOptions options;
+  options.log_level = LogLevel::kError;
+  options.config["ep.context_enable"] = "1";
+  const std::vector<std::string> first = Session(model, options).warnings();
+  const Session second(model, options);
+  EXPECT_TRUE(second.context().used) << second.context().detail;
+  EXPECT_THAT(first, SizeIs(1));
+  EXPECT_EQ(second.warnings(), first);
+}
+
+}  // namespace
+}  // namespace tessera
