@@ -92,6 +92,8 @@ struct SessionServices {
   /// Forms of constants that kernels make may be shared with other sessions.
   bool share_prepacked = true;
   DeviceTrace* trace = nullptr;  // null: the session is not profiled
+  /// Host memory for what kernels keep, counted against the limit of the session's load.
+  Allocator* memory = &HostAllocator();
 };
 
 class TESSERA_API ExecutionProvider {

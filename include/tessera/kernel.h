@@ -57,6 +57,9 @@ class TESSERA_API KernelInfo {
   virtual const ExecutionProvider& provider() const noexcept = 0;
   /// The session's intra-op threads, for work at load such as prepacking.
   virtual ThreadPool& threads() const noexcept = 0;
+  /// Host memory for what the kernel keeps, counted against the limit of the session's load. Tables that lie elsewhere are counted by a
+  /// MemoryCharge on it.
+  virtual Allocator& allocator() const noexcept = 0;
   /// The nested graph of a graph attribute; throws Error when there is none.
   virtual SubgraphRunner& subgraph(std::string_view attribute) const = 0;
   /// A value made from constant data (packed weights), shared by every kernel and session of the process that asks with the
@@ -168,7 +171,7 @@ class TESSERA_API KernelContext {
   virtual Stream* stream() const noexcept = 0;
   /// The allocator of the kernel's memory.
   virtual Allocator& allocator() const noexcept = 0;
-  /// True once RunOptions::Cancel was called: long kernels and loops check it between steps.
+  /// True once the run was cancelled or its time is over: long kernels and loops check it at least every few milliseconds.
   virtual bool cancelled() const noexcept = 0;
 
  protected:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tessera/export.h"
 
@@ -54,6 +55,41 @@ class TESSERA_API Allocator {
   virtual AllocatorStats stats() const { return {}; }
   /// Gives unused reserved memory back to the device.
   virtual void Shrink() {}
+  /// Counts memory that belongs to values but lies outside this allocator's buffers, such as the characters of strings, against the same
+  /// limits. Throws Error as Allocate does. MemoryCharge calls it and gives back what it counted.
+  virtual void Charge(size_t /*bytes*/) {}
+  virtual void Refund(size_t /*bytes*/) noexcept {}
+};
+
+/// Memory outside an allocator's buffers that counts against its limits for as long as this object lives: a kernel's own tables, the
+/// characters of strings, the elements of a sequence. The allocator lives at least as long, as it does for its buffers.
+class MemoryCharge {
+ public:
+  MemoryCharge() = default;
+  /// Throws Error, and counts nothing, where the limit would be exceeded.
+  explicit MemoryCharge(Allocator& allocator, size_t bytes = 0) : allocator_(&allocator) { Add(bytes); }
+  MemoryCharge(MemoryCharge&& other) noexcept
+      : allocator_(std::exchange(other.allocator_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryCharge& operator=(MemoryCharge&& other) noexcept {
+    std::swap(allocator_, other.allocator_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MemoryCharge() {
+    if (bytes_ > 0) allocator_->Refund(bytes_);
+  }
+
+  /// Throws Error as the constructor does; what was counted before stays.
+  void Add(size_t bytes) {
+    if (bytes == 0 || allocator_ == nullptr) return;
+    allocator_->Charge(bytes);
+    bytes_ += bytes;
+  }
+  size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Allocator* allocator_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 /// The process's plain host allocator (kHostAlignment aligned).

@@ -52,6 +52,10 @@ struct EnvironmentOptions {
   /// Providers that every session gets after its own and before CPU. A session that names one of them puts it where it
   /// says; options that it leaves out are taken from here.
   std::vector<ProviderRequest> default_providers;
+  /// Bytes of host memory that the loads of all its sessions may take together, and their runs, beside each session's own limits
+  /// ("session.load_memory_limit", "session.run_memory_limit"); 0: no limit.
+  int64_t load_memory_limit = 0;
+  int64_t run_memory_limit = 0;
 };
 
 /// What sessions share: log settings, thread pools, the host arena, default providers. Copies stand for the same state, which lives until
@@ -101,6 +105,10 @@ struct SessionOptions {
   std::filesystem::path optimized_model_path;
   /// Chrome trace JSON of load and runs goes to "<prefix>_<time>.json" when set.
   std::filesystem::path profile_prefix;
+  /// The load ends soon after this time, with Error(kModelLoadCanceled), where it is not done by then; 0: no limit.
+  std::chrono::milliseconds load_timeout{0};
+  /// Where it is given, the load ends soon, with Error(kModelLoadCanceled), once any thread sets it to true.
+  std::shared_ptr<const std::atomic<bool>> load_cancel;
   /// Empty: the environment's.
   std::optional<LogLevel> log_level;
   std::string log_id;
@@ -124,6 +132,8 @@ class TESSERA_API RunOptions {
   LogLevel log_level = LogLevel::kWarning;
   /// Gives unused arena memory back after the run, also one that fails; the next one takes it anew.
   bool shrink_arenas = false;
+  /// Each Run ends soon after this time, with an Error, where it is not done by then; 0: no limit.
+  std::chrono::milliseconds timeout{0};
 
  private:
   std::atomic<bool> cancelled_{false};

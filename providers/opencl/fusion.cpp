@@ -249,6 +249,7 @@ class AnchorInfo final : public KernelInfo, public HasEpilogue {
   const GraphViewer& graph() const noexcept override { return graph_; }
   const ExecutionProvider& provider() const noexcept override { return services_.provider; }
   ThreadPool& threads() const noexcept override { return services_.threads; }
+  Allocator& allocator() const noexcept override { return services_.memory; }
   SubgraphRunner& subgraph(std::string_view attribute) const override {
     Fail(ErrorCode::kInvalidGraph, "{} has no nested graph '{}'", node_.op_type, attribute);
   }

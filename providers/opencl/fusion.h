@@ -19,6 +19,7 @@ struct FusionServices {
   const ExecutionProvider& provider;
   ThreadPool& threads;
   DeviceConstants& constants;
+  Allocator& memory;  // of the host, for what kernels keep
 };
 /// The kernel of a subgraph that FuseElementwise made.
 std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const FusionServices& services);

@@ -136,7 +136,7 @@ class OpenclProvider final : public ExecutionProvider {
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
-    const FusionServices services{*this, *services_.threads, constants_};
+    const FusionServices services{*this, *services_.threads, constants_, *services_.memory};
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileElementwise(subgraph.graph, services));
     return kernels;

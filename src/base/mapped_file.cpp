@@ -91,7 +91,9 @@ MappedFile MapFile(const std::filesystem::path& path) {
     mappings.places.at(place).owner = owner;
   }
   close(file);
-  return {{static_cast<const std::byte*>(owner.get()), size}, std::move(owner)};
+  const auto* bytes = static_cast<const std::byte*>(owner.get());
+  constexpr size_t kBlock = 512;  // the unit of st_blocks, whatever the file system's is
+  return {{bytes, size}, std::move(owner), std::min(size, static_cast<size_t>(status.st_blocks) * kBlock)};
 }
 
 std::string FileStamp(const std::filesystem::path& file) {

@@ -13,6 +13,7 @@ namespace tessera {
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
+  size_t stored = 0;  // bytes that the file takes on its device: less than its size where it has holes
 };
 
 /// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.

@@ -5,8 +5,49 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/load_limits.h"
 
 namespace tessera {
+
+namespace {
+
+size_t BytesOf(const TypeInfo& type) {
+  size_t bytes = type.inner == nullptr ? 0 : sizeof(TypeInfo);
+  if (type.shape) {
+    bytes += type.shape->size() * sizeof(Dimension);
+    for (const Dimension& dim : *type.shape) bytes += dim.symbol.size();
+  }
+  return bytes;
+}
+
+size_t BytesOf(const Node& node) {
+  size_t bytes = sizeof(Node) + node.name.size() + (node.inputs.size() + node.outputs.size() + node.implicit_inputs.size()) * 2 * sizeof(ValueIndex);
+  for (const Attribute& attribute : node.attributes) {
+    bytes += sizeof(Attribute) + attribute.name.size();
+    if (const auto* text = std::get_if<std::string>(&attribute.value)) bytes += text->size();
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute.value)) bytes += numbers->size() * sizeof(int64_t);
+    if (const auto* numbers = std::get_if<std::vector<float>>(&attribute.value)) bytes += numbers->size() * sizeof(float);
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) {
+      for (const std::string& text : *texts) bytes += sizeof(std::string) + text.size();
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+const LoadLimits& Graph::limits() const noexcept {
+  static const LoadLimits& none = *new LoadLimits;  // outlives graphs in static storage
+  const std::shared_ptr<LoadLimits>& held = root().limits_;
+  return held == nullptr ? none : *held;
+}
+
+void Graph::set_limits(std::shared_ptr<LoadLimits> limits) {
+  charge_ = MemoryCharge(limits == nullptr ? HostAllocator() : limits->memory());
+  limits_ = std::move(limits);
+}
+
+void Graph::Charge(size_t bytes) const { root().charge_.Add(bytes); }
 
 ValueIndex Graph::AddValue(std::string name, TypeInfo type) {
   const auto index = static_cast<ValueIndex>(values_.size());
@@ -18,6 +59,8 @@ ValueIndex Graph::AddValue(std::string name, TypeInfo type) {
   if (!value_names_.emplace(name, index).second) {
     Fail(ErrorCode::kInvalidGraph, "value '{}' is defined twice in graph '{}'", name, name_);
   }
+  limits().Check();
+  Charge(sizeof(GraphValue) + 2 * name.size() + BytesOf(type));
   values_.emplace_back();
   values_.back().name = std::move(name);
   values_.back().type = std::move(type);
@@ -94,6 +137,8 @@ NodeIndex Graph::AddNode(Node node, NodeIndex place) {
       Fail(ErrorCode::kInvalidGraph, "{} writes '{}', which is already defined", node.Label(), defined.name);
     }
   }
+  limits().Check();
+  Charge(BytesOf(node));
   nodes_.push_back(std::make_unique<Node>(std::move(node)));
   places_.push_back(place == kNone ? index : places_[static_cast<size_t>(place)]);
   Link(index);

@@ -17,6 +17,7 @@
 namespace tessera {
 
 struct FunctionLibrary;
+class LoadLimits;
 
 class Graph {
  public:
@@ -87,6 +88,12 @@ class Graph {
   const std::shared_ptr<const FunctionLibrary>& functions() const noexcept { return root().functions_; }
   void set_functions(std::shared_ptr<const FunctionLibrary> functions) { functions_ = std::move(functions); }
 
+  /// What the load of this graph may take; nodes and values count against it. Never null.
+  const LoadLimits& limits() const noexcept;
+  void set_limits(std::shared_ptr<LoadLimits> limits);
+  /// Counts what the graph keeps beside nodes and values as they were added. Throws Error where the limit is reached.
+  void Charge(size_t bytes) const;
+
   /// Node indices in execution order, ties by place. Cached until the graph changes. Throws Error(kInvalidGraph) naming the
   /// nodes of a cycle.
   const std::vector<NodeIndex>& TopologicalOrder() const;
@@ -116,6 +123,8 @@ class Graph {
   std::vector<ValueIndex> outputs_;
   std::map<std::string, int, std::less<>> opsets_;
   std::shared_ptr<const FunctionLibrary> functions_;
+  std::shared_ptr<LoadLimits> limits_;  // of a graph without parent
+  mutable MemoryCharge charge_;
   mutable std::vector<NodeIndex> order_;
   mutable bool order_valid_ = false;
   int next_name_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -20,7 +21,9 @@ struct DataFolders {
 /// Finds tensors' external data. Every file must lie inside one of the folders, with links followed; each is mapped once.
 class ExternalData {
  public:
-  explicit ExternalData(DataFolders folders) : folders_(std::move(folders)) {}
+  /// `on_file`: hears of each file's size, as far as it is stored.
+  explicit ExternalData(DataFolders folders, std::function<void(size_t bytes)> on_file = {})
+      : folders_(std::move(folders)), on_file_(std::move(on_file)) {}
 
   struct File {
     std::string location;  // as the model has it
@@ -35,6 +38,7 @@ class ExternalData {
 
  private:
   DataFolders folders_;
+  std::function<void(size_t)> on_file_;
   std::map<std::string, SharedBytes> files_;
   std::vector<File> found_;
 };

@@ -102,16 +102,18 @@ TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, st
 
 Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
+  if (options.on_data) options.on_data(file.bytes.size());
   StrippedModel stripped = StripLargeData(file.bytes);
   auto proto = ParseMessage<onnx::ModelProto>(std::as_bytes(std::span(stripped.message)), "the model");
   stripped.message = {};
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  const auto external = std::make_shared<ExternalData>(folders);
+  const auto external = std::make_shared<ExternalData>(folders, options.on_data);
   model.external = external;
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
+  model.graph->set_limits(options.limits);
   model.graph->set_opsets(ImportsOf(proto));
   model.warnings = UnknownAttributes(proto);
   if (options.strict_attributes && !model.warnings.empty()) {

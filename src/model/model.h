@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/load_limits.h"
 #include "graph/graph.h"
 #include "model/functions.h"
 #include "tessera/session.h"
@@ -23,6 +25,10 @@ struct LoadOptions {
   KeepFunction keep_function;
   /// Attributes that their operators do not have are an error instead of a warning.
   bool strict_attributes = false;
+  /// What the load may take; the graph keeps them. Null: nothing is limited.
+  std::shared_ptr<LoadLimits> limits;
+  /// Hears of each of the model's files, or its bytes, with their size.
+  std::function<void(size_t bytes)> on_data;
 };
 
 /// A loaded and resolved model: names are indices, functions are inlined, types and shapes are inferred as far as the model

@@ -39,7 +39,7 @@ void Arena::Abandon() noexcept {
   {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
-    if (!used_.empty()) return;  // the last Free deletes it
+    if (!unused()) return;  // the last Free or Refund deletes it
   }
   delete this;
 }
@@ -124,16 +124,9 @@ Arena::Chunk* Arena::Extend(size_t bytes) {
   if (settings_.extend == ArenaExtend::kNextPowerOfTwo && splittable_) {
     size = std::max(next_region_, bytes > kLargestGrowth ? bytes : std::bit_ceil(bytes));
   }
-  if (settings_.limit > 0) {
-    const auto limit = static_cast<uint64_t>(settings_.limit);
-    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) size = bytes;
-    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) ReleaseFreeRegions();
-    if (static_cast<uint64_t>(stats_.bytes_reserved) + size > limit) {
-      Fail(ErrorCode::kRuntimeException,
-           "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use; raise the limit, or use smaller inputs",
-           settings_.limit_name, bytes, memory().name, stats_.bytes_in_use, settings_.limit);
-    }
-  }
+  if (Exceeds(size)) size = bytes;
+  if (Exceeds(size)) ReleaseFreeRegions();
+  if (Exceeds(size)) FailOverLimit(bytes);
   void* base = nullptr;
   try {
     base = raw_->Allocate(size);
@@ -149,6 +142,51 @@ Arena::Chunk* Arena::Extend(size_t bytes) {
   stats_.bytes_reserved += static_cast<int64_t>(size);
   next_region_ = std::min(std::max(next_region_, std::bit_ceil(size)) * 2, kLargestGrowth);
   return chunk;
+}
+
+bool Arena::Exceeds(size_t bytes) const noexcept {
+  return settings_.limit > 0 && static_cast<uint64_t>(stats_.bytes_reserved) + charged_ + bytes > static_cast<uint64_t>(settings_.limit);
+}
+
+void Arena::FailOverLimit(size_t bytes) const {
+  Fail(ErrorCode::kRuntimeException,
+       "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use; raise the limit, or use smaller inputs",
+       settings_.limit_name, bytes, memory().name, stats_.bytes_in_use, settings_.limit);
+}
+
+void Arena::Charge(size_t bytes) {
+  try {
+    return ChargeOnce(bytes);
+  } catch (const Error&) {
+    if (!ReleaseIdle()) throw;
+  }
+  ChargeOnce(bytes);
+}
+
+void Arena::ChargeOnce(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (Exceeds(bytes)) ReleaseFreeRegions();
+  if (Exceeds(bytes)) FailOverLimit(bytes);
+  try {
+    raw_->Charge(bytes);
+  } catch (const Error&) {
+    ReleaseFreeRegions();
+    raw_->Charge(bytes);
+  }
+  charged_ += bytes;
+  stats_.bytes_in_use += static_cast<int64_t>(bytes);
+  stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
+}
+
+void Arena::Refund(size_t bytes) noexcept {
+  std::unique_lock lock(mutex_);
+  raw_->Refund(bytes);
+  charged_ -= bytes;
+  stats_.bytes_in_use -= static_cast<int64_t>(bytes);
+  if (abandoned_ && unused()) {
+    lock.unlock();
+    delete this;
+  }
 }
 
 void Arena::Free(void* buffer) noexcept {
@@ -176,7 +214,7 @@ void Arena::Free(void* buffer) noexcept {
     chunk = previous;
   }
   free_.insert(chunk);
-  if (abandoned_ && used_.empty()) {
+  if (abandoned_ && unused()) {
     lock.unlock();
     delete this;
   }

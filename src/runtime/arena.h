@@ -18,7 +18,7 @@ enum class ArenaExtend : int8_t { kNextPowerOfTwo, kSameAsRequested };
 
 struct ArenaSettings {
   ArenaExtend extend = ArenaExtend::kNextPowerOfTwo;
-  int64_t limit = 0;  // bytes taken from the raw allocator, 0: none
+  int64_t limit = 0;  // bytes taken from the raw allocator and charged, 0: none
   /// What an error calls the limit, such as "gpu_mem_limit".
   std::string_view limit_name = "memory limit";
 };
@@ -44,6 +44,8 @@ class Arena final : public Allocator {
   void Free(void* buffer) noexcept override;
   AllocatorStats stats() const override;
   void Shrink() override;
+  void Charge(size_t bytes) override;
+  void Refund(size_t bytes) noexcept override;
 
   /// While it lives, the arena asks `holder` for what lies idle before it refuses an allocation.
   class Registration {
@@ -86,6 +88,10 @@ class Arena final : public Allocator {
   void* AllocateBlock(size_t size);
   void* TakeFrom(Chunk* chunk, size_t bytes);
   Chunk* Extend(size_t bytes);
+  void ChargeOnce(size_t bytes);
+  [[noreturn]] void FailOverLimit(size_t bytes) const;
+  bool Exceeds(size_t bytes) const noexcept;
+  bool unused() const noexcept { return used_.empty() && charged_ == 0; }
   void ReleaseFreeRegions() noexcept;
   bool ReleaseIdle();  // false when there is nobody to ask
   void Abandon() noexcept;  // the owner is gone
@@ -101,6 +107,7 @@ class Arena final : public Allocator {
   Chunk* spare_chunks_ = nullptr;  // recycled, linked by next
   size_t next_region_ = size_t{1} << 20;
   AllocatorStats stats_;
+  size_t charged_ = 0;  // bytes
   bool abandoned_ = false;
   std::mutex holders_mutex_;  // held while they are asked, so that none goes meanwhile; taken before mutex_
   std::vector<IdleMemory*> holders_;

@@ -1,20 +1,20 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 
+#include "base/stop_signal.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
 
-/// The error that ends a cancelled run.
-[[noreturn]] void ThrowCancelled();
+/// The error that ends a run that was cancelled or whose time is over.
+[[noreturn]] void ThrowCancelled(const StopSignal& stop);
 
 /// A session's pool as one run sees it: long loops look at the run's cancel flag every few milliseconds and end in the same
 /// error as between nodes.
 class CancellablePool final : public ThreadPool {
  public:
-  CancellablePool(ThreadPool& pool, const std::atomic<bool>& cancel) noexcept : pool_(pool), cancel_(cancel) {}
+  CancellablePool(ThreadPool& pool, const StopSignal& stop) noexcept : pool_(pool), stop_(stop) {}
 
   int num_threads() const noexcept override { return pool_.num_threads(); }
 
@@ -24,7 +24,7 @@ class CancellablePool final : public ThreadPool {
     const int64_t piece = std::max<int64_t>(1, static_cast<int64_t>(kLookEveryNs / cost_ns));
     pool_.ParallelFor(total, cost_ns, [&](int64_t begin, int64_t end) {
       for (; begin < end; begin += std::min(piece, end - begin)) {
-        if (cancel_.load(std::memory_order_relaxed)) ThrowCancelled();
+        if (stop_.requested()) ThrowCancelled(stop_);
         body(begin, begin + std::min(piece, end - begin));
       }
     });
@@ -35,7 +35,7 @@ class CancellablePool final : public ThreadPool {
   static constexpr double kLookEveryNs = 5e6;
 
   ThreadPool& pool_;
-  const std::atomic<bool>& cancel_;
+  const StopSignal stop_;
 };
 
 }  // namespace tessera

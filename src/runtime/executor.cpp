@@ -155,7 +155,7 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
   const Step* step = first;
   try {
     for (; step != end; ++step) {
-      if (state.cancelled()) [[unlikely]] ThrowCancelled();
+      if (state.cancelled()) [[unlikely]] ThrowCancelled(state.stop);
       if (step->synchronize != 0) [[unlikely]] SynchronizeBefore(*step, frame);
       const auto index = static_cast<size_t>(step - first);
       context.Begin(*step);

@@ -2,10 +2,10 @@
 
 // The mutable half of a run: values by slot, scratch memory, planned buffers. One frame serves one run at a time.
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
+#include "base/stop_signal.h"
 #include "runtime/shape_plans.h"
 #include "runtime/plan.h"
 #include "runtime/resources.h"
@@ -15,12 +15,12 @@ namespace tessera {
 
 /// What a run hands down to nested graphs.
 struct RunState {
-  const std::atomic<bool>* cancel = nullptr;
+  StopSignal stop;
   ThreadPool* threads = nullptr;
   Profiler* profiler = nullptr;
   int depth = 0;
 
-  bool cancelled() const noexcept { return cancel != nullptr && cancel->load(std::memory_order_relaxed); }
+  bool cancelled() const noexcept { return stop.requested(); }
 };
 
 class Frame {

@@ -19,6 +19,7 @@ class NodeKernelInfo final : public KernelInfo {
   const GraphViewer& graph() const noexcept override { return graph_; }
   const ExecutionProvider& provider() const noexcept override { return provider_; }
   ThreadPool& threads() const noexcept override { return *resources_.threads; }
+  Allocator& allocator() const noexcept override { return resources_.load_memory(); }
   SubgraphRunner& subgraph(std::string_view attribute) const override;
   std::shared_ptr<const void> SharedPrepack(const Tensor& constant, std::string_view key,
                                             const std::function<std::shared_ptr<const void>()>& make) const override;

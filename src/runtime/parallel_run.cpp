@@ -73,7 +73,7 @@ class ParallelRun {
     Scratch scratch(*executor_.resources_.memories[SessionResources::kHost].allocator);
     StepContext context(frame_, state_, scratch);
     try {
-      if (state_.cancelled()) ThrowCancelled();
+      if (state_.cancelled()) ThrowCancelled(state_.stop);
       context.Begin(step);
       if (state_.profiler == nullptr) {
         step.kernel->Compute(context);

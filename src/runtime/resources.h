@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/load_limits.h"
 #include "runtime/thread_pools.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
@@ -41,6 +42,8 @@ class SessionResources {
 
   static constexpr int16_t kHost = 0;
 
+  /// Host memory for what the session keeps from its load on.
+  Allocator& load_memory() const noexcept { return limits == nullptr ? HostAllocator() : limits->memory(); }
   /// The index of a memory, or -1.
   int16_t FindMemory(const MemoryInfo& info) const noexcept;
   /// Copies between any two memories, over the host where no provider can do it directly.
@@ -56,6 +59,7 @@ class SessionResources {
 
   // Freed last: kernels and tensors refer to the allocators.
   std::vector<MemorySpace> memories;  // [0] is the host
+  std::shared_ptr<LoadLimits> limits;  // of the load; kernels and constants keep what they took there
   std::shared_ptr<SessionThreadPool> threads;
   std::vector<ProviderEntry> providers;  // priority order, CPU last
   Profiler* profiler = nullptr;          // null: not profiling

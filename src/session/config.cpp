@@ -30,6 +30,11 @@ Entry Number(std::string_view name, int64_t SessionConfig::*target, std::string_
   return {{name, OptionType::kInt, fallback, description, {}, 0, most}, target};
 }
 
+/// Bytes, with kAutomaticLimit for an empty value.
+Entry Limit(std::string_view name, int64_t SessionConfig::*target, std::string_view description) {
+  return {{name, OptionType::kBytes, "", description}, target};
+}
+
 /// Of ONNX Runtime, for its own speed.
 Entry WithoutEffect(std::string_view name) {
   return {{name, OptionType::kString, "", "of programs written for ONNX Runtime; without effect here, of which a warning tells"},
@@ -54,6 +59,12 @@ std::vector<Entry> MakeEntries() {
       Flag("session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, "a node that no named provider takes is an error"),
       Number("session.min_island_nodes", &SessionConfig::min_island_nodes,
              "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number", "3"),
+      Limit("session.load_memory_limit", &SessionConfig::load_memory_limit,
+            "most bytes of host memory that the load may take for what it makes of the model's files, such as \"2G\"; 0: no limit; empty: 1 GiB "
+            "and 64 times the size of these files"),
+      Limit("session.run_memory_limit", &SessionConfig::run_memory_limit,
+            "most bytes of host memory that all runs under way may take for values; 0: no limit; empty: 1 GiB and 256 times the size of the "
+            "model's files and of the runs' inputs"),
       Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning, "threads look for work for a moment before they sleep", "1"),
       Flag("session.use_env_allocators", &SessionConfig::use_env_allocators,
            "share the environment's host arena with other sessions that say so"),
@@ -91,7 +102,7 @@ const std::vector<Entry>& Entries() {
 /// `value` as CheckOptions leaves it.
 void Set(SessionConfig& config, const Target& target, const std::string& value) {
   if (const auto* flag = std::get_if<bool SessionConfig::*>(&target)) config.**flag = value == "1";
-  if (const auto* number = std::get_if<int64_t SessionConfig::*>(&target)) config.**number = *ParseInt(value);
+  if (const auto* number = std::get_if<int64_t SessionConfig::*>(&target)) config.**number = value.empty() ? kAutomaticLimit : *ParseInt(value);
   if (const auto* text = std::get_if<std::string SessionConfig::*>(&target)) config.**text = value;
   if (const auto* precision = std::get_if<Precision SessionConfig::*>(&target)) {
     config.**precision = *std::ranges::find(kPrecisions, value, NameOf);

@@ -11,6 +11,9 @@ namespace tessera {
 
 inline constexpr std::string_view kTuningKey = "session.tuning";
 
+/// Of a limit of memory: by the size of the model and of what a run is given.
+inline constexpr int64_t kAutomaticLimit = -1;
+
 /// Session configuration entries, parsed; their defaults stand in session_config_schema().
 struct SessionConfig {
   int64_t min_island_nodes = 0;
@@ -27,6 +30,8 @@ struct SessionConfig {
   int64_t nbits_accuracy_level = 0;
   bool round_halves = false;
   bool strict_attributes = false;
+  int64_t load_memory_limit = kAutomaticLimit;
+  int64_t run_memory_limit = kAutomaticLimit;
   std::vector<std::string> without_effect;  // entries that were given and do nothing here
 };
 

@@ -19,6 +19,14 @@ Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<S
     }
     CheckOptions(factory->name, factory->options, request.options);
   }
+  Require(options.load_memory_limit >= 0 && options.run_memory_limit >= 0,
+          "the environment's memory limits are {} and {}, expected 0 (none) or a number of bytes", options.load_memory_limit,
+          options.run_memory_limit);
+  const auto budget = [](std::string_view name, int64_t limit) {
+    return limit == 0 ? nullptr : std::make_shared<MemoryBudget>(fmt::format("EnvironmentOptions::{}", name), limit);
+  };
+  state_->load_memory = budget("load_memory_limit", options.load_memory_limit);
+  state_->run_memory = budget("run_memory_limit", options.run_memory_limit);
   state_->log = Logger(options.log_id, options.log_level);
   state_->options = std::move(options);
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "runtime/arena.h"
 #include "runtime/thread_pools.h"
 #include "tessera/session.h"
@@ -15,6 +16,7 @@ namespace tessera {
 struct Environment::State {
   EnvironmentOptions options;
   Logger log;
+  std::shared_ptr<MemoryBudget> load_memory, run_memory;  // null: no limit
 
   /// The pools that sessions with use_global_threads share; made when the first one asks.
   std::shared_ptr<SessionThreadPool> GlobalThreads(bool openmp);

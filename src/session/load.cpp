@@ -20,6 +20,11 @@
 namespace tessera {
 namespace {
 
+/// Where a limit of memory follows the size of the model and the inputs: what there is for small ones.
+constexpr int64_t kFreeOfSize = int64_t{1} << 30;
+constexpr int64_t kLoadTimesModel = 64;
+constexpr size_t kMostModelBytes = size_t{1} << 48;  // no product with it overflows
+
 /// Answers LoadOptions::keep_function: true when the last provider, to which everything falls that others refuse or fail to make, has a
 /// kernel for the node.
 bool HasLastKernel(const SessionResources& resources, const Graph& graph, const Node& node) {
@@ -95,7 +100,24 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   for (const std::string& name : config.without_effect) log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
 }
 
+void Session::State::StartLimits() {
+  const auto budget = [](std::string_view option, int64_t limit, const std::shared_ptr<MemoryBudget>& shared) {
+    return std::make_shared<MemoryBudget>(std::string(option), limit == kAutomaticLimit ? kFreeOfSize : limit, shared);
+  };
+  resources.limits =
+      std::make_shared<LoadLimits>(budget("session.load_memory_limit", config.load_memory_limit, environment->load_memory),
+                                   options.load_cancel, options.load_timeout);
+  run_memory = budget("session.run_memory_limit", config.run_memory_limit, environment->run_memory);
+}
+
+void Session::State::AllowFor(size_t model_bytes) {
+  const auto bytes = static_cast<int64_t>(std::min(model_bytes, kMostModelBytes));
+  if (config.load_memory_limit == kAutomaticLimit) resources.limits->budget().Extend(kLoadTimesModel * bytes);
+  if (config.run_memory_limit == kAutomaticLimit) run_memory->Extend(kRunTimesGiven * bytes);
+}
+
 void Session::State::Load(const Origin& origin, const LoadFunction& load) {
+  StartLimits();
   {
     const ProfileScope scope(profiler.get(), "start providers", "Load");
     StartResources();
@@ -212,6 +234,8 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
     LoadOptions load_options;
     load_options.free_dimensions = options.free_dimensions;
     load_options.strict_attributes = config.strict_attributes;
+    load_options.limits = resources.limits;
+    load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
     load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
     model = load(load_options);
   }
@@ -296,7 +320,8 @@ void Session::State::Attach(ExecutionProvider& provider) const {
   provider.Attach({.threads = resources.threads.get(),
                    .graph_optimization_level = static_cast<int>(options.optimization_level),
                    .share_prepacked = resources.share_prepacked,
-                   .trace = profiler.get()});
+                   .trace = profiler.get(),
+                   .memory = &resources.load_memory()});
 }
 
 void Session::State::StartResources() {
@@ -348,7 +373,7 @@ void Session::State::StartProvider(ActiveProvider active) {
 }
 
 void Session::State::AddHostMemory(const ProviderOptions& cpu) {
-  const std::shared_ptr<Allocator> raw(&HostAllocator(), [](Allocator*) {});
+  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), run_memory);
   const ArenaSettings settings = ArenaSettingsOf(
       cpu, *FindProvider("CPUExecutionProvider"),
       {.extend = static_cast<ArenaExtend>(options.arena.extend), .limit = options.arena.limit, .limit_name = "cpu_mem_limit"});

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/held_bytes.h"
 #include "runtime/cancellable_pool.h"
 #include "runtime/float_mode.h"
 #include "runtime/own_value.h"
@@ -77,6 +78,7 @@ RunOptions::RunOptions(RunOptions&& other) noexcept
     : tag(std::move(other.tag)),
       log_level(other.log_level),
       shrink_arenas(other.shrink_arenas),
+      timeout(other.timeout),
       cancelled_(other.cancelled()) {}
 void RunOptions::Cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 void RunOptions::ResetCancel() noexcept { cancelled_.store(false, std::memory_order_relaxed); }
@@ -203,6 +205,30 @@ SlotIndex SeatResult(const Session::State& session, Frame& frame, const Session:
   return slot;
 }
 
+/// While a run is under way, what it was given counts for the limit of memory where that follows it.
+class Allowance {
+ public:
+  Allowance(const Session::State& session, std::span<const Value* const> inputs)
+      : budget_(session.config.run_memory_limit == kAutomaticLimit ? session.run_memory.get() : nullptr) {
+    if (budget_ == nullptr) return;
+    for (const Value* input : inputs) {
+      if (input != nullptr) bytes_ += static_cast<int64_t>(std::min(HeldBytes(*input), kMostInputBytes));
+    }
+    budget_->Extend(bytes_ * Session::State::kRunTimesGiven);
+  }
+  ~Allowance() {
+    if (budget_ != nullptr) budget_->Extend(-bytes_ * Session::State::kRunTimesGiven);
+  }
+  Allowance(const Allowance&) = delete;
+  Allowance& operator=(const Allowance&) = delete;
+
+ private:
+  static constexpr size_t kMostInputBytes = size_t{1} << 40;
+
+  MemoryBudget* const budget_;
+  int64_t bytes_ = 0;
+};
+
 /// Gives idle memory back after a run that asks for it, also one that fails.
 class ShrinkAfter {
  public:
@@ -225,6 +251,7 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
     if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
   }
   const auto start = run_options.log_level == LogLevel::kVerbose ? Profiler::Clock::now() : Profiler::Clock::time_point();
+  const Allowance allowance(*this, request.inputs);
   const Plan& plan = executor->plan();
   const ProfileScope profile(profiler.get(), "run", "Session");
   const RunScope scope(*resources.threads);
@@ -238,9 +265,10 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   SmallArray<SlotIndex> slots(request.wanted.size());
   for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = SeatResult(*this, *frame, request, k);
   CheckResultBuffers(*this, request, slots.values());
-  CancellablePool threads(*resources.threads, *run_options.cancel_flag());
+  const StopSignal stop(run_options.cancel_flag(), run_options.timeout);
+  CancellablePool threads(*resources.threads, stop);
   const bool profiling = profiler != nullptr && profiler->recording();
-  RunState run{.cancel = run_options.cancel_flag(), .threads = &threads, .profiler = profiling ? profiler.get() : nullptr};
+  RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? profiler.get() : nullptr};
   executor->Run(*frame, run);
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const SlotIndex slot = slots.values()[k];

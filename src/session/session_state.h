@@ -33,6 +33,7 @@ struct Session::State {
   SessionConfig config;
   Logger log;
   std::unique_ptr<Profiler> profiler;
+  std::shared_ptr<MemoryBudget> run_memory;  // before what is counted against it
   Model model;
   SessionResources resources;
   OptimizationReport optimization;
@@ -76,6 +77,8 @@ struct Session::State {
   void Run(const Request& request, const RunOptions& options);
   /// Gives idle memory back.
   void Shrink() noexcept;
+  /// Where the limit of runs' memory follows what they are given: times their bytes.
+  static constexpr int64_t kRunTimesGiven = 256;
 
   /// The only memory that reads input `position`, the host when there are several.
   int16_t MemoryOfInput(size_t position) const noexcept;
@@ -95,6 +98,9 @@ struct Session::State {
   void MakePlan();
   /// Null where kernels could not be made, which `failed` then says of more nodes than before.
   std::unique_ptr<Plan> TryPlan(FailedKernels& failed);
+  void StartLimits();
+  /// Limits that follow the model's size hear of that much of it.
+  void AllowFor(size_t model_bytes);
   void StartResources();
   void MakeThreads();
   void Attach(ExecutionProvider& provider) const;

@@ -108,7 +108,7 @@ TEST_P(ThreadPoolTest, LongLoopsAreCancelled) {
     const auto pool = GetParam().make(threads);
     std::atomic<bool> cancel = false;
     std::atomic<int64_t> done = 0;
-    CancellablePool cancellable(*pool, cancel);
+    CancellablePool cancellable(*pool, StopSignal(&cancel));
     EXPECT_EQ(cancellable.num_threads(), threads);
     const auto run = [&] {
       cancellable.ParallelFor(10'000, 1e6, [&](int64_t begin, int64_t end) {
