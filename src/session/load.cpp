@@ -189,6 +189,8 @@ bool Session::State::LoadFromContext(ContextCache& cache) {
       auto held = cache.Read(*resources.threads, optimization);
       if (!held) return false;
       model = std::move(held->model);
+      model.graph->set_limits(resources.limits);
+      AllowFor(held->stored);
       LeaveOut(held->left_out);
     }
     resources.packed = &cache;

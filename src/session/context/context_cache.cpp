@@ -180,6 +180,7 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
     // What is in the model is among the conditions.
     if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} has changed", found.string());
     files.push_back(found.empty() ? MappedFile() : MapFile(found));
+    stored_ += files.back().stored;
     if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} is changing", found.string());
   }
   std::vector<Tensor> tensors;
@@ -212,6 +213,7 @@ ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFil
     packed_[{number, std::move(key)}] = std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
   }
   Content content;
+  content.stored = stored_ + file.data().size();
   optimization.nodes_before = in.Get<uint64_t>();
   optimization.nodes_after = in.Get<uint64_t>();
   for (size_t i = in.GetCount(); i > 0; --i) {

@@ -37,6 +37,7 @@ class ContextCache final : public PackedStore {
   struct Content {
     Model model;
     std::vector<std::pair<std::string, std::string>> left_out;  // providers, and why
+    size_t stored = 0;                                          // bytes of the context's and the model's files
   };
   /// The optimized model, its constants mapped, when the file holds it; else nothing, and report() says why.
   std::optional<Content> Read(ThreadPool& threads, OptimizationReport& optimization);
@@ -75,6 +76,7 @@ class ContextCache final : public PackedStore {
   std::map<std::pair<const void*, size_t>, uint32_t> numbers_;  // of constants, by place
   std::map<PackedKey, std::shared_ptr<const Tensor>> packed_;
   std::vector<bool> aligned_;  // by number
+  size_t stored_ = 0;          // bytes of the model's files that were mapped
   // To be written.
   std::vector<std::pair<std::string, std::string>> external_files_;  // where they are, their stamps
   std::vector<Tensor> tensors_;
