@@ -3,6 +3,7 @@
 #
 #   JOBS            parallel compile and test jobs (default: the cores)
 #   TESSERA_ASAN=0  leaves the sanitizer build out
+#   TESSERA_EXTRA=1 runs the tests labelled `extra`, too: whole runs on emulated processors and others that take long and seldom find anything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,5 +20,7 @@ if [ "${TESSERA_ASAN:-1}" != 0 ]; then
   cmake --build --preset asan -j "$JOBS"
 fi
 
-step "Running every test"
-ctest --preset release -j "$JOBS"
+leave_out=(-LE extra)
+[ "${TESSERA_EXTRA:-0}" = 0 ] || leave_out=()
+step "Running every test${leave_out:+ but those labelled extra}"
+ctest --preset release -j "$JOBS" "${leave_out[@]}"
