@@ -213,13 +213,20 @@ struct Sequence {
   /// Type of the elements; needed where the sequence is empty.
   TypeInfo element_type;
   std::vector<Value> elements;
+  /// Counts what `elements` takes beside the tensors in it, where a run made it.
+  std::shared_ptr<const MemoryCharge> charge = nullptr;
 };
 
-/// keys: 1-D tensor of an integer type or string; values[i] belongs to keys[i].
-struct Map {
+/// keys: 1-D tensor of an integer type or string. The value of keys[i] is at(i): either values[i] or, where many values that are
+/// scalars of one type share a buffer, element i of the tensor `scalars`; `values` is empty then.
+struct TESSERA_API Map {
   Tensor keys;
   TypeInfo value_type;
   std::vector<Value> values;
+  Tensor scalars = {};
+
+  size_t size() const noexcept { return scalars.defined() ? static_cast<size_t>(scalars.num_elements()) : values.size(); }
+  Value at(size_t i) const;
 };
 
 inline Value::Value(Sequence sequence) : data_(std::make_shared<const Sequence>(std::move(sequence))) {}

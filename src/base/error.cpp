@@ -1,10 +1,11 @@
 #include "tessera/error.h"
 
 #include "base/check.h"
+#include "tessera/printable.h"
 
 namespace tessera {
 
-Error::Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+Error::Error(ErrorCode code, const std::string& message) : std::runtime_error(PrintableLines(message)), code_(code) {}
 
 Error Error::At(std::string_view where) const { return Error(code_, std::string(where) + ": " + what()); }
 

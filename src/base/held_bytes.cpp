@@ -12,6 +12,15 @@ size_t OfTensor(const Tensor& tensor) noexcept {
 
 }  // namespace
 
+size_t HeldBytes(const TypeInfo& type) noexcept {
+  size_t bytes = type.inner == nullptr ? 0 : sizeof(TypeInfo) + HeldBytes(*type.inner);
+  if (type.shape) {
+    bytes += type.shape->size() * sizeof(Dimension);
+    for (const Dimension& dim : *type.shape) bytes += HeldBytes(dim.symbol);
+  }
+  return bytes;
+}
+
 size_t HeldBytes(const Value& value) noexcept {
   if (const Tensor* tensor = value.tensor_if(); tensor != nullptr) return OfTensor(*tensor);
   size_t bytes = 0;
@@ -20,7 +29,7 @@ size_t HeldBytes(const Value& value) noexcept {
       for (const Value& element : value.sequence().elements) bytes += sizeof(Value) + HeldBytes(element);
       break;
     case ValueKind::kMap:
-      bytes = OfTensor(value.map().keys);
+      bytes = OfTensor(value.map().keys) + OfTensor(value.map().scalars);
       for (const Value& element : value.map().values) bytes += sizeof(Value) + HeldBytes(element);
       break;
     case ValueKind::kSparseTensor:

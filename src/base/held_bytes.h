@@ -13,4 +13,7 @@ inline size_t HeldBytes(const std::string& text) noexcept { return text.capacity
 /// What a value takes: elements, the characters of strings, what is inside sequences and maps.
 size_t HeldBytes(const Value& value) noexcept;
 
+/// What a type takes outside of its object: dimensions and their names, the types inside it.
+size_t HeldBytes(const TypeInfo& type) noexcept;
+
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "base/pages.h"
 #include "base/stagger.h"
 #include "tessera/memory.h"
@@ -49,7 +50,12 @@ class PlainHostAllocator final : public Allocator {
     if (huge) madvise(large.base, (bytes + place) / kHugePage * kHugePage, MADV_HUGEPAGE);
     void* buffer = static_cast<std::byte*>(large.base) + place;
     const std::lock_guard lock(mutex_);
-    large_.emplace(buffer, large);
+    try {
+      large_.emplace(buffer, large);
+    } catch (...) {
+      ::operator delete(large.base, std::align_val_t{large.alignment});
+      throw;
+    }
     num_large_.fetch_add(1, std::memory_order_relaxed);
     return buffer;
   }
@@ -69,7 +75,7 @@ class PlainHostAllocator final : public Allocator {
   const MemoryInfo memory_;
   std::atomic<size_t> next_{0};
   std::atomic<size_t> num_large_{0};
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<void*, Large> large_;
 };
 

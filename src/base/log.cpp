@@ -4,18 +4,28 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "base/fork.h"
+#include "tessera/printable.h"
+
 namespace tessera {
 namespace {
+
+/// Each entry is written whole.
+ForkMutex& StandardErrorMutex() {
+  static ForkMutex& mutex = *new ForkMutex;
+  return mutex;
+}
 
 spdlog::logger& StandardError() {
   static spdlog::logger& logger = [&]() -> spdlog::logger& {
     // Never freed: threads may log while the process ends.
-    auto* made = new spdlog::logger("tessera", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto* made = new spdlog::logger("tessera", std::make_shared<spdlog::sinks::stderr_color_sink_st>());
     made->set_level(spdlog::level::trace);
     made->set_pattern("%Y-%m-%d %H:%M:%S.%e [%^%l%$] %v");
     return *made;
@@ -43,11 +53,12 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) noexcept {
 struct CustomSink {
   LogSink function;
   std::atomic<int> calls{0};
+  uint32_t generation = ForkGeneration();
 };
 
 /// Where entries go. Never freed: threads may log while the process ends.
 struct Route {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::shared_ptr<CustomSink> sink;  // null: standard error
 };
 
@@ -58,6 +69,11 @@ Route& TheRoute() {
 
 thread_local bool in_sink = false;
 
+/// With the route's mutex held. In a process that was forked since, the calls of other threads that were under way never end.
+void ForgetLostCalls(CustomSink& sink) noexcept {
+  if (std::exchange(sink.generation, ForkGeneration()) != ForkGeneration()) sink.calls = in_sink ? 1 : 0;
+}
+
 /// One call of the sink in force, which it holds; of none where this thread is in a sink already.
 class SinkCall {
  public:
@@ -67,6 +83,7 @@ class SinkCall {
     const std::lock_guard lock(route.mutex);
     sink_ = route.sink;
     if (sink_ == nullptr) return;
+    ForgetLostCalls(*sink_);
     in_sink = true;
     ++sink_->calls;
   }
@@ -84,6 +101,21 @@ class SinkCall {
   std::shared_ptr<CustomSink> sink_;
 };
 
+/// Further lines of an entry are set apart, so that a name with a line end in it makes nothing that looks like an entry.
+std::string Indented(std::string_view message) {
+  std::string indented;
+  for (const char c : message) {
+    indented += c;
+    if (c == '\n') indented += "    ";
+  }
+  return indented;
+}
+
+void WriteToStandardError(LogLevel level, std::string_view id, std::string_view message) {
+  const std::lock_guard lock(StandardErrorMutex());
+  StandardError().log(ToSpdlog(level), "{}: {}", id, Indented(message));
+}
+
 }  // namespace
 
 void SetLogSink(LogSink sink) {
@@ -96,22 +128,24 @@ void SetLogSink(LogSink sink) {
   {
     const std::lock_guard lock(route.mutex);
     std::swap(route.sink, other);
+    if (other != nullptr) ForgetLostCalls(*other);
   }
   if (other == nullptr || in_sink) return;
   for (int calls; (calls = other->calls) != 0;) other->calls.wait(calls);
 }
 
-void Logger::Write(LogLevel level, std::string_view message) const {
+void Logger::Write(LogLevel level, std::string_view text) const {
+  const std::string message = PrintableLines(text);
   if (const SinkCall call; call.function() != nullptr) {
     try {
       return (*call.function())(level, id_, message);
     } catch (const std::exception& error) {
-      StandardError().error("{}: the log sink threw: {}", id_, error.what());
+      WriteToStandardError(LogLevel::kError, id_, std::string("the log sink threw: ") + error.what());
     } catch (...) {
-      StandardError().error("{}: the log sink threw", id_);
+      WriteToStandardError(LogLevel::kError, id_, "the log sink threw");
     }
   }
-  StandardError().log(ToSpdlog(level), "{}: {}", id_, message);
+  WriteToStandardError(level, id_, message);
 }
 
 }  // namespace tessera

@@ -1,9 +1,7 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +13,8 @@
 
 #include "base/bytes_owner.h"
 #include "base/check.h"
+#include "base/fork.h"
+#include "base/regular_file.h"
 
 namespace tessera {
 namespace {
@@ -24,11 +24,12 @@ using FileKey = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 /// Mappings that someone holds: sessions of one model share its weights, and what is made from them.
 struct Mappings {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<FileKey, std::weak_ptr<const void>> live;
   struct Place {
     size_t size;
     std::filesystem::path file;
+    FileKey key;
     std::weak_ptr<const void> owner = {};
   };
   using Places = std::map<const std::byte*, Place>;
@@ -52,48 +53,49 @@ Mappings& ProcessMappings() {
 
 }  // namespace
 
-MappedFile MapFile(const std::filesystem::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) Fail(ErrorCode::kNoSuchFile, "cannot open {}: {}", path.string(), std::strerror(errno));
-  struct stat status {};
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(file);
-    Fail(ErrorCode::kNoSuchFile, "{} is not a regular file", path.string());
-  }
-  const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) {
-    close(file);
-    return {};
-  }
+MappedFile MapFile(const std::filesystem::path& path) { return MapFile(path, RegularFile(path)); }
+
+MappedFile MapFile(const std::filesystem::path& path, const RegularFile& file) {
+  const struct stat& status = file.status();
+  const size_t size = file.size();
+  if (size == 0) return {};
   Mappings& mappings = ProcessMappings();
   const std::lock_guard lock(mappings.mutex);
-  std::erase_if(mappings.live, [](const auto& entry) { return entry.second.expired(); });
-  auto& held = mappings.live[{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec}];
-  std::shared_ptr<const void> owner = held.lock();
+  const FileKey key = {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  const auto known = mappings.live.find(key);
+  std::shared_ptr<const void> owner = known == mappings.live.end() ? nullptr : known->second.lock();
   if (owner == nullptr) {
-    void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (address == MAP_FAILED) {
-      const int error = errno;
-      close(file);
-      Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(error));
-    }
+    void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+    if (address == MAP_FAILED) Fail(ErrorCode::kNoSuchFile, "cannot map {}: {}", path.string(), std::strerror(errno));
     const auto* place = static_cast<const std::byte*>(address);
-    mappings.places.emplace(place, Mappings::Place{size, std::filesystem::absolute(path)});
+    mappings.places.emplace(place, Mappings::Place{size, std::filesystem::absolute(path), key});
     owner = std::shared_ptr<const void>(address, [size, place](const void* mapped) {
       {
         Mappings& all = ProcessMappings();
         const std::lock_guard forget(all.mutex);
-        all.places.erase(place);
+        const auto gone = all.places.find(place);
+        // The file may have been mapped anew since the last one let go.
+        const auto entry = all.live.find(gone->second.key);
+        if (entry != all.live.end() && entry->second.expired()) all.live.erase(entry);
+        all.places.erase(gone);
       }
       munmap(const_cast<void*>(mapped), size);
     });
-    held = owner;
+    mappings.live[key] = owner;
     mappings.places.at(place).owner = owner;
   }
-  close(file);
   const auto* bytes = static_cast<const std::byte*>(owner.get());
   constexpr size_t kBlock = 512;  // the unit of st_blocks, whatever the file system's is
   return {{bytes, size}, std::move(owner), std::min(size, static_cast<size_t>(status.st_blocks) * kBlock)};
+}
+
+MappedFile CopyFile(const RegularFile& file, Allocator& memory) {
+  const size_t size = file.size();
+  if (size == 0) return {};
+  auto* bytes = static_cast<std::byte*>(memory.Allocate(size));
+  std::shared_ptr<const void> owner(bytes, [&memory](const void* copied) { memory.Free(const_cast<void*>(copied)); });
+  file.Read(std::span(bytes, size));
+  return {{bytes, size}, std::move(owner), size};
 }
 
 std::string FileStamp(const std::filesystem::path& file) {

@@ -9,6 +9,9 @@
 
 namespace tessera {
 
+class Allocator;
+class RegularFile;
+
 /// A read-only mapping of a whole file, kept by whoever holds `owner`. Whoever maps the same unchanged file meanwhile shares it.
 struct MappedFile {
   std::span<const std::byte> bytes;
@@ -18,6 +21,10 @@ struct MappedFile {
 
 /// Throws Error(kNoSuchFile) when the file cannot be opened or is not a regular file.
 MappedFile MapFile(const std::filesystem::path& path);
+/// The same of a file that is open.
+MappedFile MapFile(const std::filesystem::path& path, const RegularFile& file);
+/// What is in the file now, in memory of its own: whatever becomes of the file, this stays. Nobody else shares it.
+MappedFile CopyFile(const RegularFile& file, Allocator& memory);
 
 /// Size and time of the file; empty when there is none.
 std::string FileStamp(const std::filesystem::path& file);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fork.h"
 
 namespace tessera {
 
@@ -35,12 +36,14 @@ namespace {
 
 class BudgetedAllocator final : public Allocator {
  public:
-  BudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget) : raw_(raw), budget_(std::move(budget)) {}
+  BudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before)
+      : raw_(raw), budget_(std::move(budget)), before_(std::move(before)) {}
 
   const MemoryInfo& memory() const noexcept override { return raw_.memory(); }
   bool addressable() const noexcept override { return raw_.addressable(); }
 
   void* Allocate(size_t bytes) override {
+    if (before_) before_();
     budget_->Charge(bytes);
     void* buffer = nullptr;
     try {
@@ -72,6 +75,7 @@ class BudgetedAllocator final : public Allocator {
   }
 
   void Charge(size_t bytes) override {
+    if (before_) before_();
     budget_->Charge(bytes);
     holds_.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -94,15 +98,16 @@ class BudgetedAllocator final : public Allocator {
  private:
   Allocator& raw_;
   const std::shared_ptr<MemoryBudget> budget_;
-  std::mutex mutex_;
+  const std::function<void()> before_;
+  ForkMutex mutex_;
   std::unordered_map<void*, size_t> sizes_;
   std::atomic<size_t> holds_{1};  // one of its owner, one of each buffer, one of each charged byte
 };
 
 }  // namespace
 
-std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget) {
-  return std::shared_ptr<Allocator>(new BudgetedAllocator(raw, std::move(budget)),
+std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before) {
+  return std::shared_ptr<Allocator>(new BudgetedAllocator(raw, std::move(budget), std::move(before)),
                                     [](Allocator* allocator) { static_cast<BudgetedAllocator*>(allocator)->Release(1); });
 }
 

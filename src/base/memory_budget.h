@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -36,7 +37,8 @@ class MemoryBudget {
 };
 
 /// `raw` as an allocator whose buffers and charges count against a budget. Lives until its owner, every buffer and every charge are gone,
-/// so that tensors may outlive the session that made them.
-std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget);
+/// so that tensors may outlive the session that made them. `before`: asked before anything is taken, may throw; not null, it need only live
+/// as long as who takes.
+std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before = {});
 
 }  // namespace tessera

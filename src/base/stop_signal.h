@@ -15,6 +15,16 @@ class StopSignal {
   explicit StopSignal(const std::atomic<bool>* flag, std::chrono::milliseconds timeout = {})
       : flag_(flag), deadline_(timeout.count() > 0 ? Clock::now() + timeout : kNever), timeout_(timeout) {}
 
+  /// The same with no more time than that from now on.
+  StopSignal Within(std::chrono::milliseconds time) const noexcept {
+    StopSignal sooner = *this;
+    const Clock::time_point now = Clock::now();
+    if (deadline_ - now <= time) return sooner;
+    sooner.deadline_ = now + time;
+    sooner.timeout_ = time;
+    return sooner;
+  }
+
   bool requested() const noexcept { return flagged() || late(); }
   bool flagged() const noexcept { return flag_ != nullptr && flag_->load(std::memory_order_relaxed); }
   bool late() const noexcept { return deadline_ != kNever && Clock::now() >= deadline_; }

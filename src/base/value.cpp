@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/string_memory.h"
 #include "base/weight_memory.h"
 
 namespace tessera {
@@ -69,18 +70,13 @@ Tensor::Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr
 Tensor::Tensor(ElementType type, const Shape& shape, Allocator& allocator)
     : Tensor(type, shape, nullptr, nullptr, allocator.memory()) {
   Require(BitWidth(type) != 0, "a tensor cannot have element type {}", ElementTypeName(type));
+  if (type == ElementType::kString) {
+    owner_ = MakeStrings(allocator, static_cast<size_t>(num_elements_), data_);
+    return;
+  }
   // Zero-size tensors own a byte, so that data() is never null for a defined tensor.
   data_ = allocator.Allocate(std::max<size_t>(byte_size_, 1));
-  if (type == ElementType::kString) {
-    auto* strings = static_cast<std::string*>(data_);
-    std::uninitialized_value_construct_n(strings, num_elements_);
-    owner_ = std::shared_ptr<void>(data_, [&allocator, count = num_elements_](void* buffer) {
-      std::destroy_n(static_cast<std::string*>(buffer), count);
-      allocator.Free(buffer);
-    });
-  } else {
-    owner_ = std::shared_ptr<void>(data_, [&allocator](void* buffer) { allocator.Free(buffer); });
-  }
+  owner_ = std::shared_ptr<void>(data_, [&allocator](void* buffer) { allocator.Free(buffer); });
 }
 
 Tensor Tensor::View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory) {
@@ -136,7 +132,7 @@ Tensor Tensor::Clone(Allocator& allocator) const {
   Require(memory_.host_accessible, "a tensor in {} memory cannot be cloned by the host", memory_.name);
   Tensor copy(type_, shape_, allocator);
   if (type_ == ElementType::kString) {
-    std::copy_n(data<std::string>(), num_elements_, copy.mutable_data<std::string>());
+    CopyStrings(values<std::string>(), copy, 0, allocator);
   } else if (byte_size_ > 0) {
     std::memcpy(copy.data_, data_, byte_size_);
   }
@@ -186,6 +182,13 @@ const Map& Value::map() const {
 const SparseTensor& Value::sparse_tensor() const {
   const auto* held = std::get_if<std::shared_ptr<const SparseTensor>>(&data_);
   return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kSparseTensor);
+}
+
+Value Map::at(size_t i) const {
+  if (!scalars.defined()) return values[i];
+  const size_t bytes = ByteSize(scalars.type(), 1);
+  void* element = const_cast<std::byte*>(static_cast<const std::byte*>(scalars.raw())) + i * bytes;
+  return Tensor::Share(scalars.type(), Shape{}, element, scalars.owner(), scalars.memory());
 }
 
 TypeInfo Value::type() const {

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "base/pages.h"
 #include "base/rounding.h"
+#include "base/sanitizers.h"
 #include "base/stagger.h"
 
 namespace tessera {
@@ -140,7 +142,7 @@ class WeightAllocator final : public Allocator {
   }
 
   const MemoryInfo memory_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<const std::byte*, std::unique_ptr<Chunk>> chunks_;  // by base
   std::unordered_map<void*, size_t> sizes_;
   Chunk* current_ = nullptr;
