@@ -2,26 +2,28 @@
 
 #include <algorithm>
 #include <queue>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
+#include "base/held_bytes.h"
 #include "base/load_limits.h"
 
 namespace tessera {
-
 namespace {
 
-size_t BytesOf(const TypeInfo& type) {
-  size_t bytes = type.inner == nullptr ? 0 : sizeof(TypeInfo);
-  if (type.shape) {
-    bytes += type.shape->size() * sizeof(Dimension);
-    for (const Dimension& dim : *type.shape) bytes += dim.symbol.size();
-  }
-  return bytes;
-}
+/// Values with more readers than this find them by an index, those with fewer by looking at each.
+constexpr size_t kPopular = 64;
+constexpr size_t kAbsent = static_cast<size_t>(-1);
+
+/// Characters of a tensor of strings, which no allocator knows of.
+size_t TextBytes(const Tensor& tensor) { return tensor.is(ElementType::kString) ? HeldBytes(Value(tensor)) - tensor.byte_size() : 0; }
+
+/// Of a value: its entry among the names, the list of its readers. Of a node: its own allocation, its places in orders.
+constexpr size_t kAroundValue = 128, kAroundNode = 64;
 
 size_t BytesOf(const Node& node) {
-  size_t bytes = sizeof(Node) + node.name.size() + (node.inputs.size() + node.outputs.size() + node.implicit_inputs.size()) * 2 * sizeof(ValueIndex);
+  size_t bytes = sizeof(Node) + kAroundNode + node.name.size() + (node.inputs.size() + node.outputs.size() + node.implicit_inputs.size()) * 2 * sizeof(ValueIndex);
   for (const Attribute& attribute : node.attributes) {
     bytes += sizeof(Attribute) + attribute.name.size();
     if (const auto* text = std::get_if<std::string>(&attribute.value)) bytes += text->size();
@@ -30,6 +32,8 @@ size_t BytesOf(const Node& node) {
     if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) {
       for (const std::string& text : *texts) bytes += sizeof(std::string) + text.size();
     }
+    if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) bytes += TextBytes(*tensor);
+    if (const auto* type = std::get_if<TypeInfo>(&attribute.value)) bytes += HeldBytes(*type);
   }
   return bytes;
 }
@@ -37,9 +41,8 @@ size_t BytesOf(const Node& node) {
 }  // namespace
 
 const LoadLimits& Graph::limits() const noexcept {
-  static const LoadLimits& none = *new LoadLimits;  // outlives graphs in static storage
   const std::shared_ptr<LoadLimits>& held = root().limits_;
-  return held == nullptr ? none : *held;
+  return held == nullptr ? LoadLimits::None() : *held;
 }
 
 void Graph::set_limits(std::shared_ptr<LoadLimits> limits) {
@@ -60,8 +63,9 @@ ValueIndex Graph::AddValue(std::string name, TypeInfo type) {
     Fail(ErrorCode::kInvalidGraph, "value '{}' is defined twice in graph '{}'", name, name_);
   }
   limits().Check();
-  Charge(sizeof(GraphValue) + 2 * name.size() + BytesOf(type));
+  Charge(sizeof(GraphValue) + kAroundValue + 2 * name.size() + HeldBytes(type));
   values_.emplace_back();
+  uses_.emplace_back();
   values_.back().name = std::move(name);
   values_.back().type = std::move(type);
   return index;
@@ -74,6 +78,7 @@ ValueIndex Graph::AddConstant(std::string name, Tensor tensor) {
 }
 
 void Graph::SetConstant(ValueIndex index, Tensor tensor) {
+  Charge(TextBytes(tensor));
   value(index).type = Value(tensor).type();
   value(index).constant = std::move(tensor);
 }
@@ -99,13 +104,61 @@ const Tensor* Graph::constant(ValueIndex index) const noexcept {
   return held.outer != kNone && parent_ != nullptr ? parent_->constant(held.outer) : nullptr;
 }
 
+size_t Graph::FindUse(ValueIndex read, NodeIndex reader) const {
+  const Uses& uses = uses_[static_cast<size_t>(read)];
+  if (uses.at != nullptr) {
+    const auto found = uses.at->find(reader);
+    return found == uses.at->end() ? kAbsent : found->second;
+  }
+  const auto& consumers = value(read).consumers;
+  const auto found = std::find(consumers.begin(), consumers.end(), reader);
+  return found == consumers.end() ? kAbsent : static_cast<size_t>(found - consumers.begin());
+}
+
+void Graph::AddUse(ValueIndex read, NodeIndex reader) {
+  Uses& uses = uses_[static_cast<size_t>(read)];
+  if (const size_t at = FindUse(read, reader); at != kAbsent) {
+    ++uses.counts[at];
+    return;
+  }
+  auto& consumers = value(read).consumers;
+  consumers.push_back(reader);
+  uses.counts.push_back(1);
+  if (uses.at != nullptr) {
+    uses.at->emplace(reader, consumers.size() - 1);
+  } else if (consumers.size() > kPopular) {
+    uses.at = std::make_unique<std::unordered_map<NodeIndex, size_t>>();
+    for (size_t i = 0; i < consumers.size(); ++i) uses.at->emplace(consumers[i], i);
+  }
+}
+
+void Graph::RemoveUse(ValueIndex read, NodeIndex reader) {
+  Uses& uses = uses_[static_cast<size_t>(read)];
+  const size_t at = FindUse(read, reader);
+  if (at == kAbsent || --uses.counts[at] > 0) return;
+  auto& consumers = value(read).consumers;
+  if (uses.at == nullptr) {
+    consumers.erase(consumers.begin() + static_cast<ptrdiff_t>(at));
+    uses.counts.erase(uses.counts.begin() + static_cast<ptrdiff_t>(at));
+    return;
+  }
+  // Closing the gap in order would move all that follow: the last one comes there.
+  uses.at->erase(reader);
+  if (at + 1 < consumers.size()) {
+    consumers[at] = consumers.back();
+    uses.counts[at] = uses.counts.back();
+    uses.at->at(consumers[at]) = at;
+  }
+  consumers.pop_back();
+  uses.counts.pop_back();
+  if (consumers.size() <= kPopular / 2) uses.at.reset();
+}
+
 void Graph::Link(NodeIndex index) {
   const Node& linked = node(index);
   for (const auto* list : {&linked.inputs, &linked.implicit_inputs}) {
     for (ValueIndex input : *list) {
-      if (input == kNone) continue;
-      auto& consumers = value(input).consumers;  // a node that reads a value twice is at the end already
-      if (consumers.empty() || consumers.back() != index) consumers.push_back(index);
+      if (input != kNone) AddUse(input, index);
     }
   }
   for (ValueIndex output : linked.outputs) {
@@ -118,13 +171,27 @@ void Graph::Unlink(NodeIndex index) {
   const Node& linked = node(index);
   for (const auto* list : {&linked.inputs, &linked.implicit_inputs}) {
     for (ValueIndex input : *list) {
-      if (input != kNone) std::erase(value(input).consumers, index);
+      if (input != kNone) RemoveUse(input, index);
     }
   }
   for (ValueIndex output : linked.outputs) {
     if (output != kNone && value(output).producer == index) value(output).producer = kNone;
   }
+  wide_nodes_.erase(index);
   order_valid_ = false;
+}
+
+Graph::WideNode* Graph::FindWide(NodeIndex index) const {
+  constexpr size_t kWide = 64;
+  const Node& held = node(index);
+  if (held.inputs.size() + held.implicit_inputs.size() + held.outputs.size() < kWide) return nullptr;
+  const auto [found, first] = wide_nodes_.try_emplace(index);
+  if (first) {
+    for (size_t i = 0; i < held.inputs.size(); ++i) found->second.inputs[held.inputs[i]].push_back(i);
+    for (size_t i = 0; i < held.outputs.size(); ++i) found->second.outputs.emplace(held.outputs[i], i);
+    for (size_t i = 0; i < held.implicit_inputs.size(); ++i) found->second.implicit_inputs[held.implicit_inputs[i]].push_back(i);
+  }
+  return &found->second;
 }
 
 NodeIndex Graph::AddNode(Node node, NodeIndex place) {
@@ -151,21 +218,35 @@ void Graph::RemoveNode(NodeIndex index) {
 }
 
 void Graph::SetInput(NodeIndex index, size_t input, ValueIndex replacement) {
-  Unlink(index);
-  node(index).inputs[input] = replacement;
-  Link(index);
+  ValueIndex& held = node(index).inputs[input];
+  if (held == replacement) return;
+  if (const auto wide = wide_nodes_.find(index); wide != wide_nodes_.end()) {
+    std::erase(wide->second.inputs[held], input);
+    wide->second.inputs[replacement].push_back(input);
+  }
+  if (held != kNone) RemoveUse(held, index);
+  held = replacement;
+  if (held != kNone) AddUse(held, index);
+  order_valid_ = false;
 }
 
 void Graph::SetOutput(NodeIndex index, size_t output, ValueIndex replacement) {
-  Unlink(index);
-  node(index).outputs[output] = replacement;
-  Link(index);
+  ValueIndex& held = node(index).outputs[output];
+  if (const auto wide = wide_nodes_.find(index); wide != wide_nodes_.end()) {
+    wide->second.outputs.erase(held);
+    wide->second.outputs.emplace(replacement, output);
+  }
+  if (held != kNone && value(held).producer == index) value(held).producer = kNone;
+  held = replacement;
+  if (held != kNone) value(held).producer = index;
+  order_valid_ = false;
 }
 
 void Graph::RefreshImplicitInputs(NodeIndex index) {
   Unlink(index);
   Node& holder = node(index);
   holder.implicit_inputs.clear();
+  std::unordered_set<ValueIndex> held;
   for (const auto& [name, graph] : Subgraphs(index)) {
     std::vector<ValueIndex> captured;
     for (const auto& [outer, local] : graph->captures_) {
@@ -174,8 +255,7 @@ void Graph::RefreshImplicitInputs(NodeIndex index) {
     }
     std::sort(captured.begin(), captured.end());
     for (ValueIndex outer : captured) {
-      auto& held = holder.implicit_inputs;
-      if (std::find(held.begin(), held.end(), outer) == held.end()) held.push_back(outer);
+      if (held.insert(outer).second) holder.implicit_inputs.push_back(outer);
     }
   }
   Link(index);
@@ -203,26 +283,85 @@ void Graph::RenameCapture(ValueIndex from, ValueIndex to) {
   }
 }
 
+size_t Graph::OutputPosition(ValueIndex index) const {
+  const NodeIndex producer = value(index).producer;
+  if (const WideNode* wide = FindWide(producer); wide != nullptr) return wide->outputs.at(index);
+  const auto& outputs = node(producer).outputs;
+  return static_cast<size_t>(std::find(outputs.begin(), outputs.end(), index) - outputs.begin());
+}
+
+bool Graph::ReadsOnce(NodeIndex reader, ValueIndex read) const {
+  const size_t at = FindUse(read, reader);
+  if (at == kAbsent || uses_[static_cast<size_t>(read)].counts[at] != 1) return false;
+  const auto& implicit = node(reader).implicit_inputs;
+  if (implicit.empty()) return true;
+  if (const WideNode* wide = FindWide(reader); wide != nullptr) return !wide->implicit_inputs.contains(read);
+  return std::find(implicit.begin(), implicit.end(), read) == implicit.end();
+}
+
+void Graph::ReplaceInput(NodeIndex index, ValueIndex from, ValueIndex to) {
+  auto& inputs = node(index).inputs;
+  const auto replace = [&](size_t i) {
+    inputs[i] = to;
+    RemoveUse(from, index);
+    AddUse(to, index);
+  };
+  if (WideNode* wide = FindWide(index); wide != nullptr) {
+    auto moved = wide->inputs.extract(from);
+    if (moved.empty()) return;
+    for (const size_t i : moved.mapped()) replace(i);
+    auto& there = wide->inputs[to];
+    if (there.size() < moved.mapped().size()) there.swap(moved.mapped());
+    there.insert(there.end(), moved.mapped().begin(), moved.mapped().end());
+    return;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == from) replace(i);
+  }
+}
+
+void Graph::ReplaceImplicitInput(NodeIndex index, ValueIndex from, ValueIndex to) {
+  auto& held = node(index).implicit_inputs;
+  WideNode* wide = FindWide(index);
+  const auto find = [&](ValueIndex wanted) -> size_t {
+    if (wide == nullptr) return static_cast<size_t>(std::find(held.begin(), held.end(), wanted) - held.begin());
+    const auto found = wide->implicit_inputs.find(wanted);
+    return found == wide->implicit_inputs.end() || found->second.empty() ? held.size() : found->second.front();
+  };
+  const size_t at = find(from);
+  if (at == held.size()) return;
+  for (auto& [name, graph] : Subgraphs(index)) graph->RenameCapture(from, to);
+  RemoveUse(from, index);
+  if (find(to) == held.size()) {
+    held[at] = to;
+    AddUse(to, index);
+    if (wide == nullptr) return;
+    wide->implicit_inputs.erase(from);
+    wide->implicit_inputs[to] = {at};
+  } else if (wide == nullptr) {
+    held.erase(held.begin() + static_cast<ptrdiff_t>(at));
+  } else {
+    // Closing the gap in order would move all that follow.
+    wide->implicit_inputs[held.back()] = {at};
+    wide->implicit_inputs.erase(from);
+    held[at] = held.back();
+    held.pop_back();
+  }
+}
+
 void Graph::ReplaceUses(ValueIndex from, ValueIndex to) {
+  if (from == to) return;
   const std::vector<NodeIndex> consumers = value(from).consumers;
   for (NodeIndex consumer : consumers) {
-    Unlink(consumer);
-    Node& user = node(consumer);
-    std::replace(user.inputs.begin(), user.inputs.end(), from, to);
-    if (std::find(user.implicit_inputs.begin(), user.implicit_inputs.end(), from) != user.implicit_inputs.end()) {
-      for (auto& [name, graph] : Subgraphs(consumer)) graph->RenameCapture(from, to);
-      auto& held = user.implicit_inputs;
-      if (std::find(held.begin(), held.end(), to) == held.end()) {
-        std::replace(held.begin(), held.end(), from, to);
-      } else {
-        std::erase(held, from);
-      }
-    }
-    Link(consumer);
+    ReplaceInput(consumer, from, to);
+    ReplaceImplicitInput(consumer, from, to);
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i] == from) SetGraphOutput(i, to);
+  if (value(from).is_output) {
+    const auto found = output_positions_.find(from);
+    const std::vector<size_t> positions = found == output_positions_.end() ? std::vector<size_t>() : found->second;
+    for (const size_t i : positions) SetGraphOutput(i, to);
   }
+  order_valid_ = false;
 }
 
 void Graph::AddInput(ValueIndex index) {
@@ -232,14 +371,20 @@ void Graph::AddInput(ValueIndex index) {
 
 void Graph::AddOutput(ValueIndex index) {
   value(index).is_output = true;
+  output_positions_[index].push_back(outputs_.size());
   outputs_.push_back(index);
 }
 
 void Graph::SetGraphOutput(size_t i, ValueIndex index) {
   const ValueIndex old = outputs_[i];
+  if (old == index) return;
+  std::vector<size_t>& before = output_positions_[old];
+  std::erase(before, i);
+  value(old).is_output = !before.empty();
+  if (before.empty()) output_positions_.erase(old);
   outputs_[i] = index;
+  output_positions_[index].push_back(i);
   value(index).is_output = true;
-  value(old).is_output = std::find(outputs_.begin(), outputs_.end(), old) != outputs_.end();
 }
 
 int Graph::opset_version(std::string_view domain) const noexcept {
@@ -260,8 +405,10 @@ const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   const auto push = [&](size_t index) { ready.emplace(places_[index], static_cast<NodeIndex>(index)); };
   size_t total = 0;
+  const LoadLimits& limits = this->limits();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i] == nullptr) continue;
+    limits.Check();
     ++total;
     std::vector<NodeIndex> producers;
     for (const auto* list : {&nodes_[i]->inputs, &nodes_[i]->implicit_inputs}) {
@@ -278,6 +425,7 @@ const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
   while (!ready.empty()) {
     const NodeIndex index = ready.top().second;
     ready.pop();
+    limits.Check();
     order_.push_back(index);
     std::vector<NodeIndex> followers;
     for (ValueIndex output : node(index).outputs) {
@@ -298,8 +446,15 @@ const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
     }
     Fail(ErrorCode::kInvalidGraph, "graph '{}' has a cycle through {}", name_, cycle);
   }
+  order_positions_.assign(nodes_.size(), 0);
+  for (size_t i = 0; i < order_.size(); ++i) order_positions_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
   order_valid_ = true;
   return order_;
+}
+
+const std::vector<int32_t>& Graph::OrderPositions() const {
+  TopologicalOrder();
+  return order_positions_;
 }
 
 std::vector<std::pair<std::string_view, Graph*>> Graph::Subgraphs(NodeIndex index) const {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "tessera/graph.h"
 
 namespace tessera {
@@ -67,6 +68,10 @@ class Graph {
   /// Hands a nested graph from its place in one graph to one in `parent`, where what it captures has the indices that `moved`
   /// gives.
   void MoveTo(Graph& parent, const std::function<ValueIndex(ValueIndex)>& moved);
+  /// The node reads the value by one of its inputs, once, and no nested graph of it does.
+  bool ReadsOnce(NodeIndex node, ValueIndex value) const;
+  /// Which of its producer's outputs a value is.
+  size_t OutputPosition(ValueIndex value) const;
   /// Every consumer of `from` (and the graph's outputs, when `outputs`) reads `to` instead.
   void ReplaceUses(ValueIndex from, ValueIndex to);
 
@@ -97,35 +102,59 @@ class Graph {
   /// Node indices in execution order, ties by place. Cached until the graph changes. Throws Error(kInvalidGraph) naming the
   /// nodes of a cycle.
   const std::vector<NodeIndex>& TopologicalOrder() const;
+  /// Where each slot's node stands in that order.
+  const std::vector<int32_t>& OrderPositions() const;
 
   /// Nested graphs of a node, with their attribute names.
   std::vector<std::pair<std::string_view, Graph*>> Subgraphs(NodeIndex node) const;
 
  private:
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>()(name); }
-  };
-
   /// What stood for `from` of the enclosing graph stands for `to`.
   void RenameCapture(ValueIndex from, ValueIndex to);
   void Link(NodeIndex node);
   void Unlink(NodeIndex node);
+  /// The node reads `to` wherever it read `from`.
+  void ReplaceInput(NodeIndex node, ValueIndex from, ValueIndex to);
+  void ReplaceImplicitInput(NodeIndex node, ValueIndex from, ValueIndex to);
+
+  /// How often each of a value's consumers reads it, and where each one stands among them: a value may have a hundred thousand, and
+  /// passes take them away one by one.
+  struct Uses {
+    std::vector<uint32_t> counts;                                // by consumer
+    std::unique_ptr<std::unordered_map<NodeIndex, size_t>> at;  // null for few
+  };
+  size_t FindUse(ValueIndex read, NodeIndex reader) const;
+  void AddUse(ValueIndex read, NodeIndex reader);
+  void RemoveUse(ValueIndex read, NodeIndex reader);
+
+  /// Where a node reads each value, kept for nodes with so many inputs that to look through them for each edit would make passes
+  /// quadratic. Made when first asked for.
+  using ReadPositions = std::unordered_map<ValueIndex, std::vector<size_t>>;
+  struct WideNode {
+    ReadPositions inputs;
+    ReadPositions implicit_inputs;
+    std::unordered_map<ValueIndex, size_t> outputs;
+  };
+  WideNode* FindWide(NodeIndex node) const;
 
   std::string name_;
   Graph* parent_;
   std::vector<GraphValue> values_;
-  std::unordered_map<std::string, ValueIndex, NameHash, std::equal_to<>> value_names_;
+  std::vector<Uses> uses_;  // by value
+  StringMap<ValueIndex> value_names_;
   std::unordered_map<ValueIndex, ValueIndex> captures_;  // index in the enclosing graph -> index here
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<NodeIndex> places_;  // of each slot
   std::vector<ValueIndex> inputs_;
   std::vector<ValueIndex> outputs_;
+  std::unordered_map<ValueIndex, std::vector<size_t>> output_positions_;  // of each value among the outputs
+  mutable std::unordered_map<NodeIndex, WideNode> wide_nodes_;
   std::map<std::string, int, std::less<>> opsets_;
   std::shared_ptr<const FunctionLibrary> functions_;
   std::shared_ptr<LoadLimits> limits_;  // of a graph without parent
   mutable MemoryCharge charge_;
   mutable std::vector<NodeIndex> order_;
+  mutable std::vector<int32_t> order_positions_;  // by slot
   mutable bool order_valid_ = false;
   int next_name_ = 0;
 };

@@ -36,12 +36,14 @@ GraphViewer::GraphViewer(const Graph& graph)
       outputs_(graph.outputs().begin(), graph.outputs().end()) {}
 
 GraphViewer::GraphViewer(const Graph& graph, std::span<const NodeIndex> nodes) : graph_(&graph) {
-  const std::unordered_set<NodeIndex> inside(nodes.begin(), nodes.end());
-  for (NodeIndex index : graph.TopologicalOrder()) {
-    if (inside.contains(index)) nodes_.push_back(index);
-  }
-  const auto add_once = [](std::vector<ValueIndex>& list, ValueIndex index) {
-    if (std::find(list.begin(), list.end(), index) == list.end()) list.push_back(index);
+  // By what the window holds, not by what is around it: there may be as many windows as nodes.
+  const std::vector<int32_t>& positions = graph.OrderPositions();
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(nodes_), [&](NodeIndex index) { return graph.has_node(index); });
+  std::sort(nodes_.begin(), nodes_.end(), [&](NodeIndex a, NodeIndex b) { return positions[static_cast<size_t>(a)] < positions[static_cast<size_t>(b)]; });
+  nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+  std::unordered_set<ValueIndex> listed_inputs, listed_outputs;
+  const auto add_once = [](std::vector<ValueIndex>& list, std::unordered_set<ValueIndex>& listed, ValueIndex index) {
+    if (listed.insert(index).second) list.push_back(index);
   };
   for (NodeIndex index : nodes_) {
     const Node& held = graph.node(index);
@@ -49,15 +51,15 @@ GraphViewer::GraphViewer(const Graph& graph, std::span<const NodeIndex> nodes) :
       for (ValueIndex input : *list) {
         if (input == kNone || graph.constant(input) != nullptr) continue;
         const NodeIndex producer = graph.value(input).producer;
-        if (producer == kNone || !inside.contains(producer)) add_once(inputs_, input);
+        if (producer == kNone || !contains(producer)) add_once(inputs_, listed_inputs, input);
       }
     }
     for (ValueIndex output : held.outputs) {
       if (output == kNone) continue;
       const GraphValue& value = graph.value(output);
       const bool used_outside = std::any_of(value.consumers.begin(), value.consumers.end(),
-                                            [&](NodeIndex consumer) { return !inside.contains(consumer); });
-      if (value.is_output || used_outside) add_once(outputs_, output);
+                                            [&](NodeIndex consumer) { return !contains(consumer); });
+      if (value.is_output || used_outside) add_once(outputs_, listed_outputs, output);
     }
   }
 }
@@ -67,7 +69,10 @@ const Node& GraphViewer::node(NodeIndex index) const noexcept { return graph_->n
 const GraphValue& GraphViewer::value(ValueIndex index) const noexcept { return graph_->value(index); }
 size_t GraphViewer::num_values() const noexcept { return graph_->num_values(); }
 bool GraphViewer::contains(NodeIndex index) const noexcept {
-  return std::find(nodes_.begin(), nodes_.end(), index) != nodes_.end();
+  if (!graph_->has_node(index)) return false;
+  const std::vector<int32_t>& positions = graph_->OrderPositions();
+  const auto before = [&](NodeIndex node, NodeIndex wanted) { return positions[static_cast<size_t>(node)] < positions[static_cast<size_t>(wanted)]; };
+  return std::binary_search(nodes_.begin(), nodes_.end(), index, before);
 }
 const Tensor* GraphViewer::constant(ValueIndex index) const noexcept { return graph_->constant(index); }
 const Graph* GraphViewer::parent() const noexcept { return graph_->parent(); }

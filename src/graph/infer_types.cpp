@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <deque>
+#include <new>
 #include <set>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/held_bytes.h"
+#include "base/load_limits.h"
+#include "base/seeded_hash.h"
+#include "base/value_type.h"
 #include "graph/declared_rows.h"
 #include "graph/infer_windows.h"
 #include "graph/onnx_schemas.h"
@@ -19,18 +24,6 @@ namespace {
 
 /// Larger constants do not tell a shape.
 constexpr int64_t kMostData = 4096;
-
-bool IsComplete(const TypeInfo& type) {
-  switch (type.kind) {
-    case ValueKind::kNone:
-      return false;
-    case ValueKind::kTensor:
-    case ValueKind::kSparseTensor:
-      return type.element != ElementType::kUndefined;
-    default:
-      return type.inner != nullptr && IsComplete(*type.inner);
-  }
-}
 
 constexpr std::string_view kInferredName = "_d";  // and a number
 
@@ -99,14 +92,18 @@ class GraphInference {
       : graph_(graph), outer_(outer), symbols_(symbols), shape_values_(graph, outer == nullptr ? nullptr : &outer->shape_values_) {}
 
   void Run();
+  void InferNode(const Node& node);
 
   /// The type of a nested graph's inputs as its node gives them, then of all that it computes.
   std::vector<onnx::TypeProto> RunNested(Graph& nested, const std::vector<const onnx::TypeProto*>& inputs);
 
-  /// Lives as long as the inference.
+  /// Lives as long as the inference of the node that asks.
   const onnx::TypeProto& TypeOf(ValueIndex index) {
     const auto [held, first] = types_.try_emplace(index);
-    if (first) held->second = ToProto(graph_.value(index).type);
+    if (!first) return held->second;
+    const TypeInfo& type = graph_.value(index).type;
+    held->second = ToProto(type);
+    type_bytes_ += sizeof(*held) + 4 * HeldBytes(type);
     return held->second;
   }
 
@@ -114,7 +111,6 @@ class GraphInference {
   ShapeValues& shape_values() { return shape_values_; }
 
  private:
-  void InferNode(const Node& node);
   void SetType(ValueIndex index, const TypeInfo& inferred);
 
   Graph& graph_;
@@ -122,6 +118,8 @@ class GraphInference {
   Symbols& symbols_;
   ShapeValues shape_values_;
   std::unordered_map<ValueIndex, onnx::TypeProto> types_;
+  size_t type_bytes_ = 0;  // of types_, about
+  static constexpr size_t kMostTypeBytes = size_t{32} << 20;
 };
 
 /// Lets an operator's schema infer a nested graph.
@@ -242,7 +240,7 @@ class NodeInference final : public onnx::InferenceContext {
   const Node& node_;
   size_t num_inputs_;
   std::vector<onnx::TypeProto> outputs_;
-  mutable std::unordered_map<std::string, onnx::AttributeProto> attributes_;
+  mutable StringMap<onnx::AttributeProto> attributes_;
   mutable std::unordered_map<size_t, onnx::TensorProto> data_;
   mutable std::unordered_map<size_t, onnx::TensorShapeProto> symbolic_;
   std::deque<NestedInference> inferencers_;
@@ -291,7 +289,12 @@ bool InputsAreComplete(const Graph& graph, const Node& node) {
 
 void GraphInference::Run() {
   for (NodeIndex index : graph_.TopologicalOrder()) {
+    graph_.limits().Check();
     const Node& node = graph_.node(index);
+    if (type_bytes_ > kMostTypeBytes) {
+      types_.clear();
+      type_bytes_ = 0;
+    }
     try {
       InferNode(node);
     } catch (const Error& error) {
@@ -313,7 +316,10 @@ std::vector<onnx::TypeProto> GraphInference::RunNested(Graph& nested, const std:
   }
   for (size_t i = 0; i < nested.num_values(); ++i) {
     GraphValue& value = nested.value(static_cast<ValueIndex>(i));
-    if (value.outer != kNone) value.type = graph_.value(value.outer).type;
+    if (value.outer == kNone) continue;
+    const TypeInfo& type = graph_.value(value.outer).type;
+    if (const size_t before = HeldBytes(value.type), now = HeldBytes(type); now > before) graph_.Charge(now - before);
+    value.type = type;
   }
   GraphInference inference(nested, this, symbols_);
   inference.Run();
@@ -399,6 +405,8 @@ void GraphInference::InferNode(const Node& node) {
       failed = false;
     } catch (const Error&) {
       throw;
+    } catch (const std::bad_alloc&) {  // which says nothing of the model
+      throw;
     } catch (const std::exception& error) {
       // Where only the shape cannot be told, the rest of the model still runs; kernels check what they are given.
       const std::string_view text = error.what();
@@ -427,6 +435,7 @@ void GraphInference::InferNode(const Node& node) {
 
 void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
   GraphValue& value = graph_.value(index);
+  const size_t before = HeldBytes(value.type);
   try {
     value.type = Merge(value.type, inferred);
   } catch (const Error& error) {
@@ -436,6 +445,7 @@ void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
   for (Dimension& dim : *value.type.shape) {
     if (!dim.known() && dim.symbol.empty()) dim.symbol = symbols_.Make();
   }
+  if (const size_t now = HeldBytes(value.type); now > before) graph_.Charge(now - before);
 }
 
 bool Allows(const onnx::OpSchema::FormalParameter& formal, const std::string& type) {
@@ -482,6 +492,36 @@ void InferTypes(Graph& graph) {
   Symbols symbols(graph);
   GraphInference inference(graph, nullptr, symbols);
   inference.Run();
+}
+
+void InferNodeTypes(Graph& graph, const Node& node) {
+  Symbols symbols(graph);
+  GraphInference(graph, nullptr, symbols).InferNode(node);
+}
+
+bool TypesAreKnown(const Graph& graph, const Node& node) noexcept {
+  const auto known = [&](ValueIndex value) { return value == kNone || IsComplete(graph.value(value).type); };
+  return std::ranges::all_of(node.inputs, known) && std::ranges::all_of(node.outputs, known);
+}
+
+bool TypesAreKnown(const Graph& graph) {
+  return std::ranges::all_of(graph.TopologicalOrder(), [&](NodeIndex index) {
+    const auto nested = graph.Subgraphs(index);
+    return TypesAreKnown(graph, graph.node(index)) && std::ranges::all_of(nested, [](const auto& held) { return TypesAreKnown(*held.second); });
+  });
+}
+
+void CheckTypes(const Graph& graph) {
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    const Node& node = graph.node(index);
+    try {
+      CheckTypes(graph, node);
+    } catch (const Error& error) {
+      const GraphViewer viewer(graph);
+      throw error.At(node.Label(&viewer));
+    }
+    for (const auto& [name, nested] : graph.Subgraphs(index)) CheckTypes(*nested);
+  }
 }
 
 }  // namespace tessera

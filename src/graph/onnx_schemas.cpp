@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/fork.h"
 #include "onnx/defs/operator_sets.h"
 #include "onnx/defs/operator_sets_ml.h"
 #include "onnx/defs/operator_sets_preview.h"
@@ -43,7 +44,7 @@ constexpr auto kEntries = [] {
 /// The entry's schema, which is made when it is asked for the first time.
 const onnx::OpSchema& SchemaOf(const SchemaEntry& entry) {
   static std::array<std::atomic<const onnx::OpSchema*>, kEntries.size()> made;
-  static std::mutex mutex;
+  static ForkMutex& mutex = *new ForkMutex;
   std::atomic<const onnx::OpSchema*>& slot = made[static_cast<size_t>(&entry - kEntries.data())];
   if (const onnx::OpSchema* known = slot.load(std::memory_order_acquire)) return *known;
   const std::lock_guard lock(mutex);

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "base/check.h"
+#include "base/load_limits.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/attribute_list.h"
 #include "model/functions.h"
@@ -27,12 +28,27 @@ std::string Label(const NodeProto& node) {
   return fmt::format("{} -> '{}'", type, node.output_size() > 0 ? node.output(0) : std::string());
 }
 
+/// Nobody but the optimizer writes these; what they mean is not checked again.
+void RequirePublicNames(const NodeProto& node) {
+  if (IsPrivateDomain(node.domain())) {
+    Fail(ErrorCode::kInvalidGraph,
+         "domain '{}' is private to Tessera: its operators exist inside of a session and stand in no model file; load the model that this one "
+         "was made of",
+         node.domain());
+  }
+  for (const AttributeProto& attribute : node.attribute()) {
+    if (!IsPrivateAttribute(attribute.name())) continue;
+    Fail(ErrorCode::kInvalidGraph, "attribute '{}' is private to Tessera: names that begin with 'tessera_' stand in no model file; leave it out",
+         attribute.name());
+  }
+}
+
 /// A sparse tensor of a model as a dense one. A tiny message must not ask for terabytes: the dense form may be so many times larger
 /// than what the model holds of it, or this large.
 constexpr size_t kMostExpansion = 10000;
 constexpr size_t kSmallDense = size_t{16} << 20;
 
-Tensor Expand(const SparseTensor& sparse, std::string_view name) {
+Tensor Expand(const SparseTensor& sparse, std::string_view name, const Graph& graph) {
   const size_t held = sparse.values.byte_size() + sparse.indices.byte_size();
   const size_t dense = ByteSize(sparse.values.type(), sparse.dense_shape.num_elements());
   if (dense > kSmallDense && dense / kMostExpansion > held) {
@@ -42,10 +58,18 @@ Tensor Expand(const SparseTensor& sparse, std::string_view name) {
          name, sparse.dense_shape, dense, kMostExpansion, held);
   }
   try {
+    graph.limits().Check();
+    graph.Charge(dense);
     return sparse.ToDense();
   } catch (const Error& error) {
-    throw error.At(fmt::format("'{}'", name));
+    throw error.At(fmt::format("sparse tensor '{}'", name));
   }
+}
+
+/// What does not lie in its file as kernels read it is copied when one does.
+void ChargeAlignedCopy(const Tensor& tensor, const Graph& graph) {
+  const bool shared = tensor.byte_size() > 0 && reinterpret_cast<uintptr_t>(tensor.unaligned_raw()) % RequiredAlignment(tensor.type()) != 0;
+  if (shared) graph.Charge(tensor.byte_size());
 }
 
 bool IsConstantNode(const NodeProto& node) { return node.op_type() == "Constant" && NormalDomain(node.domain()).empty(); }
@@ -78,7 +102,7 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
 }
 
 void CheckAttributes(const NodeProto& proto, const onnx::OpSchema& schema) {
-  std::unordered_set<std::string_view> seen;
+  StringViewSet seen;
   for (const AttributeProto& attribute : proto.attribute()) {
     if (!seen.insert(attribute.name()).second) Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
     const auto found = schema.attributes().find(attribute.name());
@@ -138,6 +162,14 @@ void CheckDefault(const GraphValue& input, const Tensor& initializer) {
 
 }  // namespace
 
+void CheckNames(const NodeProto& node) {
+  try {
+    RequirePublicNames(node);
+  } catch (const Error& error) {
+    throw error.At(Label(node));
+  }
+}
+
 void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope) {
   const onnx::OpSchema* schema = FindSchema("Identity", scope.graph.opset_version(""), "");
   Node node;
@@ -152,7 +184,7 @@ void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope) {
 void GraphConversion::ConvertGraph(const GraphProto& proto, Scope& scope) {
   Graph& graph = scope.graph;
   graph.set_name(proto.name());
-  std::unordered_map<std::string_view, const onnx::TypeProto*> types;
+  StringViewMap<const onnx::TypeProto*> types;
   for (const auto& info : proto.value_info()) types[info.name()] = &info.type();
   for (const auto& info : proto.output()) types[info.name()] = &info.type();
   AddInputsAndInitializers(proto, scope);
@@ -183,7 +215,7 @@ void GraphConversion::AddOutputs(const GraphProto& proto, Scope& scope) {
 
 
 void GraphConversion::ConvertNodes(const google::protobuf::RepeatedPtrField<NodeProto>& nodes, Scope& scope,
-                                   const std::unordered_map<std::string_view, const onnx::TypeProto*>& types) {
+                                   const StringViewMap<const onnx::TypeProto*>& types) {
   for (const NodeProto& node : nodes) DefineOutputs(node, scope, types);
   for (const NodeProto& node : nodes) {
     if (!IsConstantNode(node)) AddNode(node, scope);
@@ -191,7 +223,7 @@ void GraphConversion::ConvertNodes(const google::protobuf::RepeatedPtrField<Node
 }
 
 void GraphConversion::AddInputsAndInitializers(const GraphProto& proto, Scope& scope) {
-  std::unordered_map<std::string_view, Tensor> initializers;
+  StringViewMap<Tensor> initializers;
   std::vector<std::string_view> order;
   const auto add = [&](const std::string& name, Tensor tensor) {
     if (name.empty()) Fail(ErrorCode::kInvalidGraph, "graph '{}' has an initializer without a name", proto.name());
@@ -200,10 +232,14 @@ void GraphConversion::AddInputsAndInitializers(const GraphProto& proto, Scope& s
     }
     order.push_back(name);
   };
-  for (const auto& tensor : proto.initializer()) add(tensor.name(), FromProto(tensor, source_));
+  const LoadLimits& limits = scope.graph.limits();
+  for (const auto& tensor : proto.initializer()) {
+    add(tensor.name(), FromProto(tensor, source_, limits));
+    ChargeAlignedCopy(initializers.at(tensor.name()), scope.graph);
+  }
   for (const auto& tensor : proto.sparse_initializer()) {
     const std::string& name = tensor.values().name();
-    add(name, Expand(FromProto(tensor, source_), name));
+    add(name, Expand(FromProto(tensor, source_, limits), name, scope.graph));
   }
 
   for (const auto& input : proto.input()) {
@@ -254,7 +290,7 @@ ValueIndex GraphConversion::Resolve(std::string_view name, Scope& scope) {
 }
 
 void GraphConversion::DefineOutputs(const NodeProto& node, Scope& scope,
-                                    const std::unordered_map<std::string_view, const onnx::TypeProto*>& types) {
+                                    const StringViewMap<const onnx::TypeProto*>& types) {
   try {
     for (const std::string& output : node.output()) {
       if (output.empty()) continue;
@@ -281,7 +317,7 @@ Tensor GraphConversion::ConstantOf(const NodeProto& node, Scope& scope) {
   if (name == "value") {
     if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
   } else if (name == "sparse_value") {
-    if (const auto* sparse = std::get_if<SparseTensor>(&value)) return Expand(*sparse, node.output(0));
+    if (const auto* sparse = std::get_if<SparseTensor>(&value)) return Expand(*sparse, node.output(0), scope.graph);
   } else if (name == "value_float") {
     if (const auto* number = std::get_if<float>(&value)) return Tensor::Of<float>({}, std::array{*number});
   } else if (name == "value_int") {
@@ -302,6 +338,7 @@ Tensor GraphConversion::ConstantOf(const NodeProto& node, Scope& scope) {
 
 void GraphConversion::AddNode(const NodeProto& proto, Scope& scope) {
   try {
+    RequirePublicNames(proto);
     Graph& graph = scope.graph;
     Node node;
     node.name = proto.name().empty() && !scope.prefix.empty() ? scope.prefix + proto.op_type()
@@ -351,8 +388,13 @@ void GraphConversion::NameTensors(Node& node, Scope& scope) {
 }
 
 void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, const Graph& graph) const {
-  const auto import = imports_.find(node.domain);
-  const int opset = import == imports_.end() ? 0 : import->second;
+  auto import = imports_.find(node.domain);
+  bool imported = import != imports_.end();
+  if (!imported && more_imports_ != nullptr) {
+    import = more_imports_->find(node.domain);
+    imported = import != more_imports_->end();
+  }
+  const int opset = imported ? import->second : 0;
   node.since_version = opset;
   if (const onnx::FunctionProto* function = FindLocalFunction(graph, node)) {
     if (proto.input_size() > function->input_size() || proto.output_size() > function->output_size()) {
@@ -362,7 +404,7 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
     return;
   }
   const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
-  if (import == imports_.end() && node.domain != kMicrosoftDomain) {  // some exporters forget to import that one
+  if (!imported && node.domain != kMicrosoftDomain) {  // some exporters forget to import that one
     if (!IsStandardDomain(node.domain)) return;                       // a provider may know it all the same
     Fail(ErrorCode::kInvalidGraph, "operator {} is of domain {}, which the model does not import", node.op_type, domain);
   }
@@ -389,6 +431,7 @@ AttributeValue GraphConversion::Bound(const AttributeProto& attribute, Scope& sc
   const auto* graph = std::get_if<std::shared_ptr<Graph>>(&bound->second);
   if (graph == nullptr) return bound->second;
   // A copy for each use: a graph belongs to one place.
+  scope.graph.limits().Check();
   return ConvertNested(bound_graphs_.emplace_back(ToProto(**graph, CapturedName)), scope);
 }
 
@@ -411,9 +454,9 @@ AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute
     case AttributeProto::STRING:
       return attribute.s();
     case AttributeProto::TENSOR:
-      return FromProto(attribute.t(), source_);
+      return FromProto(attribute.t(), source_, scope.graph.limits());
     case AttributeProto::SPARSE_TENSOR:
-      return FromProto(attribute.sparse_tensor(), source_);
+      return FromProto(attribute.sparse_tensor(), source_, scope.graph.limits());
     case AttributeProto::TYPE_PROTO:
       return FromProto(attribute.tp());
     case AttributeProto::GRAPH:
@@ -426,7 +469,7 @@ AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute
       return ToVector<std::string>(attribute, attribute.strings(), AttributeProto::kStringsFieldNumber, source_);
     case AttributeProto::TENSORS: {
       std::vector<Tensor> tensors;
-      for (const auto& tensor : attribute.tensors()) tensors.push_back(FromProto(tensor, source_));
+      for (const auto& tensor : attribute.tensors()) tensors.push_back(FromProto(tensor, source_, scope.graph.limits()));
       return tensors;
     }
     case AttributeProto::TYPE_PROTOS: {

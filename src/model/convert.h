@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/check.h"
+#include "base/seeded_hash.h"
 #include "graph/graph.h"
 #include "model/proto.h"
 
@@ -38,14 +38,17 @@ struct Scope {
 
   Graph& graph;
   Scope* outer;
-  std::unordered_map<std::string_view, ValueIndex> values;
+  StringViewMap<ValueIndex> values;
   /// Values of the graph that the body still has to compute: outputs of a function's call.
-  std::unordered_map<std::string_view, ValueIndex> results;
+  StringViewMap<ValueIndex> results;
   /// Put before the names of new nodes and values; a model's own names stay as they are.
   std::string prefix;
   /// New nodes run where this one did.
   NodeIndex place = kNone;
 };
+
+/// Throws Error(kInvalidGraph) for a node of a domain, or with an attribute, that Tessera keeps to itself (graph/private_names.h).
+void CheckNames(const onnx::NodeProto& node);
 
 /// Adds a node that makes `to` a copy of `from`.
 void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope);
@@ -57,8 +60,11 @@ class GraphConversion {
   /// Attributes of the call whose body is converted, defaults included.
   using Bindings = std::map<std::string, AttributeValue, std::less<>>;
 
-  GraphConversion(const TensorDataSource& source, OpsetImports imports, const Bindings* bindings = nullptr)
-      : source_(source), imports_(std::move(imports)), bindings_(bindings) {}
+  /// `more_imports`: of domains that `imports` does not have; outlives the conversion. Each of a hundred thousand calls of a function would
+  /// copy the model's.
+  GraphConversion(const TensorDataSource& source, OpsetImports imports, const Bindings* bindings = nullptr,
+                  const OpsetImports* more_imports = nullptr)
+      : source_(source), imports_(std::move(imports)), more_imports_(more_imports), bindings_(bindings) {}
 
   /// Initializers of models before IR version 4 are inputs too, in name only: callers cannot set them.
   void set_initializers_are_constant(bool constant) { initializers_are_constant_ = constant; }
@@ -67,7 +73,7 @@ class GraphConversion {
   void ConvertGraph(const onnx::GraphProto& proto, Scope& scope);
   /// Adds nodes in any order.
   void ConvertNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope,
-                    const std::unordered_map<std::string_view, const onnx::TypeProto*>& types = {});
+                    const StringViewMap<const onnx::TypeProto*>& types = {});
 
   /// Nothing for a reference to an attribute that the call leaves out.
   AttributeValue ConvertAttribute(const onnx::AttributeProto& attribute, Scope& scope);
@@ -79,7 +85,7 @@ class GraphConversion {
   ValueIndex Define(std::string_view name, Scope& scope, TypeInfo type = {});
   ValueIndex Resolve(std::string_view name, Scope& scope);
   void DefineOutputs(const onnx::NodeProto& proto, Scope& scope,
-                     const std::unordered_map<std::string_view, const onnx::TypeProto*>& types);
+                     const StringViewMap<const onnx::TypeProto*>& types);
   Tensor ConstantOf(const onnx::NodeProto& proto, Scope& scope);
   void AddNode(const onnx::NodeProto& proto, Scope& scope);
   /// The names in a Gradient's attributes become those that the tensors have in the graph.
@@ -90,6 +96,7 @@ class GraphConversion {
 
   const TensorDataSource& source_;
   OpsetImports imports_;
+  const OpsetImports* more_imports_;
   const Bindings* bindings_;
   bool initializers_are_constant_ = false;
   int depth_ = 0;

@@ -56,7 +56,7 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   if (found == files_.end()) {
     const std::filesystem::path path = Resolve(folders_, location);
     std::string stamp = FileStamp(path);
-    const MappedFile file = MapFile(path);
+    const MappedFile file = open_ ? open_(path) : MapFile(path);
     if (on_file_) on_file_(file.stored);
     found_.push_back({location, path, std::move(stamp)});
     found = files_.emplace(location, SharedBytes{file.bytes, file.owner}).first;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "model/proto.h"
 
 namespace tessera {
@@ -18,12 +19,14 @@ struct DataFolders {
   std::filesystem::path real;   // where that path is a link: the folder of the file that it leads to; else empty
 };
 
-/// Finds tensors' external data. Every file must lie inside one of the folders, with links followed; each is mapped once.
+using FileOpener = std::function<MappedFile(const std::filesystem::path&)>;
+
+/// Finds tensors' external data. Every file must lie inside one of the folders, with links followed; each is opened once.
 class ExternalData {
  public:
   /// `on_file`: hears of each file's size, as far as it is stored.
-  explicit ExternalData(DataFolders folders, std::function<void(size_t bytes)> on_file = {})
-      : folders_(std::move(folders)), on_file_(std::move(on_file)) {}
+  explicit ExternalData(DataFolders folders, std::function<void(size_t bytes)> on_file = {}, FileOpener open = nullptr)
+      : folders_(std::move(folders)), on_file_(std::move(on_file)), open_(std::move(open)) {}
 
   struct File {
     std::string location;  // as the model has it
@@ -39,6 +42,7 @@ class ExternalData {
  private:
   DataFolders folders_;
   std::function<void(size_t)> on_file_;
+  const FileOpener open_;  // null: files are mapped
   std::map<std::string, SharedBytes> files_;
   std::vector<File> found_;
 };

@@ -4,8 +4,10 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/load_limits.h"
 #include "graph/infer_types.h"
 #include "graph/onnx_schemas.h"
+#include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "model/gradient/differentiate.h"
@@ -20,6 +22,8 @@ using onnx::NodeProto;
 
 /// Nodes that inlining may make: calls inside calls could otherwise double without end.
 constexpr size_t kMostNodes = 4'000'000;
+/// Calls in calls.
+constexpr size_t kDeepestCalls = 1000;
 /// Rounds of inlining ONNX's own functions, whose bodies nest a few deep.
 constexpr int kMostRounds = 16;
 
@@ -44,48 +48,78 @@ void ForEachNode(const onnx::GraphProto& graph, const std::function<void(const N
   ForEachNode(graph.node(), visit);
 }
 
-/// Finds functions that call themselves, and functions whose calls multiply beyond all measure.
+/// Finds functions that call themselves, and functions whose calls multiply beyond all measure. Calls are followed without recursion: how
+/// deep they go is the model's to say.
 class CallCheck {
  public:
   explicit CallCheck(const Functions& functions) : functions_(functions) {}
 
   void Check() {
-    for (const auto& [key, function] : functions_) SizeOf(key, function);
+    for (auto function = functions_.begin(); function != functions_.end(); ++function) Follow(function);
   }
 
  private:
+  using Function = Functions::const_iterator;
+
   struct Visit {
     bool open = true;
     size_t nodes = 0;
   };
 
-  size_t SizeOf(const FunctionKey& key, const FunctionProto& function) {
-    const auto [visit, first] = visits_.try_emplace(key);
-    if (!first) {
-      if (visit->second.open) {
-        Fail(ErrorCode::kInvalidGraph, "function {} calls itself, directly or through others", function.name());
-      }
-      return visit->second.nodes;
-    }
-    if (++depth_ > 1000) Fail(ErrorCode::kInvalidGraph, "functions call each other more than 1000 deep");
+  /// A function under way: its calls from `next` on are still to be followed.
+  struct Open {
+    Function function;
+    std::vector<Function> calls = {};
+    size_t next = 0;
     size_t nodes = 0;
-    ForEachNode(function.node(), [&](const NodeProto& node) {
-      const FunctionKey callee = KeyOf(node);
-      const auto found = functions_.find(callee);
-      nodes += found == functions_.end() ? 1 : SizeOf(callee, found->second);
-      if (nodes > kMostNodes) {
-        Fail(ErrorCode::kInvalidGraph, "function {} grows to more than {} nodes through the functions that it calls",
-             function.name(), kMostNodes);
+  };
+
+  void Follow(Function first) {
+    if (!visits_.try_emplace(&first->first).second) return;
+    std::vector<Open> open;
+    open.push_back(Begin(first));
+    while (!open.empty()) {
+      Open& top = open.back();
+      if (top.next == top.calls.size()) {
+        visits_[&top.function->first] = {false, top.nodes};
+        open.pop_back();
+        continue;
       }
+      const Function callee = top.calls[top.next];
+      const auto [visit, is_new] = visits_.try_emplace(&callee->first);
+      if (is_new) {
+        if (open.size() == kDeepestCalls) Fail(ErrorCode::kInvalidGraph, "functions call each other more than {} deep", kDeepestCalls);
+        open.push_back(Begin(callee));
+        continue;
+      }
+      if (visit->second.open) {
+        Fail(ErrorCode::kInvalidGraph, "function {} calls itself, directly or through others", callee->second.name());
+      }
+      ++top.next;
+      Count(top, visit->second.nodes);
+    }
+  }
+
+  Open Begin(Function function) {
+    Open open{function};
+    ForEachNode(function->second.node(), [&](const NodeProto& node) {
+      CheckNames(node);
+      const auto callee = functions_.find(KeyOf(node));
+      callee == functions_.end() ? Count(open, 1) : open.calls.push_back(callee);
     });
-    --depth_;
-    visit->second = {false, nodes};
-    return nodes;
+    return open;
+  }
+
+  static void Count(Open& open, size_t nodes) {
+    open.nodes += nodes;
+    if (open.nodes > kMostNodes) {
+      Fail(ErrorCode::kInvalidGraph, "function {} grows to more than {} nodes through the functions that it calls",
+           open.function->second.name(), kMostNodes);
+    }
   }
 
   const Functions& functions_;
-  std::map<FunctionKey, Visit> visits_;  // node addresses are stable
-  int depth_ = 0;
+  std::map<const FunctionKey*, Visit> visits_;  // by where the keys lie
 };
 
 /// What the builder of a body may ask about the call.
@@ -190,11 +224,11 @@ class BodyInsertion {
       if (!direct) copies_.emplace_back(body_.output(i), actual);
     }
     OpsetImports imports = ImportsOf(body_);
-    imports.insert(scope_.graph.opsets().begin(), scope_.graph.opsets().end());
-    if (schema != nullptr) imports.emplace("", onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
-    GraphConversion defaults(source, imports);
+    const OpsetImports& outer = scope_.graph.opsets();
+    if (schema != nullptr && !outer.contains("")) imports.emplace("", onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
+    GraphConversion defaults(source, imports, nullptr, &outer);
     const auto bindings = BindAttributes(node_, body_, schema, defaults, scope_);
-    GraphConversion conversion(source, imports, &bindings);
+    GraphConversion conversion(source, std::move(imports), &bindings, &outer);
     conversion.ConvertNodes(body_.node(), scope_);
     if (!scope_.results.empty()) {
       Fail(ErrorCode::kInvalidGraph, "output '{}' of function {} is never computed", scope_.results.begin()->first, body_.name());
@@ -228,17 +262,18 @@ class BodyInsertion {
   std::vector<std::pair<std::string, ValueIndex>> copies_;
 };
 
-/// Calls `visit(graph, node)` for every node that is there now, then for those in its nested graphs: bodies that ONNX builds
-/// around a nested graph expect it as the model wrote it.
+/// Calls `visit(graph, node)` for every node that is there now, or also for those that it adds, then for those in its nested graphs:
+/// bodies that ONNX builds around a nested graph expect it as the model wrote it.
 template <class Visit>
-void ForEachNode(Graph& graph, const Visit& visit) {
+void ForEachNode(Graph& graph, bool added, const Visit& visit) {
   const auto slots = static_cast<NodeIndex>(graph.num_node_slots());
-  for (NodeIndex index = 0; index < slots; ++index) {
+  for (NodeIndex index = 0; index < (added ? static_cast<NodeIndex>(graph.num_node_slots()) : slots); ++index) {
     if (!graph.has_node(index)) continue;
+    graph.limits().Check();
     visit(graph, index);
     if (!graph.has_node(index)) continue;
     const auto nested = graph.Subgraphs(index);
-    for (const auto& [name, inner] : nested) ForEachNode(*inner, visit);
+    for (const auto& [name, inner] : nested) ForEachNode(*inner, added, visit);
     if (!nested.empty()) graph.RefreshImplicitInputs(index);
   }
 }
@@ -256,7 +291,8 @@ size_t CountNodes(const Graph& graph) {
 bool InlineRound(Graph& graph, const KeepFunction& keep, bool local) {
   bool changed = false;
   size_t made = CountNodes(graph);
-  ForEachNode(graph, [&](Graph& holder, NodeIndex index) {
+  // The model's own functions may call each other a thousand deep: what their bodies call is replaced in the same round.
+  ForEachNode(graph, local, [&](Graph& holder, NodeIndex index) {
     const Node& node = holder.node(index);
     if ((FindLocalFunction(holder, node) != nullptr) != local) return;
     if (!local) {
@@ -274,13 +310,17 @@ bool InlineRound(Graph& graph, const KeepFunction& keep, bool local) {
 
 }  // namespace
 
-std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source) {
-  if (model.functions_size() == 0) return nullptr;
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source, MemoryCharge charge) {
   auto library = std::make_shared<FunctionLibrary>();
   library->source = std::move(source);
+  library->charge = std::move(charge);
   for (FunctionProto& function : *model.mutable_functions()) {
     FunctionKey key = {NormalDomain(function.domain()), function.name(), function.overload()};
     const std::string name = function.name();
+    if (IsPrivateDomain(function.domain())) {
+      Fail(ErrorCode::kInvalidGraph, "function {} is of domain '{}', which is private to Tessera: give it a domain of its own", name,
+           function.domain());
+    }
     if (!library->functions.emplace(std::move(key), std::move(function)).second) {
       Fail(ErrorCode::kInvalidGraph, "function {} is defined twice", name);
     }

@@ -15,10 +15,11 @@ namespace tessera {
 struct FunctionLibrary {
   std::map<std::array<std::string, 3>, onnx::FunctionProto> functions;
   TensorDataSource source;
+  MemoryCharge charge;  // of the functions' messages
 };
 
 /// Throws Error(kInvalidGraph) naming functions that are defined twice or call themselves.
-std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source);
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source, MemoryCharge charge);
 
 /// The function of the model that a node calls, or null.
 const onnx::FunctionProto* FindLocalFunction(const Graph& graph, const Node& node);

@@ -1,6 +1,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/load_limits.h"
 #include "model/proto.h"
 
 namespace tessera {
@@ -122,6 +123,7 @@ class GraphWriter {
   }
 
   void WriteNode(const Node& node) {
+    graph_.limits().Check();
     onnx::NodeProto& written = *proto_.add_node();
     written.set_name(node.name);
     written.set_domain(node.domain);

@@ -71,12 +71,15 @@ constexpr uint32_t ListField(uint64_t attribute_type) {
 
 class Stripper {
  public:
+  explicit Stripper(const LoadLimits& limits) : limits_(limits) {}
+
   /// Copies `message` to `out` without large data; false when it is damaged.
   bool Copy(Kind kind, std::span<const std::byte> message, std::string& out, int depth) {
     if (depth > kDeepest) return false;
     if (kind == Kind::kAttribute && message.size() >= kLargeList && CopyWithoutList(message, out)) return true;
     WireReader reader(message);
     while (const auto field = reader.Next()) {
+      if (++fields_ % kLookEvery == 0) limits_.Check();
       if (field->type != WireType::kBytes || field->payload.size() < kLargeTensor) {
         Append(out, field->whole);
       } else if (kind == Kind::kTensor && field->number == kTensorRawData) {
@@ -100,7 +103,9 @@ class Stripper {
     std::string rest;
     uint32_t list = 0;
     WireReader reader(attribute);
-    const auto pass = [](const auto&) {};
+    const auto pass = [this](const auto&) {
+      if (++fields_ % kLookEvery == 0) limits_.Check();
+    };
     while (!reader.at_end()) {
       reader.Run<WireType::kFixed32>(onnx::AttributeProto::kFloatsFieldNumber, pass);
       reader.Run<WireType::kVarint>(onnx::AttributeProto::kIntsFieldNumber, pass);
@@ -126,12 +131,17 @@ class Stripper {
     stripped.data.emplace(key, data);
     return key;
   }
+
+  static constexpr size_t kLookEvery = 65536;
+
+  const LoadLimits& limits_;
+  size_t fields_ = 0;
 };
 
 }  // namespace
 
-StrippedModel StripLargeData(std::span<const std::byte> model) {
-  Stripper stripper;
+StrippedModel StripLargeData(std::span<const std::byte> model, const LoadLimits& limits) {
+  Stripper stripper(limits);
   std::string message;
   if (!stripper.Copy(Kind::kModel, model, message, 0)) {
     message.assign(reinterpret_cast<const char*>(model.data()), model.size());

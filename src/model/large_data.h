@@ -3,7 +3,10 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <unordered_map>
+
+#include "base/seeded_hash.h"
+
+#include "base/load_limits.h"
 
 namespace tessera {
 
@@ -12,13 +15,13 @@ struct StrippedModel {
   std::string message;
   /// By a key that took the data's place. raw_data of a stripped tensor is kStrippedMark followed by its number; an attribute
   /// without its list has a tensor of such raw_data, and the key leads to the attribute's whole message.
-  std::unordered_map<std::string, std::span<const std::byte>> data;
+  StringMap<std::span<const std::byte>> data;
 };
 
 inline constexpr std::string_view kStrippedMark = "\x01tessera raw data ";
 
 /// Walks the wire format down to every TensorProto and AttributeProto, so that the parser never sees, nor copies, what is
-/// large. Damaged input is passed on for the parser to refuse.
-StrippedModel StripLargeData(std::span<const std::byte> model);
+/// large. Damaged input is passed on for the parser to refuse. Throws Error where the load is stopped.
+StrippedModel StripLargeData(std::span<const std::byte> model, const LoadLimits& limits);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "model/model.h"
 
+#include <google/protobuf/io/zero_copy_stream.h>
+
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -7,10 +9,13 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/regular_file.h"
+#include "base/value_type.h"
 #include "model/convert.h"
 #include "model/external_data.h"
 #include "model/functions.h"
 #include "model/large_data.h"
+#include "model/message_bytes.h"
 #include "model/unknown_attributes.h"
 #include "onnx/defs/schema.h"
 
@@ -69,6 +74,16 @@ void FixDimensions(Graph& graph, const std::map<std::string, int64_t>& sizes) {
   }
 }
 
+/// All that a graph computes has a type by what it is given: of that callers may give anything where the model does not say what.
+void CheckInputTypes(const Graph& graph) {
+  for (const ValueIndex index : graph.inputs()) {
+    const GraphValue& input = graph.value(index);
+    if (IsComplete(input.type)) continue;
+    Fail(ErrorCode::kInvalidGraph, "input '{}' is declared as {}: its element type is missing; declare one, such as tensor(float)", input.name,
+         input.type);
+  }
+}
+
 ModelMetadata MetadataOf(const onnx::ModelProto& model) {
   ModelMetadata metadata;
   metadata.producer_name = model.producer_name();
@@ -87,7 +102,7 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
 /// Finds data that is not in the parsed message: what the loader left in the file, and external files. Copies share the state.
 TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, std::shared_ptr<ExternalData> external) {
   struct State {
-    std::unordered_map<std::string, std::span<const std::byte>> stripped;
+    StringMap<std::span<const std::byte>> stripped;
     SharedBytes model;
     std::shared_ptr<ExternalData> external;
   };
@@ -100,30 +115,97 @@ TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, st
   };
 }
 
+/// The bytes of a serialized message; ends where the load is stopped.
+class StoppableStream final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  StoppableStream(std::string_view bytes, const LoadLimits& limits) : rest_(bytes), limits_(limits) {}
+
+  bool Next(const void** data, int* size) override {
+    if (rest_.empty() || limits_.stopped()) return false;
+    const std::string_view piece = rest_.substr(0, kPiece);
+    *data = piece.data();
+    *size = static_cast<int>(piece.size());
+    rest_.remove_prefix(piece.size());
+    read_ += static_cast<int64_t>(piece.size());
+    return true;
+  }
+  void BackUp(int count) override {
+    rest_ = {rest_.data() - count, rest_.size() + static_cast<size_t>(count)};
+    read_ -= count;
+  }
+  bool Skip(int count) override {
+    const auto skipped = std::min(rest_.size(), static_cast<size_t>(count));
+    rest_.remove_prefix(skipped);
+    read_ += static_cast<int64_t>(skipped);
+    return skipped == static_cast<size_t>(count);
+  }
+  int64_t ByteCount() const override { return read_; }
+
+ private:
+  static constexpr size_t kPiece = size_t{256} << 10;  // parsed in a few milliseconds
+
+  std::string_view rest_;
+  const LoadLimits& limits_;
+  int64_t read_ = 0;
+};
+
+/// The message and its parsed form, before they are there.
+MemoryCharge ChargeMessage(const std::string& message, const LoadLimits& limits) {
+  const size_t bytes = ParsedBytes(std::as_bytes(std::span(message)), limits);
+  try {
+    return MemoryCharge(limits.memory(), message.size() + bytes);
+  } catch (const Error& error) {
+    throw error.At(fmt::format("the model's {} bytes beside its weights", message.size()));
+  }
+}
+
+onnx::ModelProto ParseModel(const std::string& message, const LoadLimits& limits) {
+  onnx::ModelProto proto;
+  StoppableStream stream(message, limits);
+  const bool good = message.size() <= 0x7fffffff && proto.ParseFromZeroCopyStream(&stream);
+  limits.Check();
+  if (!good) Fail(ErrorCode::kInvalidProtobuf, "the model is not a valid protobuf message (truncated or damaged)");
+  return proto;
+}
+
+/// How the model's files are opened.
+FileOpener OpenerOf(const LoadOptions& options) {
+  if (!options.copy_files) return [](const std::filesystem::path& path) { return MapFile(path); };
+  return [limits = options.limits, on_data = options.on_data](const std::filesystem::path& path) {
+    const RegularFile file(path);
+    constexpr size_t kBlock = 512;  // the unit of st_blocks
+    if (on_data) on_data(std::min(file.size(), static_cast<size_t>(file.status().st_blocks) * kBlock));  // a copy is data, too
+    return CopyFile(file, limits == nullptr ? HostAllocator() : limits->memory());
+  };
+}
+
 Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
   if (options.on_data) options.on_data(file.bytes.size());
-  StrippedModel stripped = StripLargeData(file.bytes);
-  auto proto = ParseMessage<onnx::ModelProto>(std::as_bytes(std::span(stripped.message)), "the model");
+  const LoadLimits& limits = options.limits == nullptr ? LoadLimits::None() : *options.limits;
+  StrippedModel stripped = StripLargeData(file.bytes, limits);
+  MemoryCharge charge = ChargeMessage(stripped.message, limits);
+  auto proto = ParseModel(stripped.message, limits);
   stripped.message = {};
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
-  const auto external = std::make_shared<ExternalData>(folders, options.on_data);
+  const auto external = std::make_shared<ExternalData>(folders, options.on_data, OpenerOf(options));
   model.external = external;
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
   model.graph->set_limits(options.limits);
   model.graph->set_opsets(ImportsOf(proto));
-  model.warnings = UnknownAttributes(proto);
+  model.warnings = UnknownAttributes(proto, limits);
   if (options.strict_attributes && !model.warnings.empty()) {
     Fail(ErrorCode::kInvalidGraph, "{}; correct the model, or unset session.strict_attributes", fmt::join(model.warnings, "; "));
   }
-  model.graph->set_functions(MakeFunctionLibrary(proto, source));
+  if (proto.functions_size() > 0) model.graph->set_functions(MakeFunctionLibrary(proto, source, std::move(charge)));
   GraphConversion conversion(source, ImportsOf(proto));
   conversion.set_initializers_are_constant(proto.ir_version() < 4);
   Scope scope(*model.graph);
   conversion.ConvertGraph(proto.graph(), scope);
+  CheckInputTypes(*model.graph);
   FixDimensions(*model.graph, options.free_dimensions);
   ResolveGraph(*model.graph, options.keep_function);
   return model;
@@ -160,7 +242,7 @@ void RaiseImports(const Graph& graph, OpsetImports& imports) {
 }  // namespace
 
 Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
-  const MappedFile file = MapFile(path);
+  const MappedFile file = OpenerOf(options)(path);
   try {
     return LoadChecked({file.bytes, file.owner}, FoldersOf(path), options);
   } catch (const Error& error) {
@@ -188,6 +270,7 @@ void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::fi
   }
   OpsetImports imports = graph.opsets();
   RaiseImports(graph, imports);
+  graph.limits().Check();
   for (const auto& [domain, version] : imports) {
     auto& import = *model.add_opset_import();
     import.set_domain(domain);
@@ -198,6 +281,7 @@ void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::fi
   if (model.ByteSizeLong() > 0x7fffffff) {
     Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());
   }
+  graph.limits().Check();
   std::ofstream file(path, std::ios::binary);
   if (!file || !model.SerializeToOstream(&file) || !file.flush()) {
     Fail(ErrorCode::kFail, "cannot write {}", path.string());

@@ -23,6 +23,8 @@ struct LoadOptions {
   std::map<std::string, int64_t> free_dimensions;
   /// As for ResolveGraph; asked again later, ResolveGraph inlines more.
   KeepFunction keep_function;
+  /// Files are read into memory, which counts for the limits, instead of being mapped.
+  bool copy_files = false;
   /// Attributes that their operators do not have are an error instead of a warning.
   bool strict_attributes = false;
   /// What the load may take; the graph keeps them. Null: nothing is limited.

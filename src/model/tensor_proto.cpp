@@ -32,7 +32,7 @@ void UnpackSixBit(std::span<const std::byte> packed, Tensor& tensor) {
 /// Smaller ones are copied at once.
 constexpr size_t kUnalignedFrom = size_t{32} << 10;
 
-Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name) {
+Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name, const LoadLimits& limits) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
           ElementTypeName(type), shape, expected);
@@ -44,11 +44,15 @@ Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, con
     // The bytes are never written: constants are read-only, and in-place outputs never take a constant's buffer.
     return Tensor::Share(type, shape, const_cast<std::byte*>(raw.bytes.data()), std::const_pointer_cast<void>(raw.owner));
   }
-  Tensor tensor(type, shape);
+  Tensor tensor(type, shape, limits.memory());
   if (IsSixBit(type)) {
     UnpackSixBit(raw.bytes, tensor);
   } else if (expected > 0) {
-    std::memcpy(tensor.mutable_raw(), raw.bytes.data(), expected);
+    constexpr size_t kAtOnce = size_t{4} << 20;  // a few milliseconds, pages that are touched first included
+    for (size_t at = 0; at < expected; at += kAtOnce) {
+      limits.Check();
+      std::memcpy(static_cast<std::byte*>(tensor.mutable_raw()) + at, raw.bytes.data() + at, std::min(kAtOnce, expected - at));
+    }
   }
   return tensor;
 }
@@ -115,7 +119,8 @@ size_t RequiredAlignment(ElementType type) noexcept {
   return bits < 8 ? 1 : std::min<size_t>(static_cast<size_t>(bits) / 8, 8);
 }
 
-Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
+Tensor FromProto(const TensorProto& proto, const TensorDataSource& source, const LoadLimits& limits) {
+  limits.Check();
   const auto type = static_cast<ElementType>(proto.data_type());
   Require(BitWidth(type) != 0, "tensor '{}' has unknown element type {}", proto.name(), proto.data_type());
   Require(!proto.has_segment(), "tensor '{}' is stored in segments, which ONNX never defined", proto.name());
@@ -124,20 +129,20 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
     if (source) {
       if (const auto raw = source(proto)) {
         Require(type != ElementType::kString, "strings cannot be raw data");
-        return FromRaw(type, shape, *raw, proto.name());
+        return FromRaw(type, shape, *raw, proto.name(), limits);
       }
     }
     Require(proto.data_location() != TensorProto::EXTERNAL, "its data is external, and there is no folder to find it in");
     if (proto.has_raw_data()) {
       Require(type != ElementType::kString, "strings cannot be raw data");
       const auto bytes = std::as_bytes(std::span(proto.raw_data()));
-      return FromRaw(type, shape, {bytes, nullptr}, proto.name());
+      return FromRaw(type, shape, {bytes, nullptr}, proto.name(), limits);
     }
     // Check before allocating: a tiny message must not ask for terabytes.
     const int64_t held = proto.float_data_size() + proto.int32_data_size() * 4 + proto.string_data_size() +
                          proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
     Require(shape.num_elements() <= std::max<int64_t>(held, 0), "it holds less data than shape {} needs", shape);
-    Tensor tensor(type, shape);
+    Tensor tensor(type, shape, limits.memory());
     CopyTypedFields(proto, tensor);
     return tensor;
   } catch (const Error& error) {
@@ -145,10 +150,10 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source) {
   }
 }
 
-SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source) {
+SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source, const LoadLimits& limits) {
   SparseTensor sparse;
-  sparse.values = FromProto(proto.values(), source);
-  sparse.indices = FromProto(proto.indices(), source);
+  sparse.values = FromProto(proto.values(), source, limits);
+  sparse.indices = FromProto(proto.indices(), source, limits);
   sparse.dense_shape = Shape(std::span<const int64_t>(proto.dims().data(), static_cast<size_t>(proto.dims_size())));
   return sparse;
 }

@@ -6,11 +6,16 @@ namespace {
 
 constexpr int kDeepestType = 64;
 
+ElementType ToElementType(int32_t type) {
+  Require(type >= 0 && type < kElementTypeCount, "element type {} is not known to this build", type);
+  return static_cast<ElementType>(type);
+}
+
 template <class TensorType>
 TypeInfo FromTensorType(ValueKind kind, const TensorType& proto) {
   TypeInfo info;
   info.kind = kind;
-  info.element = static_cast<ElementType>(proto.elem_type());
+  info.element = ToElementType(proto.elem_type());
   if (proto.has_shape()) {
     info.shape.emplace();
     for (const auto& dim : proto.shape().dim()) {
@@ -43,7 +48,7 @@ TypeInfo Convert(const onnx::TypeProto& proto, int depth) {
       break;
     case onnx::TypeProto::kMapType:
       info.kind = ValueKind::kMap;
-      info.element = static_cast<ElementType>(proto.map_type().key_type());
+      info.element = ToElementType(proto.map_type().key_type());
       info.inner = inner(proto.map_type().value_type());
       break;
     default:

@@ -49,7 +49,7 @@ std::string Closest(const std::string& name, const onnx::OpSchema& schema) {
 
 class AttributeCheck {
  public:
-  explicit AttributeCheck(const onnx::ModelProto& model) : imports_(ImportsOf(model)) {
+  AttributeCheck(const onnx::ModelProto& model, const LoadLimits& limits) : limits_(limits), imports_(ImportsOf(model)) {
     for (const onnx::FunctionProto& function : model.functions()) functions_.emplace(NormalDomain(function.domain()), function.name());
     CheckNodes(model.graph().node(), "");
     for (const onnx::FunctionProto& function : model.functions()) {
@@ -64,6 +64,7 @@ class AttributeCheck {
  private:
   void CheckNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const std::string& place) {
     for (const onnx::NodeProto& node : nodes) {
+      limits_.Check();
       if (node.attribute_size() > 0) CheckNode(node, place);
     }
   }
@@ -99,6 +100,7 @@ class AttributeCheck {
                                      schema.SinceVersion(), name, hint));
   }
 
+  const LoadLimits& limits_;
   OpsetImports imports_;
   std::set<std::pair<std::string, std::string>> functions_;  // domain, name
   std::vector<std::string> sentences_;
@@ -107,6 +109,8 @@ class AttributeCheck {
 
 }  // namespace
 
-std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model) { return AttributeCheck(model).TakeSentences(); }
+std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model, const LoadLimits& limits) {
+  return AttributeCheck(model, limits).TakeSentences();
+}
 
 }  // namespace tessera

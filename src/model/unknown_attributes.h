@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "base/load_limits.h"
 #include "onnx/onnx_pb.h"
 
 namespace tessera {
 
 /// A sentence for each attribute of the model's nodes, nested graphs and functions included, that the schema of the node's operator does
 /// not have at the version that the model imports. Operators without a schema and calls of the model's own functions are not looked at.
-std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model);
+/// Throws Error where the load is stopped.
+std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model, const LoadLimits& limits);
 
 }  // namespace tessera

@@ -111,7 +111,9 @@ onnx::MapProto ToProto(const Map& map) {
       proto.add_keys(map.keys.is(ElementType::kInt32) ? map.keys.data<int32_t>()[i] : map.keys.data<int64_t>()[i]);
     }
   }
-  *proto.mutable_values() = ToProto(Sequence{map.value_type, map.values});
+  Sequence values{map.value_type, {}};
+  for (size_t i = 0; i < map.size(); ++i) values.elements.push_back(map.at(i));
+  *proto.mutable_values() = ToProto(values);
   return proto;
 }
 

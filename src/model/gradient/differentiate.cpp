@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/load_limits.h"
 #include "graph/infer_types.h"
 #include "model/functions.h"
 #include "model/gradient/rules.h"
@@ -131,6 +132,8 @@ class Differentiation {
   void Rewrite(Graph& graph, NodeIndex index) {
     const Node node = graph.node(index);  // outlives its place in the graph
     try {
+      graph.limits().Check();
+      if (open_.size() >= kMostOpen) Fail(ErrorCode::kInvalidGraph, "gradients of gradients are nested more than {} deep", kMostOpen);
       if (!open_.emplace(&graph, index).second) {
         Fail(ErrorCode::kInvalidGraph, "the tensor that it differentiates depends on its own outputs");
       }
@@ -249,7 +252,9 @@ class Differentiation {
         if (is_substituted) substituted.insert(output);
         output = made;
       }
+      const size_t before = graph.num_node_slots();
       graph.AddNode(std::move(copy), place);
+      Count(graph, before);
     }
   }
 
@@ -275,6 +280,14 @@ class Differentiation {
     return gradients;
   }
 
+  /// A gradient of a gradient triples its function, one of that triples it again.
+  void Count(const Graph& graph, size_t before) {
+    made_ += graph.num_node_slots() - before;
+    if (made_ > kMostNodes) {
+      Fail(ErrorCode::kInvalidGraph, "the model's gradients take more than {} nodes; ask for fewer derivatives of derivatives", kMostNodes);
+    }
+  }
+
   /// Adds what one node's inputs contribute to their gradients.
   void Derive(Builder& builder, const Node& node, const Values& active, Gradients& gradients) {
     std::vector<Term> of_outputs;
@@ -289,9 +302,11 @@ class Differentiation {
     for (ValueIndex input : node.inputs) wanted.push_back(input != kNone && active.contains(input));
     std::vector<Term> of_inputs;
     if (const gradient::Rule rule = gradient::FindRule(node)) {
+      const size_t before = builder.graph().num_node_slots();
       gradient::Step step(builder, node, of_outputs, wanted);
       rule(step);
       of_inputs = step.gradients();
+      Count(builder.graph(), before);
     } else {
       of_inputs = DeriveFunction(builder, node, of_outputs, wanted);
     }
@@ -306,6 +321,7 @@ class Differentiation {
   std::vector<Term> DeriveFunction(Builder& builder, const Node& node, const std::vector<Term>& of_outputs,
                                    const std::vector<bool>& wanted) {
     Graph& graph = builder.graph();
+    const size_t before = graph.num_node_slots();
     Node copy = node;
     copy.name = builder.prefix() + node.op_type;
     Gradients seeds;
@@ -318,6 +334,7 @@ class Differentiation {
         !InlineFunction(graph, graph.AddNode(std::move(copy), builder.place()))) {
       Fail(ErrorCode::kNotImplemented, "no derivative is known for {}", node.Label());
     }
+    Count(graph, before);
     InferTypes(root_);
     Values targets, stops;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -335,8 +352,13 @@ class Differentiation {
     return of_inputs;
   }
 
+  /// Of all gradients of a model: ten times what training of the largest networks takes.
+  static constexpr size_t kMostNodes = 200'000;
+  static constexpr size_t kMostOpen = 32;
+
   Graph& root_;
   std::set<std::pair<Graph*, NodeIndex>> open_;
+  size_t made_ = 0;
 };
 
 }  // namespace
