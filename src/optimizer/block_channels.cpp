@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/load_limits.h"
 #include "base/rounding.h"
 #include "optimizer/blocked_movement.h"
 #include "optimizer/blocked_plan.h"
@@ -25,6 +26,7 @@ class GraphBlocking {
   size_t Run() {
     const std::vector<NodeIndex> order = graph_.TopologicalOrder();
     for (const NodeIndex index : order) {
+      graph_.limits().Check();
       const auto role = plan_.roles.find(index);
       if (role != plan_.roles.end() && graph_.has_node(index)) Replace(index, role->second);
     }
@@ -220,7 +222,7 @@ class GraphBlocking {
     if (joined <= 1) return;
     Shape wide_shape = shape;
     wide_shape[1] *= joined;
-    Tensor wide(ElementType::kFloat, wide_shape);
+    Tensor wide(ElementType::kFloat, wide_shape, graph_.limits().memory());
     float* to = wide.mutable_data<float>();
     std::fill_n(to, wide.num_elements(), 0.0f);
     for (int64_t m = 0; m < shape[0]; ++m, to += row * joined) {
@@ -235,7 +237,7 @@ class GraphBlocking {
     const int64_t outputs = ConstantInput(graph_, conv, 1)->shape()[axis], whole = RoundUp(outputs, kChannelBlock);
     for (const size_t i : {size_t{1}, size_t{2}}) {
       if (whole == outputs || !HasInput(conv, i)) continue;
-      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), i == 1 ? axis : 0, whole));
+      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), i == 1 ? axis : 0, whole, graph_.limits().memory()));
     }
   }
 
@@ -277,7 +279,8 @@ class GraphBlocking {
     const auto found = made_.find(plain);
     if (found == made_.end()) return nullptr;
     const GraphValue& value = graph_.value(plain);
-    const bool alone = std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
+    const bool alone = value.consumers.size() == readers.size() &&
+                       std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
     const bool is_conv = (node.op_type == kBlockedConv || node.op_type == kBlockedConvTranspose) && node.domain == kBlockedDomain;

@@ -1,3 +1,4 @@
+#include "base/load_limits.h"
 #include "optimizer/blocked_plan.h"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ class Planner {
 
   BlockedPlan Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
+      graph_.limits().Check();
       const Node& node = graph_.node(index);
       const auto role = RoleOf(node);
       if (!role) continue;
@@ -277,9 +279,13 @@ class Planner {
     return true;
   }
 
+  /// Paths are halved on the way. They may be as long as the graph, too long to be followed by recursion.
   ValueIndex RegionOf(ValueIndex index) {
-    ValueIndex& parent = regions_.try_emplace(index, index).first->second;
-    return parent == index ? index : parent = RegionOf(parent);
+    for (;;) {
+      ValueIndex& parent = regions_.try_emplace(index, index).first->second;
+      if (parent == index) return index;
+      index = parent = regions_.at(parent);
+    }
   }
 
   /// What blocks save a convolution, in elements that are moved at no loss.
@@ -358,9 +364,21 @@ class Planner {
 
   /// Whether the node has a role in which some of its inputs, or all, that are `value` are blocked.
   bool ReadsInBlocks(NodeIndex reader, ValueIndex value, bool all) const {
+    constexpr size_t kWide = 64;  // inputs: more are not looked through for each of them
     const auto role = plan_.roles.find(reader);
     if (role == plan_.roles.end()) return false;
     const Node& node = graph_.node(reader);
+    if (node.inputs.size() > kWide) {
+      const auto [read, first] = wide_reads_.try_emplace(reader);
+      for (size_t i = 0; first && i < node.inputs.size(); ++i) {
+        auto& [some, every] = read->second.try_emplace(node.inputs[i], false, true).first->second;
+        const bool blocked = ReadsBlocks(graph_, node, role->second, i);
+        some |= blocked;
+        every &= blocked;
+      }
+      const auto found = read->second.find(value);
+      return found == read->second.end() ? all : all ? found->second.second : found->second.first;
+    }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == value && ReadsBlocks(graph_, node, role->second, i) != all) return !all;
     }
@@ -412,6 +430,8 @@ class Planner {
   BlockedPlan plan_;
   std::set<ValueIndex> blocked_;
   std::map<ValueIndex, ValueIndex> regions_;
+  /// By node with many inputs: whether it reads a value in blocks by some of them, and by all.
+  mutable std::map<NodeIndex, std::map<ValueIndex, std::pair<bool, bool>>> wide_reads_;
 };
 
 }  // namespace
@@ -434,12 +454,12 @@ bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t 
   }
 }
 
-Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size) {
+Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& memory) {
   Shape shape = tensor.shape();
   const int64_t rows = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis + 1, shape.rank());
   const auto from_row = static_cast<size_t>(shape[axis] * inner), to_row = static_cast<size_t>(size * inner);
   shape[axis] = size;
-  Tensor result(ElementType::kFloat, shape);
+  Tensor result(ElementType::kFloat, shape, memory);
   const float* from = tensor.unaligned_data<float>();
   float* to = result.mutable_data<float>();
   for (int64_t i = 0; i < rows; ++i, from += from_row, to += to_row) {

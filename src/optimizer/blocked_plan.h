@@ -41,7 +41,7 @@ struct BlockedPlan {
 };
 
 /// With zeros behind a tensor of floats along an axis.
-Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size);
+Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& memory);
 
 /// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too many.
 int64_t GroupsInBlock(const Shape& weights, int64_t group);

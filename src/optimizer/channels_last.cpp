@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/cpu_features.h"
+#include "base/load_limits.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
@@ -58,6 +59,7 @@ class LastPlanner {
 
   std::map<NodeIndex, Role> Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
+      graph_.limits().Check();
       const Node& node = graph_.node(index);
       const auto role = RoleOf(node);
       if (!role) continue;
@@ -120,9 +122,13 @@ class LastPlanner {
     return static_cast<double>(large) <= kMostLargePairs * static_cast<double>(looked_at);
   }
 
+  /// Paths are halved on the way. They may be as long as the graph, too long to be followed by recursion.
   ValueIndex RegionOf(ValueIndex index) {
-    ValueIndex& parent = regions_.try_emplace(index, index).first->second;
-    return parent == index ? index : parent = RegionOf(parent);
+    for (;;) {
+      ValueIndex& parent = regions_.try_emplace(index, index).first->second;
+      if (parent == index) return index;
+      index = parent = regions_.at(parent);
+    }
   }
 
   void DropCostlyRegions() {
@@ -168,6 +174,7 @@ class Turning {
 
   size_t Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
+      graph_.limits().Check();
       const auto role = roles_.find(index);
       if (role != roles_.end()) Replace(index, role->second);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/load_limits.h"
 #include "optimizer/channels.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -45,12 +46,12 @@ std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape
 
 /// [C, M/group, taps] to [M, C/group, taps in the opposite order].
 template <class T>
-Tensor Turned(const Tensor& weights, int64_t group) {
+Tensor Turned(const Tensor& weights, int64_t group, Allocator& memory) {
   Shape shape = weights.shape();
   const int64_t channels = shape[0] / group, outputs = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   shape[0] = outputs * group;
   shape[1] = channels;
-  Tensor turned(weights.type(), shape);
+  Tensor turned(weights.type(), shape, memory);
   const T* from = weights.data<T>();
   T* to = turned.mutable_data<T>();
   for (int64_t m = 0; m < outputs * group; ++m) {
@@ -76,7 +77,8 @@ class TransposedConvolving final : public NodeRewrite {
     auto pads = PadsOf(node, *image, constant->shape());
     // Padding times infinity would be NaN.
     if (!pads || !AllFinite(*constant)) return false;
-    const Tensor turned = constant->is(ElementType::kFloat) ? Turned<float>(*constant, group) : Turned<double>(*constant, group);
+    Allocator& memory = graph.limits().memory();
+    const Tensor turned = constant->is(ElementType::kFloat) ? Turned<float>(*constant, group, memory) : Turned<double>(*constant, group, memory);
     Node conv = node;
     conv.op_type = "Conv";
     conv.since_version = VersionOf(graph, "Conv");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/load_limits.h"
 #include "base/rounding.h"
 #include "optimizer/channels.h"
 #include "optimizer/edit.h"
@@ -56,10 +57,10 @@ std::optional<std::vector<Axis>> AxesOf(const Node& conv, const SymbolicShape& i
   return axes;
 }
 
-Tensor Crop(const Tensor& weights, std::span<const Axis> axes) {
+Tensor Crop(const Tensor& weights, std::span<const Axis> axes, Allocator& memory) {
   std::vector<int64_t> dims = {weights.shape()[0], weights.shape()[1]};
   for (const Axis& axis : axes) dims.push_back(axis.last - axis.first);
-  Tensor cropped(weights.type(), Shape(std::span<const int64_t>(dims)));
+  Tensor cropped(weights.type(), Shape(std::span<const int64_t>(dims)), memory);
   const size_t element = cropped.num_elements() == 0 ? 0 : cropped.byte_size() / static_cast<size_t>(cropped.num_elements());
   const auto* from = static_cast<const std::byte*>(weights.raw());
   auto* to = static_cast<std::byte*>(cropped.mutable_raw());
@@ -104,7 +105,7 @@ class KernelCropping final : public NodeRewrite {
     for (const Axis& axis : *axes) pads.push_back(axis.end);
     SetAttribute(conv, "kernel_shape", std::move(kernel));
     SetAttribute(conv, "pads", std::move(pads));
-    graph.SetInput(index, 1, graph.AddConstant("", Crop(weights, *axes)));
+    graph.SetInput(index, 1, graph.AddConstant("", Crop(weights, *axes, graph.limits().memory())));
     return true;
   }
 };

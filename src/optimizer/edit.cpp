@@ -56,8 +56,7 @@ bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement) {
   }
   if (to.producer == kNone || to.is_output) return false;
   const NodeIndex producer = to.producer;
-  const auto& outputs = graph.node(producer).outputs;
-  const auto position = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), replacement) - outputs.begin());
+  const size_t position = graph.OutputPosition(replacement);
   RefineType(graph.value(output), to.type);
   graph.RemoveNode(index);
   graph.SetOutput(producer, position, output);
@@ -97,8 +96,7 @@ const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept {
 bool HasOneReader(const Graph& graph, ValueIndex index) noexcept {
   const GraphValue& value = graph.value(index);
   if (value.is_output || value.consumers.size() != 1) return false;
-  const Node& reader = graph.node(value.consumers[0]);
-  return std::count(reader.inputs.begin(), reader.inputs.end(), index) == 1;  // 0 where a nested graph reads it
+  return graph.ReadsOnce(value.consumers[0], index);
 }
 
 bool HasInput(const Node& node, size_t i) noexcept { return i < node.inputs.size() && node.inputs[i] != kNone; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/load_limits.h"
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
 #include "optimizer/edit.h"
@@ -24,6 +25,7 @@ class DeadNodeElimination final : public Rewrite {
     const std::vector<NodeIndex> order = graph.TopologicalOrder();
     size_t changes = 0;
     for (auto index = order.rbegin(); index != order.rend(); ++index) {
+      graph.limits().Check();
       const auto& outputs = graph.node(*index).outputs;
       if (std::none_of(outputs.begin(), outputs.end(), [&](ValueIndex output) { return IsRead(graph, output); })) {
         graph.RemoveNode(*index);

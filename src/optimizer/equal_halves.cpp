@@ -54,7 +54,7 @@ bool ConstantHasEqualHalves(const Tensor& constant, int64_t row) {
 }
 
 /// Each element of the result comes from those at its own place in a row.
-bool IsElementwise(const Node& node) {
+bool WorksByElement(const Node& node) {
   static const std::set<std::string_view> ops = {"Add", "Cast", "Cos", "Div", "Identity", "Mul", "Neg", "Sin", "Sub"};
   return node.domain.empty() && ops.contains(node.op_type) && (node.inputs.size() == 1 || node.since_version >= 7);
 }
@@ -88,7 +88,7 @@ bool Repeats(const Graph& graph, ValueIndex value, Repeat repeat, int steps) {
   const Node& node = graph.node(producer);
   if (repeat == Repeat::kPairs && IsOp(node, "Reshape") && JoinsPairs(graph, node)) return RepeatsOne(graph, node.inputs[0]);
   if (IsOp(node, "Concat")) return repeat == Repeat::kHalves && JoinsTwice(graph, node);
-  if (IsElementwise(node)) {
+  if (WorksByElement(node)) {
     return std::ranges::all_of(node.inputs, [&](ValueIndex input) {
       return input != kNone && (RowSize(graph, input) == 1 || Repeats(graph, input, repeat, steps - 1));
     });

@@ -3,36 +3,65 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/held_bytes.h"
+#include "base/value_type.h"
+#include "graph/copy_node.h"
+#include "graph/infer_types.h"
 #include "runtime/kernel_info.h"
 #include "runtime/scratch.h"
+#include "runtime/cancellable_pool.h"
 
 namespace tessera {
 namespace {
 
-/// The host's memory up to a limit.
+/// The load's memory up to a limit.
 class BoundedAllocator final : public Allocator {
  public:
-  explicit BoundedAllocator(int64_t limit) : left_(limit) {}
-  const MemoryInfo& memory() const noexcept override { return HostAllocator().memory(); }
+  BoundedAllocator(Allocator& raw, int64_t limit) : raw_(raw), left_(limit) {}
+  const MemoryInfo& memory() const noexcept override { return raw_.memory(); }
   void* Allocate(size_t bytes) override {
-    if (bytes > static_cast<size_t>(left_.load())) Fail(ErrorCode::kRuntimeException, "constant folding is limited to less memory");
-    left_ -= static_cast<int64_t>(bytes);
-    return HostAllocator().Allocate(bytes);
+    Take(bytes);
+    return raw_.Allocate(bytes);
   }
-  void Free(void* buffer) noexcept override { HostAllocator().Free(buffer); }
+  void Free(void* buffer) noexcept override { raw_.Free(buffer); }
+  void Charge(size_t bytes) override {
+    Take(bytes);
+    raw_.Charge(bytes);
+  }
+  void Refund(size_t bytes) noexcept override {
+    raw_.Refund(bytes);
+    left_ += static_cast<int64_t>(bytes);
+  }
 
  private:
+  void Take(size_t bytes) {
+    const auto asked = static_cast<int64_t>(bytes);
+    if (asked < 0 || left_.fetch_sub(asked) < asked) Fail(ErrorCode::kRuntimeException, "constant folding is limited to less memory");
+  }
+
+  Allocator& raw_;
   std::atomic<int64_t> left_;
 };
 
+[[noreturn]] void ThrowStopped(const StopSignal&) { Fail(ErrorCode::kFail, "constant folding is limited to less time"); }
+
+/// Ends with the load, and when the node's time is over.
+StopSignal StopOf(const SessionResources& resources, std::chrono::milliseconds time) {
+  const StopSignal of_load = resources.limits == nullptr ? StopSignal() : resources.limits->stop();
+  return time == std::chrono::milliseconds::max() ? of_load : of_load.Within(time);
+}
+
 class EvaluationContext final : public KernelContext {
  public:
-  EvaluationContext(const Node& node, const Graph& graph, std::span<const Value> inputs, ThreadPool& threads, int64_t most_bytes)
+  EvaluationContext(const Node& node, const Graph& graph, std::span<const Value> inputs, const SessionResources& resources,
+                    const EvaluationLimits& limits)
       : node_(node),
         graph_(graph),
-        threads_(threads),
-        most_bytes_(most_bytes),
-        working_(4 * most_bytes + (int64_t{64} << 20)),
+        stop_(StopOf(resources, limits.time)),
+        threads_(*resources.threads, stop_, ThrowStopped),
+        kept_(resources.load_memory()),
+        most_bytes_(limits.output_bytes),
+        working_(kept_, 4 * limits.output_bytes + (int64_t{64} << 20)),
         scratch_(working_),
         outputs_(node.outputs.size()) {
     for (const Value& input : inputs) pointers_.push_back(input.is_none() ? nullptr : &input);
@@ -54,7 +83,7 @@ class EvaluationContext final : public KernelContext {
       Fail(ErrorCode::kRuntimeException, "output {} is too large to fold", i);
     }
     Tensor& held = outputs_[i];
-    if (!held.defined() || !held.is(type) || held.shape() != shape) held = Tensor(type, shape);
+    if (!held.defined() || !held.is(type) || held.shape() != shape) held = Tensor(type, shape, kept_);
     return &held;
   }
 
@@ -65,15 +94,28 @@ class EvaluationContext final : public KernelContext {
       const Tensor* given = input == nullptr ? nullptr : input->tensor_if();
       return given != nullptr && given->owner() != nullptr && given->owner() == tensor.owner();
     });
-    outputs_[i] = shares_input ? tensor : tensor.Clone();  // the working memory goes away
+    outputs_[i] = shares_input ? tensor : tensor.Clone(kept_);  // the working memory goes away
   }
 
   ThreadPool& threads() const noexcept override { return threads_; }
   Stream* stream() const noexcept override { return nullptr; }
   Allocator& allocator() const noexcept override { return working_; }
-  bool cancelled() const noexcept override { return false; }
+  bool cancelled() const noexcept override { return stop_.requested(); }
+  const StopSignal& stop() const noexcept { return stop_; }
 
   std::vector<Tensor>& outputs() noexcept { return outputs_; }
+
+  /// Whether all that was asked for is there, of the types that `graph` says, and not too large.
+  bool IsComplete() const {
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      if (!has_output(i)) continue;
+      const Tensor& computed = outputs_[i];
+      const ElementType expected = graph_.value(node_.outputs[i]).type.element;
+      if (!computed.defined() || (expected != ElementType::kUndefined && expected != computed.type())) return false;
+      if (computed.is(ElementType::kString) && HeldBytes(Value(computed)) > static_cast<size_t>(most_bytes_)) return false;
+    }
+    return true;
+  }
 
  protected:
   void* ScratchBytes(size_t count, size_t element_size) override {
@@ -85,7 +127,9 @@ class EvaluationContext final : public KernelContext {
  private:
   const Node& node_;
   const Graph& graph_;
-  ThreadPool& threads_;
+  const StopSignal stop_;
+  mutable CancellablePool threads_;
+  Allocator& kept_;
   const int64_t most_bytes_;
   mutable BoundedAllocator working_;
   Scratch scratch_;
@@ -96,40 +140,38 @@ class EvaluationContext final : public KernelContext {
 }  // namespace
 
 std::optional<std::vector<Tensor>> Evaluate(const Graph& graph, const Node& node, const SessionResources& resources,
-                                            int64_t most_bytes) {
-  // The node alone: a viewer of the whole graph would sort it each time.
-  Graph alone;
-  Node probe = node;
+                                            const EvaluationLimits& limits) {
   std::vector<Value> inputs;
-  for (ValueIndex& input : probe.inputs) {
+  for (const ValueIndex input : node.inputs) {
     inputs.emplace_back();
     if (input == kNone) continue;
     const Tensor* constant = graph.constant(input);
     if (constant == nullptr) return std::nullopt;
     inputs.back() = *constant;
-    input = alone.AddConstant("", *constant);
   }
-  for (ValueIndex& output : probe.outputs) {
-    if (output != kNone) output = alone.AddValue("", graph.value(output).type);
-  }
+  // A constant of a type that nobody knew before would bring its readers a type that nobody checks.
+  const bool known = std::ranges::all_of(node.outputs, [&](ValueIndex output) { return output == kNone || IsComplete(graph.value(output).type); });
+  if (!known) return std::nullopt;
   try {
-    const Node& placed = alone.node(alone.AddNode(std::move(probe)));
+    Graph alone;  // a viewer of the whole graph would sort it each time
+    const Node& placed = alone.node(CopyNode(graph, node, alone));
+    CheckTypes(alone, placed);
     const GraphViewer viewer(alone);
     const ExecutionProvider& provider = *resources.providers.back().provider;
     const KernelDef* def = provider.kernels().Find(viewer, placed);
     if (def == nullptr) return std::nullopt;
     const NodeKernelInfo info(placed, viewer, provider, resources, {});
     const std::unique_ptr<Kernel> kernel = def->factory()(info);
-    EvaluationContext context(placed, alone, inputs, *resources.threads, most_bytes);
+    EvaluationContext context(placed, alone, inputs, resources, limits);
+    const CancelScope scope(&context.stop(), ThrowStopped);
     kernel->Compute(context);
-    for (size_t i = 0; i < placed.outputs.size(); ++i) {
-      if (!context.has_output(i)) continue;
-      const ElementType expected = alone.value(placed.outputs[i]).type.element;
-      const ElementType computed = context.outputs()[i].type();
-      if (computed == ElementType::kUndefined || (expected != ElementType::kUndefined && expected != computed)) return std::nullopt;
+    if (context.cancelled()) {  // what is there may be half of it
+      resources.CheckLoad();
+      return std::nullopt;
     }
-    return std::move(context.outputs());
+    return context.IsComplete() ? std::optional(std::move(context.outputs())) : std::nullopt;
   } catch (const std::exception&) {
+    resources.CheckLoad();
     return std::nullopt;
   }
 }

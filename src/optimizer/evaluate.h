@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,10 +10,16 @@
 
 namespace tessera {
 
+/// What the computation of one node at load may take.
+struct EvaluationLimits {
+  int64_t output_bytes = 0;                                             // of each output, characters of strings included
+  std::chrono::milliseconds time = std::chrono::milliseconds::max();    // then the node is left alone
+};
+
 /// The outputs of a node whose inputs are all constants, computed with the kernels of the last provider (CPU); undefined
-/// tensors for omitted ones. Nothing where there is no kernel, where an output is no tensor or larger than `most_bytes`, and
-/// where the kernel fails: its error then comes when the model runs.
+/// tensors for omitted ones. Nothing where there is no kernel, where an output is no tensor, where a limit is reached, and
+/// where the kernel fails: its error then comes when the model runs. Throws Error where the load is stopped.
 std::optional<std::vector<Tensor>> Evaluate(const Graph& graph, const Node& node, const SessionResources& resources,
-                                            int64_t most_bytes);
+                                            const EvaluationLimits& limits);
 
 }  // namespace tessera

@@ -54,8 +54,9 @@ std::optional<Affine> AffineOfFactor(const Graph& graph, const Node& node, size_
 
 /// Each filter times its channel's factor.
 template <class T>
-Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale, ThreadPool& threads) {
-  Tensor scaled(weights.type(), weights.shape());
+Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale, const SessionResources& resources) {
+  ThreadPool& threads = resources.load_threads();
+  Tensor scaled(weights.type(), weights.shape(), resources.load_memory());
   const Shape& shape = weights.shape();
   const T* const from = weights.data<T>();
   T* const to = scaled.mutable_data<T>();
@@ -114,9 +115,8 @@ class ScaleFolding final : public NodeRewrite {
     }
     const Shape channels{product->channels};
     const ElementType type = weights->type();
-    ThreadPool& threads = *context.resources.threads;
-    Tensor scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, threads)
-                                                : ScaledWeights<double>(source, *weights, affine->scale, threads);
+    Tensor scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, context.resources)
+                                                : ScaledWeights<double>(source, *weights, affine->scale, context.resources);
     if (!BypassNode(graph, index, replaced)) return false;
     graph.SetInput(product->node, 1, graph.AddConstant("", std::move(scaled)));
     if (has_bias) SetBias(graph, *product, FromDoubles(type, channels, *bias));
@@ -141,7 +141,7 @@ class ScaleFolding final : public NodeRewrite {
     if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
     const auto affine = AffineOfBatchNormalization(graph, node, Product{product->index, columns, 2});
     if (!affine) return false;
-    Tensor scaled = ScaledWeights<float>(*product, *weights, affine->scale, *context.resources.threads);
+    Tensor scaled = ScaledWeights<float>(*product, *weights, affine->scale, context.resources);
     const NodeIndex scaled_product = product->index, reshaping = reshape->index;
     if (!BypassNode(graph, index, matrix)) return false;
     graph.SetInput(scaled_product, 1, graph.AddConstant("", std::move(scaled)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/load_limits.h"
 #include "graph/shape_values.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -77,6 +78,7 @@ class ShapeFolding final : public Rewrite {
     const std::vector<NodeIndex> order = graph.TopologicalOrder();
     size_t changes = 0;
     for (const NodeIndex index : order) {
+      graph.limits().Check();
       const Node& node = graph.node(index);
       values->Propagate(node);
       changes += FixTarget(graph, node, *values);

@@ -1,5 +1,7 @@
 #include "optimizer/fused_kernels.h"
 
+#include "graph/private_names.h"
+
 namespace tessera {
 
 size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
@@ -16,8 +18,12 @@ size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResour
   return i;
 }
 
+bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& context) {
+  return !context.writable || (!IsPrivateDomain(fused.domain) && graph.opset_version(fused.domain) >= fused.since_version);
+}
+
 bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
-  if (context.writable && graph.opset_version(fused.domain) < fused.since_version) return false;
+  if (!MayWrite(graph, fused, context)) return false;
   const size_t first = FirstWithKernel(graph, fused, context.resources);
   return first < context.resources.providers.size() && first <= FirstWithKernel(graph, member, context.resources);
 }

@@ -7,8 +7,11 @@ namespace tessera {
 /// Position of the first provider with a kernel for the node, or their number.
 size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources);
 
+/// Whether an operator may stand in the graph: what is written as a model holds public ones alone, of domains that it imports.
+bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& context);
+
 /// Whether `fused`, which is to stand for a group of nodes with `member` in it, may be made: the first provider that has a
-/// kernel for the member has one for it too, and where the model is to be written, its imports hold the operator.
+/// kernel for the member has one for it too, and it may stand there.
 bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context);
 
 }  // namespace tessera

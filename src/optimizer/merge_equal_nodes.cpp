@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <set>
+#include <type_traits>
 #include <unordered_map>
 
+#include "base/load_limits.h"
+#include "base/seeded_hash.h"
 #include "graph/schema.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -40,12 +44,47 @@ bool Equal(const AttributeValue& a, const AttributeValue& b) {
       a);
 }
 
+/// Whether a value of this kind is ever equal to another: nobody compares nested graphs and types.
+bool IsComparable(const AttributeValue& value) {
+  return !std::holds_alternative<SparseTensor>(value) && !std::holds_alternative<TypeInfo>(value) &&
+         !std::holds_alternative<std::vector<TypeInfo>>(value) && !std::holds_alternative<std::shared_ptr<Graph>>(value);
+}
+
+uint64_t HashOf(const AttributeValue& value) {
+  const uint64_t hash = SeededHash(uint64_t{value.index()}, 0);
+  return std::visit(
+      [&](const auto& x) -> uint64_t {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, Tensor>) {
+          return SeededHash(ContentsHash(x), hash);
+        } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+          return std::accumulate(x.begin(), x.end(), hash, [](uint64_t sum, const Tensor& tensor) { return SeededHash(ContentsHash(tensor), sum); });
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return SeededHash(x, hash);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          return std::accumulate(x.begin(), x.end(), hash, [](uint64_t sum, const std::string& text) { return SeededHash(text, sum); });
+        } else if constexpr (std::is_arithmetic_v<T>) {
+          return SeededHash(&x, sizeof(x), hash);
+        } else if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<float>>) {
+          return SeededHash(x.data(), x.size() * sizeof(x[0]), hash);
+        } else {
+          return hash;
+        }
+      },
+      static_cast<const AttributeVariant&>(value));
+}
+
+std::vector<const Attribute*> ByName(const Node& node) {
+  std::vector<const Attribute*> attributes;
+  for (const Attribute& attribute : node.attributes) attributes.push_back(&attribute);
+  std::sort(attributes.begin(), attributes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return attributes;
+}
+
 bool SameAttributes(const Node& a, const Node& b) {
-  return a.attributes.size() == b.attributes.size() &&
-         std::all_of(a.attributes.begin(), a.attributes.end(), [&](const Attribute& attribute) {
-           const AttributeValue* other = b.FindAttribute(attribute.name);
-           return other != nullptr && Equal(attribute.value, *other);
-         });
+  const auto x = ByName(a), y = ByName(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const Attribute* left, const Attribute* right) { return left->name == right->name && Equal(left->value, right->value); });
 }
 
 bool SameOutputs(const Node& a, const Node& b) {
@@ -53,18 +92,23 @@ bool SameOutputs(const Node& a, const Node& b) {
                     [](ValueIndex x, ValueIndex y) { return (x == kNone) == (y == kNone); });
 }
 
+/// Of all that AreEqual compares: nodes that differ in anything must not meet in one bucket, where each is compared with all.
 uint64_t HashOf(const Node& node) {
-  uint64_t hash = std::hash<std::string>()(node.op_type);
-  for (const ValueIndex input : node.inputs) hash = hash * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(input) + 1;
-  return hash;
+  uint64_t hash = SeededHash(node.op_type, SeededHash(node.domain, SeededHash(node.overload, static_cast<uint64_t>(node.since_version))));
+  hash = SeededHash(node.inputs.data(), node.inputs.size() * sizeof(ValueIndex), hash);
+  for (const ValueIndex output : node.outputs) hash = SeededHash(uint64_t{output == kNone}, hash);
+  uint64_t attributes = 0;  // in any order
+  for (const Attribute& attribute : node.attributes) attributes += SeededHash(HashOf(attribute.value), SeededHash(attribute.name));
+  return SeededHash(attributes, hash);
 }
 
 /// The same inputs give the same outputs, always.
-bool IsPure(const Graph& graph, const Node& node) {
+bool IsPure(const Node& node) {
   static const std::set<std::string_view> random = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
                                                     "RandomUniformLike", "Multinomial",      "Bernoulli",
                                                     "Dropout"};
-  return FindSchema(node) != nullptr && !random.contains(node.op_type) && graph.Subgraphs(node.index).empty();
+  return FindSchema(node) != nullptr && !random.contains(node.op_type) &&
+         std::ranges::all_of(node.attributes, [](const Attribute& attribute) { return IsComparable(attribute.value); });
 }
 
 class EqualNodeMerging final : public Rewrite {
@@ -74,8 +118,9 @@ class EqualNodeMerging final : public Rewrite {
     const std::vector<NodeIndex> order = graph.TopologicalOrder();
     size_t changes = 0;
     for (const NodeIndex index : order) {
+      graph.limits().Check();
       const Node& node = graph.node(index);
-      if (!IsPure(graph, node)) continue;
+      if (!IsPure(node)) continue;
       const uint64_t hash = HashOf(node);
       const auto [first, last] = seen.equal_range(hash);
       const auto same = std::find_if(first, last, [&](const auto& entry) { return AreEqual(graph.node(entry.second), node); });

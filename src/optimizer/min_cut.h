@@ -14,7 +14,7 @@ class MinCut {
   explicit MinCut(size_t vertices) : leaving_(vertices) {}
 
   void AddEdge(size_t from, size_t to, int64_t cost);
-  /// What the cut costs. Once.
+  /// What the cut costs; kUncut where finding out would take too long. Once.
   int64_t Solve(size_t source, size_t sink);
   /// Of the cheapest cuts, the one nearest to the source.
   bool IsOnSourceSide(size_t vertex) const noexcept { return level_[vertex] >= 0; }
@@ -27,11 +27,13 @@ class MinCut {
 
   bool FindLevels(size_t source, size_t sink);
   int64_t Augment(size_t source, size_t sink);
+  void Spend(size_t steps) noexcept;
 
   std::vector<Edge> edges_;  // each beside its reverse
   std::vector<std::vector<size_t>> leaving_;
   std::vector<int64_t> level_;  // steps from the source, -1: none leads there
   std::vector<size_t> next_;
+  size_t effort_ = 0;  // steps that are left
 };
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/load_limits.h"
 #include "graph/infer_types.h"
 #include "graph/shape_values.h"
 #include "optimizer/channels.h"
@@ -98,6 +99,7 @@ class SizeNaming final : public Rewrite {
     }
     ShapeValues values(graph, nullptr);
     for (const NodeIndex index : graph.TopologicalOrder()) {
+      graph.limits().Check();
       const Node& node = graph.node(index);
       values.Propagate(node);
       if (IsOp(node, "Resize")) {
@@ -124,12 +126,18 @@ class SizeNaming final : public Rewrite {
     }
   }
 
-  std::string NameOf(const std::string& symbol) const {
-    const auto found = renamed_.find(symbol);
-    return found == renamed_.end() ? symbol : NameOf(found->second);
+  /// The name that a name has come to; the way there is cut short for the next time.
+  std::string NameOf(const std::string& symbol) {
+    auto found = renamed_.find(symbol);
+    if (found == renamed_.end()) return symbol;
+    for (auto next = renamed_.find(found->second); next != renamed_.end(); next = renamed_.find(found->second)) {
+      found->second = next->second;
+      found = next;
+    }
+    return found->second;
   }
 
-  Sum SumOf(const std::string& symbol) const {
+  Sum SumOf(const std::string& symbol) {
     const std::string name = NameOf(symbol);
     const auto found = sums_.find(name);
     return found == sums_.end() ? Sum{name, 0} : found->second;

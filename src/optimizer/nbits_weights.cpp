@@ -201,7 +201,7 @@ int64_t NBitsBlockSize(int64_t given, int64_t k) {
   return best;
 }
 
-std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads) {
+std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, const SessionResources& resources) {
   const Shape& shape = matrix.codes->shape();
   const auto type = CodeTypeOf(matrix.codes->type());
   const ElementType given = matrix.scales->type();
@@ -221,9 +221,9 @@ std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType sc
   result.block_size = NBitsBlockSize(steps->k_of_block, result.k);
   if (result.block_size == 0) return std::nullopt;
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
-  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8});
-  result.scales = Tensor(scale_type, Shape{result.n, blocks});
-  PackCodes(matrix, *type, result, threads);
+  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8}, resources.load_memory());
+  result.scales = Tensor(scale_type, Shape{result.n, blocks}, resources.load_memory());
+  PackCodes(matrix, *type, result, resources.load_threads());
   SpreadScales(*matrix.scales, *steps, result);
   SpreadZeros(matrix, *type, *steps, result);
   return result;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/graph.h"
+#include "runtime/resources.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
@@ -30,11 +31,11 @@ struct NBitsMatrix {
 /// Nothing where that form does not fit: scales that change along n more often than for each column, or along k in blocks that
 /// are no multiple of 16; other types than integers of 2, 4 and 8 bits; inconsistent shapes. `scale_type` is what the scales
 /// become: their own type, or float.
-std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, ThreadPool& threads);
+std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, const SessionResources& resources);
 
 /// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits, with a scale for each block of at most 64.
 /// Nothing where some are not finite.
-std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, ThreadPool& threads);
+std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, const SessionResources& resources);
 
 /// The largest block of MatMulNBits, up to 256, that lies in one of `given` numbers and pads little; 0 when there is none.
 int64_t NBitsBlockSize(int64_t given, int64_t k);

@@ -11,6 +11,11 @@ namespace {
 constexpr size_t kMostRounds = 8;
 /// Folded constants may take this much, and twice what the model's own take.
 constexpr int64_t kFoldingBudget = int64_t{64} << 20;
+/// Operations of all folding: below a second on one core; what would take more runs with the model, where it can be cancelled.
+constexpr double kFoldingOperations = double{int64_t{1} << 34};
+/// Time of all folding, and more by the bytes of the model's constants: ten times what it takes on a slow machine.
+constexpr auto kFoldingTime = std::chrono::seconds(10);
+constexpr int64_t kFoldedBytesPerMillisecond = 100'000;
 
 template <class Visit>
 void ForEachGraph(const Graph& graph, const Visit& visit) {
@@ -38,6 +43,7 @@ int64_t ConstantBytes(const Graph& graph) {
 }
 
 size_t RunOn(Rewrite& rewrite, Graph& graph, RewriteContext& context) {
+  context.resources.CheckLoad();
   size_t changes = rewrite.Run(graph, context);
   const std::vector<NodeIndex> order = graph.TopologicalOrder();
   for (const NodeIndex index : order) {
@@ -61,12 +67,15 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     rewrites.push_back(entry.make());
     report.passes.push_back({.name = std::string(entry.name)});
   }
+  const int64_t constants = ConstantBytes(graph);
   RewriteContext context{.resources = resources,
                          .writable = options.writable,
                          .precision = options.precision,
                          .int8_beside_nbits = options.int8_beside_nbits,
                          .round_halves = options.round_halves,
-                         .folding_budget = kFoldingBudget + 2 * ConstantBytes(graph)};
+                         .folding_budget = kFoldingBudget + 2 * constants,
+                         .folding_operations = kFoldingOperations + static_cast<double>(constants),
+                         .folding_time = kFoldingTime + std::chrono::milliseconds(constants / kFoldedBytesPerMillisecond)};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();
     const size_t changes = RunOn(*rewrites[at], graph, context);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/load_limits.h"
 #include "base/rounding.h"
 #include "optimizer/blocked_plan.h"
 #include "optimizer/edit.h"
@@ -39,7 +40,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
     if (!Follow(graph, conv.outputs[0], channels, between, context) || between.readers.empty()) return false;
     for (const ValueIndex value : between.values) (*graph.value(value).type.shape)[1].value = padded;
     const auto replace = [&](NodeIndex node, size_t i, size_t axis) {
-      graph.SetInput(node, i, graph.AddConstant("", PaddedAlong(*ConstantInput(graph, graph.node(node), i), axis, padded)));
+      graph.SetInput(node, i, graph.AddConstant("", PaddedAlong(*ConstantInput(graph, graph.node(node), i), axis, padded, graph.limits().memory())));
     };
     replace(index, 1, 0);
     if (bias != nullptr) replace(index, 2, 0);
@@ -64,7 +65,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
     between.values.push_back(value);
     return std::ranges::all_of(held.consumers, [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      if (std::ranges::count(node.inputs, value) != 1 || node.inputs[0] != value || !IsLeftToCpu(graph, index, context)) return false;
+      if (!graph.ReadsOnce(index, value) || node.inputs[0] != value || !IsLeftToCpu(graph, index, context)) return false;
       if (IsPlainConv(graph, node)) {
         between.readers.push_back(index);
         return ConstantInput(graph, node, 1)->shape()[1] == channels;

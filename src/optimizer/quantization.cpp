@@ -76,7 +76,7 @@ ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization) {
 }
 
 bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
-  if (context.writable && graph.opset_version(fused.domain) < fused.since_version) return false;
+  if (!MayWrite(graph, fused, context)) return false;
   const auto& providers = context.resources.providers;
   const size_t first = FirstWithKernel(graph, fused, context.resources);
   if (first == providers.size()) return false;

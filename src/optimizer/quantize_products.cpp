@@ -32,7 +32,7 @@ class ProductQuantization final : public NodeRewrite {
     if (shape[transposed ? 1 : 0] < kLeastK || shape[transposed ? 0 : 1] < kLeastN) return false;
     if (!MayBecomeNBits(graph, product, ElementType::kFloat, product, context)) return false;
     const ValueIndex matrix = product.inputs[1];
-    const auto made = QuantizeToNBits(*weights, transposed, *context.resources.threads);
+    const auto made = QuantizeToNBits(*weights, transposed, context.resources);
     if (!made) return false;
     const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));
     AllowInt8(graph.node(quantized), context);

@@ -70,7 +70,9 @@ bool QuantizeStrip(const Tensor& weights, bool transposed, int64_t n0, NBitsMatr
 
 }  // namespace
 
-std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, ThreadPool& threads) {
+std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, const SessionResources& resources) {
+  ThreadPool& threads = resources.load_threads();
+  Allocator& memory = resources.load_memory();
   const Shape& shape = weights.shape();
   NBitsMatrix result;
   result.k = shape[transposed ? 1 : 0];
@@ -78,8 +80,8 @@ std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transpose
   result.bits = 8;
   result.block_size = NBitsBlockSize(kMostBlock, result.k);
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
-  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size});
-  result.scales = Tensor(ElementType::kFloat, Shape{result.n, blocks});
+  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size}, memory);
+  result.scales = Tensor(ElementType::kFloat, Shape{result.n, blocks}, memory);
   std::atomic<bool> finite = true;
   threads.ParallelFor((result.n - 1) / kStrip + 1, static_cast<double>(result.k * kStrip), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end && finite; ++i) {

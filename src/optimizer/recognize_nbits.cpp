@@ -69,7 +69,7 @@ class NBitsRecognition final : public NodeRewrite {
       if (other != nullptr && IsOp(*other, "DequantizeLinear")) return false;
       if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, product, type, source, context)) return false;
     }
-    const auto made = ToNBits(quantized, type, *context.resources.threads);
+    const auto made = ToNBits(quantized, type, context.resources);
     if (!made) return false;
     const NBitsConstants constants = AddNBitsConstants(graph, *made);
     for (const Reader& reader : *readers) {

@@ -3,6 +3,7 @@
 // What a pass of the optimizer is. Every rewrite keeps the graph's inputs and outputs, their names and types, and the results
 // but for rounding; where it cannot prove that a node would not have failed, it leaves the node.
 
+#include <chrono>
 #include <memory>
 #include <string_view>
 
@@ -25,6 +26,10 @@ struct RewriteContext {
   bool round_halves = false;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
+  /// Operations that folding may still take in all, estimated before, so that the same is folded everywhere; and time, for what an
+  /// estimate does not see.
+  double folding_operations = 0;
+  std::chrono::milliseconds folding_time{0};
 };
 
 /// One pass. Objects live as long as one optimization, and see all its graphs.
@@ -42,7 +47,14 @@ class NodeRewrite : public Rewrite {
     const std::vector<NodeIndex> order = graph.TopologicalOrder();
     size_t changes = 0;
     for (const NodeIndex index : order) {
-      if (graph.has_node(index) && Apply(graph, index, context)) ++changes;
+      context.resources.CheckLoad();
+      if (!graph.has_node(index)) continue;
+      try {
+        if (Apply(graph, index, context)) ++changes;
+      } catch (const Error& error) {  // a limit of the load: its node says what asks for so much
+        if (!graph.has_node(index)) throw;
+        throw error.At(graph.node(index).Label());
+      }
     }
     return changes;
   }

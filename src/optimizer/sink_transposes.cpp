@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/load_limits.h"
 #include "optimizer/edit.h"
 #include "optimizer/min_cut.h"
 #include "optimizer/permuted_node.h"
@@ -52,6 +53,8 @@ class PermutableRegion {
   }
 
   const std::vector<NodeIndex>& nodes() const noexcept { return order_; }
+  /// Nodes that Rewrite made.
+  const std::vector<NodeIndex>& made() const noexcept { return made_; }
 
   /// Keeps the nodes for which there is then least to transpose. False where that is no less than now.
   bool Choose() {
@@ -92,11 +95,10 @@ class PermutableRegion {
   }
 
   void Rewrite() {
-    const std::vector<NodeIndex> order = graph_.TopologicalOrder();
     std::vector<std::pair<ValueIndex, NodeIndex>> given;
-    for (const NodeIndex index : order) {
+    for (const NodeIndex index : InOrder()) {
+      graph_.limits().Check();
       const auto found = nodes_.find(index);
-      if (found == nodes_.end()) continue;
       if (found->second.outputs_follow) {
         for (const ValueIndex output : graph_.node(index).outputs) {
           if (output != kNone) given.emplace_back(output, index);
@@ -136,18 +138,52 @@ class PermutableRegion {
     return is_ours ? graph_.node(producer).inputs[0] : kNone;
   }
 
+  /// The nodes to replace, each after those that it reads; ties as in the graph. The whole graph's order would have to be found anew
+  /// for each region.
+  std::vector<NodeIndex> InOrder() const {
+    std::map<NodeIndex, size_t> waiting;
+    std::map<NodeIndex, std::vector<NodeIndex>> followers;
+    std::set<NodeIndex> ready;
+    for (const auto& [index, permuted] : nodes_) {
+      std::set<NodeIndex> before;
+      const Node& node = graph_.node(index);
+      for (const auto* list : {&node.inputs, &node.implicit_inputs}) {
+        for (const ValueIndex input : *list) {
+          const NodeIndex producer = input == kNone ? kNone : graph_.value(input).producer;
+          if (nodes_.contains(producer)) before.insert(producer);
+        }
+      }
+      for (const NodeIndex producer : before) followers[producer].push_back(index);
+      waiting[index] = before.size();
+      if (before.empty()) ready.insert(index);
+    }
+    std::vector<NodeIndex> order;
+    while (!ready.empty()) {
+      const NodeIndex index = ready.extract(ready.begin()).value();
+      order.push_back(index);
+      for (const NodeIndex follower : followers[index]) {
+        if (--waiting[follower] == 0) ready.insert(follower);
+      }
+    }
+    return order;
+  }
+
   bool IsInverse(NodeIndex reader) const { return PermutationOf(graph_, graph_.node(reader)) == inverse_; }
 
   /// All that the node reads of the value it could read in the other order.
-  bool ReadsPermuted(NodeIndex reader, ValueIndex value) const {
+  bool ReadsPermuted(NodeIndex reader, ValueIndex value) {
     const auto found = nodes_.find(reader);
     if (found == nodes_.end()) return false;
-    const std::vector<size_t>& data = found->second.data;
-    const auto& inputs = graph_.node(reader).inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] == value && std::find(data.begin(), data.end(), i) == data.end()) return false;
+    const auto [plain, first] = read_plain_.try_emplace(reader);
+    if (first) {
+      const auto& inputs = graph_.node(reader).inputs;
+      std::vector<bool> is_data(inputs.size());
+      for (const size_t i : found->second.data) is_data[i] = true;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!is_data[i]) plain->second.insert(inputs[i]);
+      }
     }
-    return true;
+    return !plain->second.contains(value);
   }
 
   /// The node computes in the other order.
@@ -162,7 +198,7 @@ class PermutableRegion {
       twins_[output] = twin;
       output = twin;
     }
-    graph_.AddNode(std::move(node), index);
+    made_.push_back(graph_.AddNode(std::move(node), index));
   }
 
   ValueIndex NewTwin(ValueIndex value) {
@@ -224,6 +260,8 @@ class PermutableRegion {
   const Permutation perm_, inverse_;
   std::map<NodeIndex, PermutedNode> nodes_;
   std::vector<NodeIndex> order_;  // in which they were found
+  std::vector<NodeIndex> made_;
+  std::map<NodeIndex, std::set<ValueIndex>> read_plain_;  // by node: what it reads that could not come in another order
   std::set<NodeIndex> refused_;
   std::set<ValueIndex> values_;
   std::map<ValueIndex, ValueIndex> twins_;
@@ -233,28 +271,40 @@ class TransposeSinking final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext&) override {
     size_t changes = 0;
-    std::set<std::pair<Permutation, NodeIndex>> seen;
+    Progress progress;
     const std::vector<NodeIndex> order = graph.TopologicalOrder();
+    progress.effort = std::max(kLeastEffort, kEffort * order.size());
     for (const NodeIndex index : order) {
       if (!graph.has_node(index)) continue;
       const auto perm = PermutationOf(graph, graph.node(index));
       if (!perm || std::is_sorted(perm->begin(), perm->end())) continue;
       const NodeIndex above = graph.value(graph.node(index).inputs[0]).producer;
       const std::vector<NodeIndex> readers = graph.value(graph.node(index).outputs[0]).consumers;
-      for (const NodeIndex reader : readers) changes += RunFrom(graph, reader, *perm, seen);
-      if (above != kNone) changes += RunFrom(graph, above, Inverse(*perm), seen);
+      for (const NodeIndex reader : readers) changes += RunFrom(graph, reader, *perm, progress);
+      if (above != kNone) changes += RunFrom(graph, above, Inverse(*perm), progress);
     }
     return changes;
   }
 
  private:
-  static size_t RunFrom(Graph& graph, NodeIndex seed, const Permutation& perm, std::set<std::pair<Permutation, NodeIndex>>& seen) {
-    if (!graph.has_node(seed) || !seen.emplace(perm, seed).second) return 0;
+  /// Each permutation has regions of its own, and there may be as many permutations as nodes.
+  static constexpr size_t kEffort = 64, kLeastEffort = size_t{1} << 16;
+
+  struct Progress {
+    std::set<std::pair<Permutation, NodeIndex>> seen;
+    size_t effort = 0;  // nodes of regions that may still be looked at
+  };
+
+  static size_t RunFrom(Graph& graph, NodeIndex seed, const Permutation& perm, Progress& progress) {
+    if (progress.effort == 0 || !graph.has_node(seed) || !progress.seen.emplace(perm, seed).second) return 0;
     PermutableRegion region(graph, perm);
     if (!region.Grow(seed)) return 0;
-    for (const NodeIndex index : region.nodes()) seen.emplace(perm, index);
+    progress.effort -= std::min(progress.effort, region.nodes().size());
+    for (const NodeIndex index : region.nodes()) progress.seen.emplace(perm, index);
     if (!region.Choose()) return 0;
     region.Rewrite();
+    // The next round looks at what this one made.
+    for (const NodeIndex index : region.made()) progress.seen.emplace(perm, index);
     return 1;
   }
 };

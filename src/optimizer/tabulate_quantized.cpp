@@ -143,7 +143,7 @@ class Tabulation {
     TypeInfo type = graph_.value(node.outputs[0]).type;
     type.shape.reset();
     probe.outputs = {alone.AddValue("", type)};
-    auto results = Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, 1 << 16);
+    auto results = Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
     if (!results || results->size() != 1 || ((*results)[0].num_elements() != kCodes && (*results)[0].num_elements() != 1)) return std::nullopt;
     return (*results)[0];
   }

@@ -2,15 +2,31 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <string_view>
+#include <limits>
+#include <string>
+
+#include "base/seeded_hash.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kSample = 256;  // bytes
 
-uint64_t Mix(uint64_t hash, uint64_t value) noexcept { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
+/// Of type, shape and the first `most` bytes, or of strings until they have as many.
+uint64_t HashOf(const Tensor& tensor, size_t most) noexcept {
+  uint64_t hash = SeededHash(static_cast<uint64_t>(tensor.type()), 0);
+  const auto dims = tensor.shape().dims();
+  hash = SeededHash(dims.data(), dims.size_bytes(), hash);
+  if (tensor.num_elements() == 0) return hash;
+  if (!tensor.is(ElementType::kString)) return SeededHash(tensor.unaligned_raw(), std::min(tensor.byte_size(), most), hash);
+  const std::string* const strings = tensor.data<std::string>();
+  size_t seen = 0;
+  for (int64_t i = 0; i < tensor.num_elements() && seen < most; ++i) {
+    hash = SeededHash(strings[i], hash);
+    seen += strings[i].size() + 1;
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -23,13 +39,8 @@ bool SameContents(const Tensor& a, const Tensor& b) noexcept {
   return std::memcmp(a.unaligned_raw(), b.unaligned_raw(), a.byte_size()) == 0;
 }
 
-uint64_t ContentsHash(const Tensor& tensor) noexcept {
-  uint64_t hash = Mix(0, static_cast<uint64_t>(tensor.type()));
-  for (const int64_t dim : tensor.shape()) hash = Mix(hash, static_cast<uint64_t>(dim));
-  if (tensor.num_elements() == 0) return hash;
-  if (tensor.is(ElementType::kString)) return Mix(hash, std::hash<std::string>()(*tensor.data<std::string>()));
-  const std::string_view bytes(static_cast<const char*>(tensor.unaligned_raw()), std::min(tensor.byte_size(), kSample));
-  return Mix(hash, std::hash<std::string_view>()(bytes));
-}
+uint64_t SampleHash(const Tensor& tensor) noexcept { return HashOf(tensor, kSample); }
+
+uint64_t ContentsHash(const Tensor& tensor) noexcept { return HashOf(tensor, std::numeric_limits<size_t>::max()); }
 
 }  // namespace tessera

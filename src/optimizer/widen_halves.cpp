@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/load_limits.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -69,6 +70,7 @@ class HalfWidening {
     size_t changes = 0;
     const std::vector<NodeIndex> order = graph_.TopologicalOrder();
     for (const NodeIndex index : order) {
+      graph_.limits().Check();
       const Node& node = graph_.node(index);
       if (left_[static_cast<size_t>(index)] && (ReadsTwin(node) || (ConcernsHalves(node) && MayWiden(node)))) {
         Widen(index);

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "base/check.h"
+#include "graph/infer_types.h"
+#include "graph/schema.h"
 #include "optimizer/edit.h"
 #include "partition/left_to_cpu.h"
 #include "partition/unit_graph.h"
@@ -38,6 +40,7 @@ class Partitioner {
   GraphPartition Run() {
     GraphPartition result;
     for (const NodeIndex index : graph_.TopologicalOrder()) {
+      resources_.CheckLoad();
       graph_.node(index).provider.clear();  // of a partition before this one
       for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
         const std::string inner = path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/";
@@ -73,6 +76,7 @@ class Partitioner {
     Lookup(const Partitioner& partitioner, int16_t provider)
         : partitioner_(partitioner), provider_(provider), registry_(partitioner.provider(provider).kernels(), partitioner.viewer_) {}
     const KernelDef* Find(const Node& node, std::string* why) const override {
+      partitioner_.resources_.CheckLoad();
       const std::string* failure = partitioner_.FailureOf(node.index, provider_);
       if (failure == nullptr) return registry_.Find(node, why);
       if (why != nullptr) *why = *failure;
@@ -91,6 +95,7 @@ class Partitioner {
 
   void Refuse(NodeIndex node, std::string_view provider, std::string reason) {
     if (!graph_.has_node(node)) return;
+    graph_.Charge(sizeof(refusals_[0][0]) + provider.size() + reason.size());
     log_(LogLevel::kVerbose, "{}{}: {} refuses: {}", path_, graph_.node(node).Label(&viewer_), provider, reason);
     refusals_[static_cast<size_t>(node)].emplace_back(std::string(provider), std::move(reason));
   }
@@ -106,16 +111,34 @@ class Partitioner {
     if (last && options_.disable_cpu_fallback) return;
     const Lookup lookup(*this, index);
     Sink sink(*this, asked.name());
-    for (ComputeCapability& claim : asked.GetCapability(viewer_, lookup, sink)) {
-      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && IsForCpu(node)) || RefuseFailed(node, index); });
+    std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
+    std::vector<std::vector<NodeIndex>> fused;
+    for (ComputeCapability& claim : claims) {
+      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) || RefuseFailed(node, index); });
+      if (!claim.fuse) continue;
+      RefuseNested(index, claim);
+      fused.push_back(claim.nodes);
+    }
+    const bool whole = units_.CanDrawAll(fused);
+    for (ComputeCapability& claim : claims) {
+      const bool changed = std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); }) > 0;  // another claim took them
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
-        Fuse(index, claim);
+        Fuse(index, claim, whole && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)} : units_.Split(claim.nodes));
       } else {
         for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
       }
     }
     if (resources_.providers[static_cast<size_t>(index)].memory != SessionResources::kHost) GiveBackIslands(index);
+  }
+
+  /// Kernels for types that show when the model runs are made for the last provider's own; of operators without a schema nobody knows
+  /// more than who claims them.
+  bool RefuseUntyped(NodeIndex node, int16_t index) {
+    const Node& asked = graph_.node(node);
+    if (TypesAreKnown(graph_, asked) || FindSchema(asked) == nullptr) return false;
+    Refuse(node, provider(index).name(), "types of its inputs or outputs are not known before it runs");
+    return true;
   }
 
   /// Whether the provider failed at a node that it claims all the same.
@@ -126,6 +149,7 @@ class Partitioner {
   }
 
   void TakeSingle(int16_t index, NodeIndex node, const KernelLookup& lookup) {
+    resources_.CheckLoad();
     std::string why;
     const KernelDef* def = lookup.Find(graph_.node(node), &why);
     if (def == nullptr) return Refuse(node, provider(index).name(), std::move(why));
@@ -140,15 +164,19 @@ class Partitioner {
     made_.push_back(std::move(unit));
   }
 
-  /// Compiles a claimed subgraph; what does not compile stays free for the next provider.
-  void Fuse(int16_t index, ComputeCapability& claim) {
+  void RefuseNested(int16_t index, ComputeCapability& claim) {
     std::erase_if(claim.nodes, [&](NodeIndex node) {
       const bool nested = !graph_.Subgraphs(node).empty();
       if (nested) Refuse(node, provider(index).name(), "nodes with nested graphs are not fused");
       return nested;
     });
+  }
+
+  /// Compiles the parts of a claimed subgraph; what does not compile stays free for the next provider.
+  void Fuse(int16_t index, const ComputeCapability& claim, std::vector<std::vector<NodeIndex>> parts) {
     size_t number = 0;
-    for (std::vector<NodeIndex>& part : units_.Split(claim.nodes)) {
+    for (std::vector<NodeIndex>& part : parts) {
+      resources_.CheckLoad();
       const GraphViewer window(graph_, part);
       auto fused = std::make_unique<Node>();
       fused->op_type = claim.name.empty() ? "Fused" : claim.name;
@@ -164,6 +192,7 @@ class Partitioner {
         units_.Merge(part);
         Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
       } catch (const std::exception& error) {
+        resources_.CheckLoad();
         if (options_.error_on_failure) RethrowAt(*fused, graph_);
         log_(LogLevel::kWarning, "{}: subgraph {} does not compile: {}", provider(index).name(), fused->name, error.what());
         for (const NodeIndex node : part) Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
@@ -231,6 +260,9 @@ class Partitioner {
   }
 
   std::vector<std::string> Names(std::span<const ValueIndex> values) const {
+    size_t bytes = 0;  // before there are as many copies of a long name as it has readers
+    for (const ValueIndex value : values) bytes += sizeof(std::string) + (value == kNone ? 0 : graph_.value(value).name.size());
+    graph_.Charge(bytes);
     std::vector<std::string> names;
     for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph_.value(value).name);
     return names;
@@ -248,7 +280,9 @@ class Partitioner {
   void Report(const GraphPartition& result) {
     for (const Unit& unit : result.units) {
       for (const NodeIndex index : unit.nodes) {
+        resources_.CheckLoad();
         const Node& node = graph_.node(index);
+        graph_.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() + (unit.fused != nullptr ? unit.fused->name.size() : 0));
         report_.nodes.push_back({.graph = path_,
                                  .name = node.name,
                                  .op_type = node.op_type,

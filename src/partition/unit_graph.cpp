@@ -1,3 +1,4 @@
+#include "base/load_limits.h"
 #include "partition/unit_graph.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ UnitGraph::UnitGraph(const Graph& graph)
       position_(graph.num_node_slots(), 0) {
   int32_t position = 0;
   for (const NodeIndex index : graph.TopologicalOrder()) {
+    graph.limits().Check();
     position_[static_cast<size_t>(index)] = position++;
     unit_[static_cast<size_t>(index)] = index;
     members_[static_cast<size_t>(index)] = {index};
@@ -42,6 +44,7 @@ std::vector<NodeIndex> UnitGraph::Order() const {
   };
   size_t units = 0;
   for (const NodeIndex index : graph_.TopologicalOrder()) {
+    graph_.limits().Check();
     const NodeIndex unit = unit_[static_cast<size_t>(index)];
     for (const NodeIndex other : predecessors(index)) {
       if (unit_[static_cast<size_t>(other)] != unit) ++waiting[static_cast<size_t>(unit)];
@@ -49,6 +52,7 @@ std::vector<NodeIndex> UnitGraph::Order() const {
     if (unit == index) ++units;
   }
   for (const NodeIndex index : graph_.TopologicalOrder()) {
+    graph_.limits().Check();
     if (unit_[static_cast<size_t>(index)] == index && waiting[static_cast<size_t>(index)] == 0) push(index);
   }
   std::vector<NodeIndex> order;
@@ -95,6 +99,48 @@ std::vector<std::vector<NodeIndex>> UnitGraph::Split(std::span<const NodeIndex> 
               [&](NodeIndex a, NodeIndex b) { return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)]; });
   }
   return parts;
+}
+
+bool UnitGraph::CanDrawAll(std::span<const std::vector<NodeIndex>> sets) const {
+  // The sets are numbered behind the nodes; what is in none stays with its unit.
+  std::vector<size_t> drawn(unit_.size());
+  for (size_t i = 0; i < drawn.size(); ++i) drawn[i] = static_cast<size_t>(std::max<NodeIndex>(unit_[i], 0));
+  for (size_t i = 0; i < sets.size(); ++i) {
+    for (const NodeIndex node : sets[i]) {
+      size_t& of_node = drawn[static_cast<size_t>(node)];
+      if (of_node >= unit_.size() || members_[static_cast<size_t>(node)].size() != 1) return false;
+      of_node = unit_.size() + i;
+    }
+  }
+  std::vector<std::vector<size_t>> next(unit_.size() + sets.size());
+  std::vector<int32_t> waiting(next.size(), 0);
+  for (const NodeIndex index : graph_.TopologicalOrder()) {
+    const size_t to = drawn[static_cast<size_t>(index)];
+    for (const NodeIndex previous : predecessors(index)) {
+      const size_t from = drawn[static_cast<size_t>(previous)];
+      if (from == to) continue;
+      next[from].push_back(to);
+      ++waiting[to];
+    }
+  }
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i] == 0) ready.push_back(i);
+  }
+  size_t done = 0;
+  for (; done < ready.size(); ++done) {
+    for (const size_t other : next[ready[done]]) {
+      if (--waiting[other] == 0) ready.push_back(other);
+    }
+  }
+  return done == waiting.size();  // what waits for itself is never done
+}
+
+std::vector<NodeIndex> UnitGraph::Sorted(std::span<const NodeIndex> nodes) const {
+  std::vector<NodeIndex> sorted(nodes.begin(), nodes.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [&](NodeIndex a, NodeIndex b) { return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)]; });
+  return sorted;
 }
 
 void UnitGraph::Merge(std::span<const NodeIndex> nodes) {

@@ -16,6 +16,12 @@ class UnitGraph {
   /// Cuts `nodes` into parts that can each be drawn together without making a cycle; parts are in execution order.
   std::vector<std::vector<NodeIndex>> Split(std::span<const NodeIndex> nodes) const;
 
+  /// Whether all of these sets can be drawn together, each by itself: none has to be cut then, and the whole graph is looked at once
+  /// rather than for each. False where they share nodes.
+  bool CanDrawAll(std::span<const std::vector<NodeIndex>> sets) const;
+  /// In the graph's order.
+  std::vector<NodeIndex> Sorted(std::span<const NodeIndex> nodes) const;
+
   /// Draws the nodes of one part together.
   void Merge(std::span<const NodeIndex> nodes);
 
