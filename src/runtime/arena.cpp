@@ -44,18 +44,37 @@ void Arena::Abandon() noexcept {
   delete this;
 }
 
+/// In neither container.
 Arena::Chunk* Arena::NewChunk(std::byte* data, size_t size, Region* region) {
-  Chunk* chunk = spare_chunks_;
-  if (chunk != nullptr) {
-    spare_chunks_ = chunk->next;
-    *chunk = Chunk{.data = data, .size = size, .region = region};
-  } else {
-    chunk = new Chunk{.data = data, .size = size, .region = region};
+  if (spare_chunks_ == nullptr) {
+    auto made = std::make_unique<Chunk>();
+    FreeChunks free;
+    made->in_free = free.extract(free.insert(made.get()).first);
+    UsedChunks used;
+    made->in_used = used.extract(used.emplace(nullptr, made.get()).first);
+    if (num_chunks_ + 1 > used_.bucket_count()) used_.reserve(2 * num_chunks_ + 1);
+    ++num_chunks_;
+    spare_chunks_ = made.release();
   }
+  Chunk* const chunk = std::exchange(spare_chunks_, spare_chunks_->next);
+  chunk->data = data;
+  chunk->size = size;
+  chunk->previous = chunk->next = nullptr;
+  chunk->region = region;
   return chunk;
 }
 
 void Arena::DeleteChunk(Chunk* chunk) noexcept { chunk->next = std::exchange(spare_chunks_, chunk); }
+
+void Arena::PutFree(Chunk* chunk) noexcept {
+  chunk->free = true;
+  free_.insert(std::move(chunk->in_free));
+}
+
+void Arena::TakeFree(Chunk* chunk) noexcept {
+  chunk->free = false;
+  chunk->in_free = free_.extract(chunk);
+}
 
 Arena::Registration::Registration(Arena& arena, IdleMemory& holder) : arena_(&arena), holder_(&holder) {
   const std::lock_guard lock(arena.holders_mutex_);
@@ -90,26 +109,24 @@ void* Arena::AllocateBlock(size_t size) {
   auto fit = free_.lower_bound(&probe);
   // Whole handles cannot be cut: taking one more than twice too large would waste it.
   if (fit != free_.end() && !splittable_ && (*fit)->size / 2 > size) fit = free_.end();
-  if (fit != free_.end()) {
-    Chunk* chunk = *fit;
-    free_.erase(fit);
-    return TakeFrom(chunk, size);
-  }
-  return TakeFrom(Extend(size), size);
+  return TakeFrom(fit != free_.end() ? *fit : Extend(size), size);
 }
 
+/// `chunk` is a free one.
 void* Arena::TakeFrom(Chunk* chunk, size_t bytes) {
-  if (splittable_ && chunk->size - bytes >= kHostAlignment) {
-    Chunk* rest = NewChunk(chunk->data + bytes, chunk->size - bytes, chunk->region);
+  const bool split = splittable_ && chunk->size - bytes >= kHostAlignment;
+  Chunk* const rest = split ? NewChunk(chunk->data + bytes, chunk->size - bytes, chunk->region) : nullptr;
+  TakeFree(chunk);
+  if (split) {
     rest->previous = chunk;
     rest->next = chunk->next;
     if (rest->next != nullptr) rest->next->previous = rest;
     chunk->next = rest;
     chunk->size = bytes;
-    free_.insert(rest);
+    PutFree(rest);
   }
-  chunk->free = false;
-  used_.emplace(chunk->data, chunk);
+  chunk->in_used.key() = chunk->data;
+  used_.insert(std::move(chunk->in_used));
   ++stats_.allocations;
   stats_.bytes_in_use += static_cast<int64_t>(chunk->size);
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
@@ -135,10 +152,17 @@ Arena::Chunk* Arena::Extend(size_t bytes) {
     size = bytes;
     base = raw_->Allocate(size);  // throws what the device says
   }
-  auto region = std::make_unique<Region>(Region{base, size, nullptr});
-  region->first = NewChunk(static_cast<std::byte*>(base), size, region.get());
-  Chunk* chunk = region->first;
-  regions_.emplace(base, std::move(region));
+  Chunk* chunk = nullptr;
+  try {
+    auto region = std::make_unique<Region>(Region{base, size, nullptr});
+    region->first = chunk = NewChunk(static_cast<std::byte*>(base), size, region.get());
+    regions_.emplace(base, std::move(region));
+  } catch (...) {
+    if (chunk != nullptr) DeleteChunk(chunk);
+    raw_->Free(base);
+    throw;
+  }
+  PutFree(chunk);
   stats_.bytes_reserved += static_cast<int64_t>(size);
   next_region_ = std::min(std::max(next_region_, std::bit_ceil(size)) * 2, kLargestGrowth);
   return chunk;
@@ -195,25 +219,24 @@ void Arena::Free(void* buffer) noexcept {
   const auto found = used_.find(buffer);
   if (found == used_.end()) return;
   Chunk* chunk = found->second;
-  used_.erase(found);
+  chunk->in_used = used_.extract(found);
   stats_.bytes_in_use -= static_cast<int64_t>(chunk->size);
-  chunk->free = true;
   if (Chunk* next = chunk->next; next != nullptr && next->free) {
-    free_.erase(next);
+    TakeFree(next);
     chunk->size += next->size;
     chunk->next = next->next;
     if (chunk->next != nullptr) chunk->next->previous = chunk;
     DeleteChunk(next);
   }
   if (Chunk* previous = chunk->previous; previous != nullptr && previous->free) {
-    free_.erase(previous);
+    TakeFree(previous);
     previous->size += chunk->size;
     previous->next = chunk->next;
     if (previous->next != nullptr) previous->next->previous = previous;
     DeleteChunk(chunk);
     chunk = previous;
   }
-  free_.insert(chunk);
+  PutFree(chunk);
   if (abandoned_ && unused()) {
     lock.unlock();
     delete this;
@@ -224,7 +247,7 @@ void Arena::ReleaseFreeRegions() noexcept {
   for (auto it = regions_.begin(); it != regions_.end();) {
     Region& region = *it->second;
     if (region.first->free && region.first->next == nullptr) {
-      free_.erase(region.first);
+      TakeFree(region.first);
       DeleteChunk(region.first);
       raw_->Free(region.base);
       stats_.bytes_reserved -= static_cast<int64_t>(region.size);

@@ -3,13 +3,13 @@
 // A caching allocator over a raw one: few large regions from the device, cut into chunks that are merged again when freed.
 
 #include <memory>
-#include <memory_resource>
 #include <mutex>
 #include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
 #include "tessera/memory.h"
 
 namespace tessera {
@@ -62,29 +62,38 @@ class Arena final : public Allocator {
 
  private:
   struct Region;
+  struct Chunk;
+  struct BySize {
+    bool operator()(const Chunk* a, const Chunk* b) const noexcept {
+      return a->size != b->size ? a->size < b->size : a->data < b->data;
+    }
+  };
+  using FreeChunks = std::set<Chunk*, BySize>;
+  using UsedChunks = std::unordered_map<void*, Chunk*>;
+  /// Brings its nodes of both containers along, and is recycled: once it is there, nothing that becomes of it takes memory, so that nothing
+  /// fails midway and steady states have no heap traffic.
   struct Chunk {
     std::byte* data;
     size_t size;
     Chunk* previous = nullptr;  // neighbours in the same region
     Chunk* next = nullptr;
     Region* region;
-    bool free = true;
+    bool free = false;
+    FreeChunks::node_type in_free = {};
+    UsedChunks::node_type in_used = {};
   };
   struct Region {
     void* base;
     size_t size;
     Chunk* first;
   };
-  struct BySize {
-    bool operator()(const Chunk* a, const Chunk* b) const noexcept {
-      return a->size != b->size ? a->size < b->size : a->data < b->data;
-    }
-  };
 
   Arena(std::shared_ptr<Allocator> raw, const ArenaSettings& settings);
   ~Arena() override;
   Chunk* NewChunk(std::byte* data, size_t size, Region* region);
   void DeleteChunk(Chunk* chunk) noexcept;
+  void PutFree(Chunk* chunk) noexcept;
+  void TakeFree(Chunk* chunk) noexcept;
   void* AllocateBlock(size_t size);
   void* TakeFrom(Chunk* chunk, size_t bytes);
   Chunk* Extend(size_t bytes);
@@ -99,18 +108,18 @@ class Arena final : public Allocator {
   const std::shared_ptr<Allocator> raw_;
   const ArenaSettings settings_;
   const bool splittable_;
-  mutable std::mutex mutex_;
-  std::pmr::unsynchronized_pool_resource pool_;  // of the containers' nodes: no heap traffic in the steady state
-  std::pmr::set<Chunk*, BySize> free_{&pool_};
-  std::pmr::unordered_map<void*, Chunk*> used_{&pool_};
+  mutable ForkMutex mutex_;
+  FreeChunks free_;
+  UsedChunks used_;
   std::unordered_map<void*, std::unique_ptr<Region>> regions_;
   Chunk* spare_chunks_ = nullptr;  // recycled, linked by next
   size_t next_region_ = size_t{1} << 20;
   AllocatorStats stats_;
   size_t charged_ = 0;  // bytes
   bool abandoned_ = false;
-  std::mutex holders_mutex_;  // held while they are asked, so that none goes meanwhile; taken before mutex_
+  ForkMutex holders_mutex_;  // held while they are asked, so that none goes meanwhile; taken before mutex_
   std::vector<IdleMemory*> holders_;
+  size_t num_chunks_ = 0;  // spare ones included
 };
 
 }  // namespace tessera

@@ -3,9 +3,10 @@
 #include <new>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/check.h"
+#include "base/fork.h"
 #include "graph/graph.h"
-#include "runtime/cancellable_pool.h"
 #include "runtime/own_value.h"
 #include "runtime/parallel_run.h"
 #include "runtime/profiler.h"
@@ -114,7 +115,8 @@ void Executor::ReleaseIdle() noexcept {
 }
 
 void Executor::Run(Frame& frame, RunState& state) {
-  if (resources_.parallel && !nested_) {
+  frame.BeginRun();
+  if (resources_.parallel && !nested_ && !LostInFork(ForeignThreads::kTbb)) {
     RunParallel(*this, frame, state);
   } else if (resources_.memory_pattern) {
     RunPlanned(frame, state);

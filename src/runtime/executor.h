@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fork.h"
 #include "runtime/arena.h"
 #include "runtime/frame.h"
 #include "runtime/plan.h"
@@ -53,6 +54,12 @@ class Executor final : public IdleMemory {
 
   const SessionResources& resources() const noexcept { return resources_; }
 
+  /// Frames that runs have now.
+  size_t leased() const {
+    const std::lock_guard lock(mutex_);
+    return num_frames_ - idle_.size();
+  }
+
  private:
   friend class ParallelRun;
   std::unique_ptr<Frame> TakeFrame();
@@ -67,7 +74,7 @@ class Executor final : public IdleMemory {
   const std::unique_ptr<Plan> plan_;
   const SessionResources& resources_;
   const bool nested_;
-  std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<std::unique_ptr<Frame>> idle_;  // has room for all that exist: giving back never allocates
   size_t num_frames_ = 0;                     // idle or at work
   ShapePlans shape_plans_;

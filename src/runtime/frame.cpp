@@ -1,9 +1,12 @@
 #include "runtime/frame.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
+#include "base/value_type.h"
+#include "graph/graph.h"
 #include "runtime/own_value.h"
 
 namespace tessera {
@@ -14,6 +17,9 @@ bool Overlaps(const Tensor& tensor, const Tensor& buffer) noexcept {
   const auto* data = static_cast<const std::byte*>(tensor.raw());
   return data == begin || (data > begin && data < begin + buffer.byte_size());
 }
+
+/// Fewer buffers are looked at one by one.
+constexpr size_t kFewBuffers = 32;
 
 /// Readers were made for the type and the rank that inference found or, where it finds nothing, the model declares.
 void CheckType(const Slot& slot, ElementType type, const Shape& shape) {
@@ -27,7 +33,45 @@ void CheckType(const Slot& slot, ElementType type, const Shape& shape) {
   }
 }
 
+/// The same for what is no tensor, and for slots that may hold other things.
+void CheckValue(const Plan& plan, const Slot& slot, const Value& value) {
+  const TypeInfo& declared = plan.graph->value(slot.value).type;
+  if (Fits(value, declared)) [[likely]] return;
+  Fail(ErrorCode::kInvalidArgument, "output '{}' is {}, but the model declares {}", slot.name, value.type(), declared);
+}
+
 }  // namespace
+
+SlotIndex BufferFinder::Find(std::span<const SlotIndex> slots, const std::vector<Value>& values, const Tensor& tensor) {
+  const auto tensor_of = [&](SlotIndex slot) { return slot == kNone ? nullptr : values[static_cast<size_t>(slot)].tensor_if(); };
+  if (slots.size() <= kFewBuffers) {
+    SlotIndex found = kNone;
+    for (const SlotIndex slot : slots) {
+      const Tensor* other = tensor_of(slot);
+      if (other != nullptr && Overlaps(tensor, *other)) found = slot;
+    }
+    return found;
+  }
+  if (!known_) {
+    buffers_.clear();
+    for (const SlotIndex slot : slots) {
+      const Tensor* other = tensor_of(slot);
+      if (other == nullptr) continue;
+      const auto* begin = static_cast<const std::byte*>(other->raw());
+      buffers_.push_back({begin, begin + other->byte_size(), slot});
+    }
+    std::sort(buffers_.begin(), buffers_.end(), [](const Buffer& a, const Buffer& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+    for (size_t i = 1; i < buffers_.size(); ++i) {
+      if (buffers_[i - 1].end > buffers_[i].end) buffers_[i].end = buffers_[i - 1].end, buffers_[i].slot = buffers_[i - 1].slot;
+    }
+    known_ = true;
+  }
+  const auto* data = static_cast<const std::byte*>(tensor.raw());
+  const auto after = std::upper_bound(buffers_.begin(), buffers_.end(), data, [](const std::byte* at, const Buffer& buffer) { return at < buffer.begin; });
+  if (after == buffers_.begin()) return kNone;
+  const Buffer& last = *std::prev(after);
+  return last.begin == data || data < last.end ? last.slot : kNone;
+}
 
 Frame::Frame(const Plan& plan, const SessionResources& resources)
     : plan_(plan), resources_(resources), values_(plan.slots.size()), seats_(plan.slots.size()),
@@ -45,7 +89,7 @@ Frame::Frame(const Plan& plan, const SessionResources& resources)
 }
 
 Frame::~Frame() {
-  values_.clear();
+  for (Value& value : values_) value = Value();  // before the buffers that they look at
   DropBuffers();
 }
 
@@ -134,11 +178,7 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
       continue;
     }
     // Views of what was brought are the caller's, too.
-    const bool given = std::ranges::any_of(plan_.graph_inputs, [&](SlotIndex input) {
-      const Tensor* other = input == kNone ? nullptr : values_[static_cast<size_t>(input)].tensor_if();
-      return other != nullptr && Overlaps(*tensor, *other);
-    });
-    if (given) continue;
+    if (given_.Find(plan_.graph_inputs, values_, *tensor) != kNone) continue;
     // Two readers of one buffer in the same step may not see it change under them.
     if (std::count(inputs.begin(), inputs.end(), source) > 1) continue;
     values_[static_cast<size_t>(slot)] = Tensor(type, shape, tensor->data_, tensor->owner_, tensor->memory_);
@@ -147,22 +187,30 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
   return false;
 }
 
+SlotIndex Frame::HolderOf(const Step& step, const Tensor& tensor) {
+  const std::span<const SlotIndex> inputs = plan_.inputs_of(step);
+  if (inputs.size() <= kFewBuffers) return read_.Find(inputs, values_, tensor);  // looks at nothing else
+  const std::lock_guard lock(read_mutex_);  // steps of a parallel run
+  if (read_by_ != &step) {
+    read_.Forget();
+    read_by_ = &step;
+  }
+  return read_.Find(inputs, values_, tensor);
+}
+
 void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
   const Seat& seat = seats_[static_cast<size_t>(slot)];
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
-    CheckType(plan_.slots[static_cast<size_t>(slot)], tensor->type_, tensor->shape_);
+    const Slot& info = plan_.slots[static_cast<size_t>(slot)];
+    CheckType(info, tensor->type_, tensor->shape_);
+    if (info.element == ElementType::kUndefined) [[unlikely]] CheckValue(plan_, info, value);
     if (seat.caller) {
       Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
       if (tensor->raw() == buffer.raw()) return;
       CopyToResult(*tensor, buffer, plan_.slots[static_cast<size_t>(slot)].name, resources_);
       return;
     }
-    SlotIndex source = kNone;
-    for (const SlotIndex input : plan_.inputs_of(step)) {
-      if (input == kNone) continue;
-      const Tensor* other = values_[static_cast<size_t>(input)].tensor_if();
-      if (other != nullptr && Overlaps(*tensor, *other)) source = input;
-    }
+    const SlotIndex source = HolderOf(step, *tensor);
     if (trace_ != nullptr && source != kNone) trace_->slots[static_cast<size_t>(slot)].alias_of = source;
     if (tensor->owner_ == nullptr) {
       // A view may stay one where what it looks at is known to live as long: an input of the run, or planned memory that
@@ -171,6 +219,7 @@ void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
       if (!kept) *tensor = CloneInMemory(*tensor, allocator_of(slot), resources_);
     }
   } else if (!value.is_none()) {
+    CheckValue(plan_, plan_.slots[static_cast<size_t>(slot)], value);
     MakeOwned(value, resources_);
   }
   values_[static_cast<size_t>(slot)] = std::move(value);

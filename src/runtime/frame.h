@@ -3,6 +3,7 @@
 // The mutable half of a run: values by slot, scratch memory, planned buffers. One frame serves one run at a time.
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/stop_signal.h"
@@ -21,6 +22,23 @@ struct RunState {
   int depth = 0;
 
   bool cancelled() const noexcept { return stop.requested(); }
+};
+
+/// Which of many buffers a tensor lies in; one that several hold lies in the last of few, and in any one of many.
+class BufferFinder {
+ public:
+  /// kNone where it lies in none. The values of `slots` are those of the first call since Forget.
+  SlotIndex Find(std::span<const SlotIndex> slots, const std::vector<Value>& values, const Tensor& tensor);
+  void Forget() noexcept { known_ = false; }
+
+ private:
+  struct Buffer {
+    const std::byte* begin;
+    const std::byte* end;  // the last one of those of all buffers up to this one
+    SlotIndex slot;        // whose end that is
+  };
+  std::vector<Buffer> buffers_;  // by begin; keeps its memory from run to run
+  bool known_ = false;
 };
 
 class Frame {
@@ -54,6 +72,12 @@ class Frame {
     return Output(step, slot, type, shape, true);
   }
   void SetOutput(const Step& step, SlotIndex slot, Value value);
+
+  /// Other inputs than those of the run before may be there.
+  void BeginRun() noexcept {
+    given_.Forget();
+    read_by_ = nullptr;
+  }
 
   /// Lets go of what the slot owns; planned buffers stay seated.
   void Release(SlotIndex slot) noexcept;
@@ -126,6 +150,8 @@ class Frame {
   /// True where the inputs that the seat's value is joined of are as planned: then so is what else lies among them.
   bool PartsAreInPlace(const Step& step, const Seat& seat) const noexcept;
   void TraceJoin(const Step& step);
+  /// The input of the step whose buffer the tensor lies in, or kNone.
+  SlotIndex HolderOf(const Step& step, const Tensor& tensor);
   Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined);
   bool TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
   Allocator& allocator_of(SlotIndex slot) const noexcept;
@@ -140,6 +166,11 @@ class Frame {
   std::vector<void*> blocks_;  // by MemoryPlan::blocks
   std::vector<int16_t> block_memories_;
   MemoryTrace* trace_ = nullptr;
+
+  BufferFinder given_;             // among the graph's inputs
+  BufferFinder read_;              // among the inputs of a step
+  const Step* read_by_ = nullptr;  // which
+  std::mutex read_mutex_;          // for both
 
   Scratch scratch_;
   std::vector<bool> skipped_;

@@ -40,6 +40,29 @@ std::string FormKey(const Tensor& constant, std::string_view key) {
   return fmt::format("{} of {}{}", key, ElementTypeName(constant.type()), constant.shape());
 }
 
+namespace {
+
+/// A form that counts against the limit of the load that made it for as long as any session has it.
+struct CountedForm {
+  MemoryCharge charge;
+  std::shared_ptr<const Tensor> form;
+};
+
+/// What `make` gives; `most` bytes are counted before it is made.
+std::shared_ptr<const Tensor> MakeCounted(Allocator& memory, size_t most, const std::function<std::shared_ptr<const Tensor>()>& make) {
+  auto counted = std::make_shared<CountedForm>();
+  counted->charge = MemoryCharge(memory, most);
+  counted->form = make();
+  if (counted->form == nullptr) return nullptr;
+  if (const size_t bytes = counted->form->byte_size(); bytes != most) {
+    counted->charge = MemoryCharge();
+    counted->charge = MemoryCharge(memory, bytes);
+  }
+  return {counted, counted->form.get()};
+}
+
+}  // namespace
+
 std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
                                            std::span<const ElementType> types, const Shape& shape,
                                            const std::function<std::shared_ptr<const Tensor>()>& make) {
@@ -50,8 +73,10 @@ std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor&
   if (store != nullptr) {
     if (auto held = store->Find(constant, form, types, shape)) return held;
   }
+  size_t most = 0;
+  for (const ElementType type : types) most = std::max(most, ByteSize(type, shape.num_elements()));
   auto made = std::static_pointer_cast<const Tensor>(
-      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return make(); }));
+      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info.allocator(), most, make); }));
   const bool fits = made != nullptr && made->shape() == shape && std::find(types.begin(), types.end(), made->type()) != types.end();
   if (store != nullptr && fits) store->Add(constant, form, made);
   return made;

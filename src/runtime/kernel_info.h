@@ -18,7 +18,7 @@ class NodeKernelInfo final : public KernelInfo {
   const Node& node() const noexcept override { return node_; }
   const GraphViewer& graph() const noexcept override { return graph_; }
   const ExecutionProvider& provider() const noexcept override { return provider_; }
-  ThreadPool& threads() const noexcept override { return *resources_.threads; }
+  ThreadPool& threads() const noexcept override { return resources_.load_threads(); }
   Allocator& allocator() const noexcept override { return resources_.load_memory(); }
   SubgraphRunner& subgraph(std::string_view attribute) const override;
   std::shared_ptr<const void> SharedPrepack(const Tensor& constant, std::string_view key,

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/stagger.h"
+#include "runtime/buffer_arranger.h"
 #include "runtime/resources.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kAlignment = kHostAlignment;
+
+/// Parts of parts of parts: deeper ones are copied, so that looking through all that hold a part stays cheap.
+constexpr int kDeepestPart = 32;
 
 /// One buffer: a value, the values that live in its place after it, and all their views.
 struct Item {
@@ -21,8 +26,6 @@ struct Item {
   size_t at = 0;       // where in `whole`
   int32_t block = -1;
   size_t offset = 0;
-
-  bool LivesWith(const Item& other) const noexcept { return first <= other.last && other.first <= last; }
 };
 
 class Placer {
@@ -39,6 +42,7 @@ class Placer {
     for (size_t slot = 0; slot < plan_.slots.size(); ++slot) result.aliases[slot] = trace_.slots[slot].alias_of;
     result.parts.resize(plan_.slots.size());
     MakeItems();
+    merged_into_.assign(items_.size(), -1);
     if (with_parts) PlaceParts(result);
     MergeInPlace(result);
     const size_t num_values = items_.size();
@@ -50,8 +54,9 @@ class Placer {
     Arrange(result);
     for (size_t i = 0; i < num_values; ++i) SettleInWhole(i);
     for (size_t slot = 0; slot < plan_.slots.size(); ++slot) {
-      if (item_of_[slot] < 0 || trace_.slots[slot].alias_of != kNone) continue;
-      const Item& item = items_[static_cast<size_t>(item_of_[slot])];
+      const int32_t index = ItemOf(static_cast<SlotIndex>(slot));
+      if (index < 0 || trace_.slots[slot].alias_of != kNone) continue;
+      const Item& item = items_[static_cast<size_t>(index)];
       result.slots[slot] = {item.block, item.offset, item.bytes};
     }
     for (size_t i = num_values; i < items_.size(); ++i) {
@@ -61,15 +66,43 @@ class Placer {
   }
 
  private:
-  SlotIndex Root(SlotIndex slot) const noexcept {
-    while (trace_.slots[static_cast<size_t>(slot)].alias_of != kNone) slot = trace_.slots[static_cast<size_t>(slot)].alias_of;
-    return slot;
+  /// The slot whose buffer each slot shares. Views of views of views may be as many as the steps.
+  std::vector<SlotIndex> Roots() const {
+    std::vector<SlotIndex> roots(plan_.slots.size(), kNone);
+    std::vector<size_t> path;
+    for (size_t i = 0; i < roots.size(); ++i) {
+      size_t at = i;
+      while (roots[at] == kNone && trace_.slots[at].alias_of != kNone) {
+        path.push_back(at);
+        at = static_cast<size_t>(trace_.slots[at].alias_of);
+      }
+      if (roots[at] == kNone) roots[at] = static_cast<SlotIndex>(at);
+      for (; !path.empty(); path.pop_back()) roots[path.back()] = roots[at];
+    }
+    return roots;
   }
 
   /// -1 where it is not planned, or there is no slot.
-  int32_t ItemOf(SlotIndex slot) const noexcept { return slot == kNone ? -1 : item_of_[static_cast<size_t>(slot)]; }
+  int32_t ItemOf(SlotIndex slot) noexcept {
+    if (slot == kNone) return -1;
+    int32_t& item = item_of_[static_cast<size_t>(slot)];
+    if (item >= 0) item = MergedInto(item);
+    return item;
+  }
+
+  /// The item that an item has become part of as a whole: its output took its place. Long chains of such items are cut short on
+  /// the way, so that later questions take few steps.
+  int32_t MergedInto(int32_t item) noexcept {
+    while (merged_into_[static_cast<size_t>(item)] >= 0) {
+      int32_t& next = merged_into_[static_cast<size_t>(item)];
+      if (merged_into_[static_cast<size_t>(next)] >= 0) next = merged_into_[static_cast<size_t>(next)];
+      item = next;
+    }
+    return item;
+  }
 
   void MakeItems() {
+    const std::vector<SlotIndex> roots = Roots();
     std::vector<bool> planned(plan_.slots.size());
     for (size_t i = 0; i < planned.size(); ++i) {
       const MemoryTrace::Use& use = trace_.slots[i];
@@ -78,11 +111,11 @@ class Placer {
     // A view that leaves the run needs a buffer that it can own.
     for (size_t i = 0; i < planned.size(); ++i) {
       if (trace_.slots[i].alias_of != kNone && !plan_.slots[i].plannable) {
-        planned[static_cast<size_t>(Root(static_cast<SlotIndex>(i)))] = false;
+        planned[static_cast<size_t>(roots[i])] = false;
       }
     }
     for (size_t i = 0; i < planned.size(); ++i) {
-      const SlotIndex root = Root(static_cast<SlotIndex>(i));
+      const SlotIndex root = roots[i];
       if (!planned[static_cast<size_t>(root)]) continue;
       const Slot& slot = plan_.slots[i];
       const int32_t last = std::max({slot.last_use, slot.producer, slot.hold_until});
@@ -115,7 +148,7 @@ class Placer {
         Item& source = items_[static_cast<size_t>(from)];
         Item& target = items_[static_cast<size_t>(to)];
         if (source.last != static_cast<int32_t>(at) || target.first != static_cast<int32_t>(at) ||
-            source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0) {
+            source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0 || DepthOf(to) > kDeepestPart) {
           continue;
         }
         const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) { return ItemOf(slot) == from; });
@@ -124,7 +157,7 @@ class Placer {
         if (target.whole >= 0) BecomePart(from, target.whole, target.at);
         target.bytes = 0;
         result.in_place_of[static_cast<size_t>(outputs[out])] = inputs[in];
-        std::replace(item_of_.begin(), item_of_.end(), to, from);
+        merged_into_[static_cast<size_t>(to)] = from;
       }
     }
   }
@@ -132,11 +165,12 @@ class Placer {
   /// Inputs of joining steps become parts of their output, the largest output first: of outputs that begin alike, the others are
   /// then parts of it as a whole.
   void PlaceParts(MemoryPlan& result) {
-    std::vector<const MemoryTrace::Join*> joins;
-    for (const MemoryTrace::Join& join : trace_.joins) joins.push_back(&join);
-    const auto size = [](const MemoryTrace::Join* join) { return std::accumulate(join->bytes.begin(), join->bytes.end(), size_t{0}); };
-    std::stable_sort(joins.begin(), joins.end(), [&](const auto* a, const auto* b) { return size(a) > size(b); });
-    for (const MemoryTrace::Join* join : joins) {
+    std::vector<std::pair<size_t, const MemoryTrace::Join*>> joins;
+    for (const MemoryTrace::Join& join : trace_.joins) {
+      joins.emplace_back(std::accumulate(join.bytes.begin(), join.bytes.end(), size_t{0}), &join);
+    }
+    std::stable_sort(joins.begin(), joins.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [bytes, join] : joins) {
       const SlotIndex output = plan_.outputs_of(plan_.steps[static_cast<size_t>(join->step)])[0];
       const int32_t whole = ItemOf(output);
       if (whole < 0 || items_[static_cast<size_t>(whole)].first != join->step) continue;
@@ -189,10 +223,18 @@ class Placer {
   /// What is a part already has its place. A part is written before the whole and neither of them again, as MergeInPlace sees to.
   bool MayBePart(int32_t part, int32_t whole, size_t bytes) const {
     const Item& item = items_[static_cast<size_t>(part)];
+    if (DepthOf(whole) >= kDeepestPart) return false;
     for (int32_t at = whole; at >= 0; at = items_[static_cast<size_t>(at)].whole) {
       if (at == part) return false;
     }
     return item.whole < 0 && item.bytes == bytes && bytes > 0 && item.memory == items_[static_cast<size_t>(whole)].memory;
+  }
+
+  /// In how many others an item lies; one more than the most where these are more.
+  int DepthOf(int32_t item) const noexcept {
+    int depth = 0;
+    for (int32_t at = items_[static_cast<size_t>(item)].whole; at >= 0 && depth <= kDeepestPart; at = items_[static_cast<size_t>(at)].whole) ++depth;
+    return depth;
   }
 
   void BecomePart(int32_t part, int32_t whole, size_t at) {
@@ -207,12 +249,14 @@ class Placer {
   }
 
   void SettleInWhole(size_t index) {
-    Item& item = items_[index];
-    if (item.whole < 0 || item.block >= 0) return;
-    SettleInWhole(static_cast<size_t>(item.whole));
-    const Item& whole = items_[static_cast<size_t>(item.whole)];
-    item.block = whole.block;
-    item.offset = whole.offset + item.at;
+    std::vector<size_t> path;
+    for (size_t at = index; items_[at].whole >= 0 && items_[at].block < 0; at = static_cast<size_t>(items_[at].whole)) path.push_back(at);
+    for (; !path.empty(); path.pop_back()) {
+      Item& item = items_[path.back()];
+      const Item& whole = items_[static_cast<size_t>(item.whole)];
+      item.block = whole.block;
+      item.offset = whole.offset + item.at;
+    }
   }
 
   /// Largest first, each into the smallest gap that is free for its whole life.
@@ -225,63 +269,20 @@ class Placer {
       order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return items_[a].bytes > items_[b].bytes; });
-    std::vector<std::vector<const Item*>> placed;  // by block, in order of offset
+    BufferArranger arranger(plan_.steps.size(), addressable_);
     for (const size_t i : order) {
       Item& item = items_[i];
-      if (addressable_[static_cast<size_t>(item.memory)]) {
-        PlaceAtOffset(item, placed, result);
-      } else {
-        PlaceWhole(item, placed, result);
-      }
+      std::tie(item.block, item.offset) = arranger.Place({.first = item.first, .last = item.last, .bytes = item.bytes}, item.memory);
     }
-  }
-
-  static int32_t AddBlock(const Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
-    result.blocks.push_back({.memory = item.memory, .bytes = item.bytes});
-    placed.emplace_back();
-    return static_cast<int32_t>(result.blocks.size()) - 1;
-  }
-
-  static void PlaceAtOffset(Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
-    const auto found = std::find_if(result.blocks.begin(), result.blocks.end(),
-                                    [&](const MemoryPlan::Block& block) { return block.memory == item.memory; });
-    item.block = found == result.blocks.end() ? AddBlock(item, placed, result)
-                                              : static_cast<int32_t>(found - result.blocks.begin());
-    auto& neighbours = placed[static_cast<size_t>(item.block)];
-    size_t end = 0;  // of what lives at the same time, so far
-    size_t best = std::numeric_limits<size_t>::max();
-    for (const Item* other : neighbours) {
-      if (!item.LivesWith(*other)) continue;
-      if (other->offset > end && other->offset - end >= item.bytes && other->offset - end < best) {
-        best = other->offset - end;
-        item.offset = end;
-      }
-      end = std::max(end, other->offset + other->bytes);
-    }
-    if (best == std::numeric_limits<size_t>::max()) item.offset = end;
-    const auto at = std::upper_bound(neighbours.begin(), neighbours.end(), &item,
-                                     [](const Item* a, const Item* b) { return a->offset < b->offset; });
-    neighbours.insert(at, &item);
-    MemoryPlan::Block& block = result.blocks[static_cast<size_t>(item.block)];
-    block.bytes = std::max(block.bytes, item.offset + item.bytes);
-  }
-
-  static void PlaceWhole(Item& item, std::vector<std::vector<const Item*>>& placed, MemoryPlan& result) {
-    for (size_t block = 0; block < result.blocks.size() && item.block < 0; ++block) {
-      if (result.blocks[block].memory != item.memory) continue;
-      const bool free = std::none_of(placed[block].begin(), placed[block].end(),
-                                     [&](const Item* other) { return item.LivesWith(*other); });
-      if (free) item.block = static_cast<int32_t>(block);
-    }
-    if (item.block < 0) item.block = AddBlock(item, placed, result);
-    placed[static_cast<size_t>(item.block)].push_back(&item);
+    for (const auto& [memory, bytes] : arranger.blocks()) result.blocks.push_back({.memory = memory, .bytes = bytes});
   }
 
   const Plan& plan_;
   const MemoryTrace& trace_;
   const std::vector<bool>& addressable_;
   std::vector<Item> items_;
-  std::vector<int32_t> item_of_;  // by slot
+  std::vector<int32_t> item_of_;      // by slot
+  std::vector<int32_t> merged_into_;  // by item, -1
 };
 
 size_t Bytes(const MemoryPlan& plan) {

@@ -1,7 +1,9 @@
-#include <omp.h>
-
 #include <atomic>
+#include <cstdint>
 
+#include "base/fork.h"
+#include "runtime/openmp.h"
+#include "runtime/openmp_team.h"
 #include "runtime/region.h"
 #include "runtime/spin_throttle.h"
 
@@ -12,7 +14,11 @@ class OpenMpPool final : public SessionThreadPool {
  public:
   explicit OpenMpPool(int threads) : threads_(threads) {}
   int num_threads() const noexcept override { return threads_; }
-  void BeginRun() noexcept override { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void BeginRun() noexcept override {
+    // Runs that were under way when this process was forked do not go on here.
+    if (const uint32_t now = ForkGeneration(); generation_.exchange(now, std::memory_order_relaxed) != now) runs_.store(0);
+    runs_.fetch_add(1, std::memory_order_relaxed);
+  }
   void EndRun() noexcept override {
     runs_.fetch_sub(1, std::memory_order_relaxed);
     SpinThrottle::RunEnded();
@@ -30,16 +36,17 @@ class OpenMpPool final : public SessionThreadPool {
     const Chunks chunks(total, cost_ns, threads_);
     const int team = share();
     if (chunks.most() <= 1 || team <= 1) return RunChunksHere(chunks, body);
+    EnterOpenMpTeam(team);
     ChunkQueue queue;
     queue.Reset(chunks);
-#pragma omp parallel num_threads(team)
-    queue.Work(omp_get_thread_num(), body);
+    OnOpenMpTeam(team, [&] { queue.Work(omp_get_thread_num(), body); });
     queue.RethrowError();
   }
 
  private:
   const int threads_;
   std::atomic<int> runs_{0};
+  std::atomic<uint32_t> generation_{ForkGeneration()};
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ bool OwnsAll(const Value& value) {
     case ValueKind::kSequence:
       return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), OwnsAll);
     case ValueKind::kMap:
-      return value.map().keys.owner() != nullptr &&
+      return value.map().keys.owner() != nullptr && (!value.map().scalars.defined() || value.map().scalars.owner() != nullptr) &&
              std::all_of(value.map().values.begin(), value.map().values.end(), OwnsAll);
     case ValueKind::kSparseTensor:
       return value.sparse_tensor().values.owner() != nullptr && value.sparse_tensor().indices.owner() != nullptr;
@@ -55,6 +55,7 @@ void MakeOwned(Value& value, const SessionResources& resources) {
     case ValueKind::kMap: {
       Map copy = value.map();
       MakeOwned(copy.keys, resources);
+      if (copy.scalars.defined()) MakeOwned(copy.scalars, resources);
       for (Value& element : copy.values) MakeOwned(element, resources);
       value = Value(std::move(copy));
       return;

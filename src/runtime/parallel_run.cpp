@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 
+#include "base/cancellation.h"
+#include "base/check.h"
 #include "runtime/cancellable_pool.h"
 #include "runtime/float_mode.h"
 #include "runtime/profiler.h"
@@ -36,9 +38,13 @@ class ParallelRun {
       });
       frame_.Synchronize();
       for (const SlotIndex slot : plan_.held_slots) frame_.Release(slot);
-    } catch (...) {
+    } catch (const Error&) {
       executor_.CleanUp(frame_);
       throw;
+    } catch (const std::exception& error) {  // TBB's own: a thread that it cannot start
+      executor_.CleanUp(frame_);
+      Fail(ErrorCode::kRuntimeException, "operators cannot run in parallel: {}; ask for fewer threads, or raise the limit of threads",
+           error.what());
     }
   }
 
@@ -50,6 +56,7 @@ class ParallelRun {
   /// Runs a step, then one of those that it makes ready; the others become tasks.
   void RunChain(size_t index) {
     const FloatModeScope float_mode(float_mode_);
+    const CancelScope cancel(&state_.stop);
     constexpr size_t kNoStep = static_cast<size_t>(-1);
     while (index != kNoStep) {
       if (tbb::is_current_task_group_canceling()) return;

@@ -2,6 +2,7 @@
 
 // What the executor runs: a graph flattened into steps over numbered slots.
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,8 +79,12 @@ struct Plan {
     int32_t step;
     SlotIndex device;
   };
-  std::vector<BorderCopy> input_copies;
+  std::vector<BorderCopy> input_copies;   // by border, as the others are
   std::vector<BorderCopy> output_copies;
+  static std::span<const BorderCopy> CopiesOf(const std::vector<BorderCopy>& copies, size_t border) noexcept {
+    const auto range = std::ranges::equal_range(copies, border, {}, &BorderCopy::border);
+    return {range.begin(), range.end()};
+  }
   /// By declared input: some step other than those copies reads it on the host, or it is an output.
   std::vector<bool> host_reads_input;
   std::vector<TypeInfo> input_types;

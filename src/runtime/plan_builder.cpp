@@ -1,18 +1,19 @@
 #include "runtime/plan_builder.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/value_type.h"
 #include "runtime/copy_kernel.h"
 #include "runtime/kernel_info.h"
+#include "runtime/late_kernel.h"
 #include "runtime/packed_store.h"
+#include "runtime/region.h"
 #include "runtime/step_context.h"
 #include "runtime/subgraph.h"
 
@@ -32,7 +33,11 @@ class PlanBuilder {
         failed_before_(failed == nullptr ? 0 : failed->size()),
         holder_(holder),
         path_(path),
-        plan_(std::make_unique<Plan>()) {}
+        plan_(std::make_unique<Plan>()),
+        drains_(resources.providers.size()) {
+    if (holder_ == nullptr) return;
+    for (size_t i = 0; i < holder_->implicit_inputs.size(); ++i) captured_at_.emplace(holder_->implicit_inputs[i], holder_->inputs.size() + i);
+  }
 
   std::unique_ptr<Plan> Build() {
     plan_->graph = &graph_;
@@ -98,11 +103,10 @@ class PlanBuilder {
     }
     const GraphValue& value = graph_.value(index);
     if (value.outer != kNone && holder_ != nullptr) {
-      const auto& captured = holder_->implicit_inputs;
-      const auto at = std::find(captured.begin(), captured.end(), value.outer);
-      if (at == captured.end()) Fail(ErrorCode::kInvalidGraph, "captured value '{}' is not an input of its node", value.name);
+      const auto at = captured_at_.find(value.outer);
+      if (at == captured_at_.end()) Fail(ErrorCode::kInvalidGraph, "captured value '{}' is not an input of its node", value.name);
       const SlotIndex slot = NewSlot(index, SessionResources::kHost, SlotSource::kCapture);
-      plan_->captures.emplace_back(slot, holder_->inputs.size() + static_cast<size_t>(at - captured.begin()));
+      plan_->captures.emplace_back(slot, at->second);
       return memory == SessionResources::kHost ? slot : AddCopy(index, slot, memory);
     }
     Fail(ErrorCode::kInvalidGraph, "value '{}' is read before it is computed", value.name);
@@ -137,7 +141,7 @@ class PlanBuilder {
     plan_->output_slots.push_back(slot);
     plan_->fused_nodes.push_back(std::move(node));
     WaitForSource(step, from);
-    if (memory == SessionResources::kHost) pending_[slot] = step.provider;
+    if (memory == SessionResources::kHost) pending_[slot] = {step.provider, drains_[static_cast<size_t>(step.provider)]};
     plan_->slots[static_cast<size_t>(slot)].producer = static_cast<int32_t>(plan_->steps.size());
     plan_->steps.push_back(step);
     report_.copies.push_back({path_, std::string(source.name), std::string(resources_.memories[static_cast<size_t>(source.memory)].info.name),
@@ -150,12 +154,18 @@ class PlanBuilder {
   void WaitForSource(Step& step, SlotIndex input) {
     const auto found = pending_.find(input);
     if (found == pending_.end()) return;
-    const int16_t provider = found->second;
-    step.synchronize |= 1u << provider;
-    std::erase_if(pending_, [&](const auto& item) { return item.second == provider; });
+    const auto [provider, drains] = found->second;
+    size_t& drained = drains_[static_cast<size_t>(provider)];
+    if (drains == drained) {
+      step.synchronize |= 1u << provider;
+      ++drained;
+    }
+    pending_.erase(found);
   }
 
   void AddUnit(Unit& unit) {
+    resources_.CheckLoad();
+    graph_.Charge(sizeof(Step) + sizeof(Slot) * 2);  // what a small node takes here; its slots' maps beside them
     const ProviderEntry& entry = resources_.providers[static_cast<size_t>(unit.provider)];
     const Node& node = unit.fused != nullptr ? *unit.fused : graph_.node(unit.nodes.front());
     std::vector<SlotIndex> inputs;
@@ -211,6 +221,7 @@ class PlanBuilder {
 
   /// Called while an exception is handled: throws it on where no other provider may take the nodes.
   void Failed(std::span<const NodeIndex> nodes, const Node& node, int16_t provider, const std::string& reason) {
+    resources_.CheckLoad();
     const bool last = static_cast<size_t>(provider) + 1 == resources_.providers.size();
     if (failed_ == nullptr || last) RethrowAt(node, graph_);
     const std::string_view name = resources_.providers[static_cast<size_t>(provider)].provider->name();
@@ -228,11 +239,21 @@ class PlanBuilder {
         auto plan = BuildPlan(*graph, std::move(nested), resources_, report_, failed_, &node,
                               path_ + node.Label(&viewer_) + "." + std::string(attribute) + "/");
         if (plan == nullptr) continue;  // something failed: this plan will be of no use either
+        nested_of_.try_emplace(node.index, plan_->nested.size());
         plan_->nested.push_back({node.index, std::string(attribute), std::make_unique<PlannedSubgraph>(std::move(plan), resources_)});
       } catch (...) {
         RethrowAt(node, graph_);
       }
     }
+  }
+
+  /// Those of a node stand side by side.
+  std::span<const Plan::Nested> NestedOf(const Node& node) const {
+    const auto first = nested_of_.find(node.index);
+    if (first == nested_of_.end()) return {};
+    size_t end = first->second;
+    while (end < plan_->nested.size() && plan_->nested[end].node == node.index) ++end;
+    return std::span<const Plan::Nested>(plan_->nested).subspan(first->second, end - first->second);
   }
 
   /// Kernels of host providers are made in parallel: packing weights is most of the work at load. What one has packed goes
@@ -245,11 +266,8 @@ class PlanBuilder {
       auto& kernel = plan_->kernels[kernel_index];
       if (kernel == nullptr) {
         try {
-          const ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(step.provider)].provider;
-          const NodeKernelInfo info(*step.node, viewer_, provider, resources_, plan_->nested);
-          kernel = step.def->factory()(info);
-          ReleaseConstants(step, info.released());
-          AlignConstants(step, info);
+          resources_.CheckLoad();
+          InputTypesAreKnown(step) ? MakeKernel(step, kernel) : MakeLateKernel(step, kernel);
         } catch (const std::exception& error) {
           Failed(std::span(&step.node->index, 1), *step.node, step.provider, fmt::format("cannot make its kernel: {}", error.what()));
         }
@@ -267,12 +285,35 @@ class PlanBuilder {
     }
     if (HasFailed()) return;
     if (resources_.threads->num_threads() > 1 && on_host.size() > 1) {
-      tbb::task_arena arena(resources_.threads->num_threads());
-      arena.execute([&] { tbb::parallel_for(size_t{0}, on_host.size(), [&](size_t i) { make(on_host[i]); }); });
+      std::atomic<size_t> next{0};
+      constexpr double kLong = 1e9;  // whatever they take, it is worth a thread
+      resources_.threads->ParallelFor(resources_.threads->num_threads(), kLong, [&](int64_t, int64_t) {
+        const OutsideRegionScope outside;  // the last one to be made is packed by all threads
+        for (size_t i = next++; i < on_host.size(); i = next++) make(on_host[i]);
+      });
     } else {
       for (const size_t i : on_host) make(i);
     }
     std::erase_if(plan_->constants, [](const auto& constant) { return constant.second.is_none(); });
+  }
+
+  bool InputTypesAreKnown(const Step& step) const {
+    return std::ranges::all_of(step.node->inputs, [&](ValueIndex input) { return input == kNone || IsComplete(graph_.value(input).type); });
+  }
+
+  const ExecutionProvider& ProviderOf(const Step& step) const { return *resources_.providers[static_cast<size_t>(step.provider)].provider; }
+
+  void MakeKernel(const Step& step, std::unique_ptr<Kernel>& kernel) {
+    const NodeKernelInfo info(*step.node, viewer_, ProviderOf(step), resources_, NestedOf(*step.node));
+    kernel = step.def->factory()(info);
+    ReleaseConstants(step, info.released());
+    AlignConstants(step, info);
+  }
+
+  void MakeLateKernel(Step& step, std::unique_ptr<Kernel>& kernel) {
+    if (!graph_.Subgraphs(step.node->index).empty()) MakeKernel(step, kernel);
+    kernel = std::make_unique<LateKernel>(*step.node, graph_, ProviderOf(step), resources_, std::move(kernel));
+    step.def = nullptr;  // what may be done in place is for the kernel to say that is made then
   }
 
   void CountConstantReaders() {
@@ -313,9 +354,14 @@ class PlanBuilder {
   /// Now rather than in the first run.
   void AlignConstants(const Step& step, const NodeKernelInfo& info) {
     const auto inputs = plan_->inputs_of(step);
+    std::vector<bool> as_they_are(step.node->inputs.size());
+    for (const auto list : {info.released(), info.unaligned()}) {
+      for (const size_t i : list) {
+        if (i < as_they_are.size()) as_they_are[i] = true;
+      }
+    }
     for (size_t i = 0; i < step.node->inputs.size(); ++i) {
-      const auto names = [&](std::span<const size_t> list) { return std::find(list.begin(), list.end(), i) != list.end(); };
-      if (inputs[i] == kNone || names(info.released()) || names(info.unaligned())) continue;
+      if (inputs[i] == kNone || as_they_are[i]) continue;
       const Slot& slot = plan_->slots[static_cast<size_t>(inputs[i])];
       const Value* constant = constants_[static_cast<size_t>(inputs[i])];
       const Tensor* tensor = constant == nullptr ? nullptr : constant->tensor_if();
@@ -332,20 +378,20 @@ class PlanBuilder {
         if (slot != kNone) plan.slots[static_cast<size_t>(slot)].last_use = static_cast<int32_t>(i);
       }
     }
-    std::vector<std::vector<SlotIndex>> freed(plan.steps.size());
-    for (size_t i = 0; i < plan.slots.size(); ++i) {
-      Slot& slot = plan.slots[i];
-      if (slot.source != SlotSource::kStep || slot.is_output) continue;
-      slot.plannable = slot.element != ElementType::kUndefined && slot.element != ElementType::kString;
-      freed[static_cast<size_t>(std::max(slot.last_use, slot.producer))].push_back(static_cast<SlotIndex>(i));
-    }
     // An asynchronous upload reads its source until the run synchronizes.
     for (const Step& step : plan.steps) {
       if (step.kind != StepKind::kCopy || plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost) continue;
       Slot& source = plan.slots[static_cast<size_t>(plan.inputs_of(step)[0])];
       source.hold_until = static_cast<int32_t>(plan.steps.size());
       if (source.source == SlotSource::kStep && !source.is_output) plan.held_slots.push_back(plan.inputs_of(step)[0]);
-      for (auto& list : freed) std::erase(list, plan.inputs_of(step)[0]);
+    }
+    std::vector<std::vector<SlotIndex>> freed(plan.steps.size());
+    for (size_t i = 0; i < plan.slots.size(); ++i) {
+      Slot& slot = plan.slots[i];
+      if (slot.source != SlotSource::kStep || slot.is_output) continue;
+      slot.plannable = slot.element != ElementType::kUndefined && slot.element != ElementType::kString;
+      const bool held = slot.hold_until == static_cast<int32_t>(plan.steps.size());
+      if (!held) freed[static_cast<size_t>(std::max(slot.last_use, slot.producer))].push_back(static_cast<SlotIndex>(i));
     }
     for (const SlotIndex slot : escaping_) plan.slots[static_cast<size_t>(slot)].plannable = false;
     for (const Plan::BorderCopy& copy : plan.output_copies) {
@@ -365,6 +411,10 @@ class PlanBuilder {
     std::vector<std::vector<int32_t>> successors(plan.steps.size());
     plan.readers.assign(plan.slots.size(), 0);
     plan.host_reads_input.assign(plan.graph_inputs.size(), false);
+    std::vector<size_t> input_of(plan.slots.size(), plan.graph_inputs.size());
+    for (size_t i = 0; i < plan.graph_inputs.size(); ++i) {
+      if (plan.graph_inputs[i] != kNone) input_of[static_cast<size_t>(plan.graph_inputs[i])] = i;
+    }
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       Step& step = plan.steps[i];
       std::vector<int32_t> before;
@@ -373,9 +423,8 @@ class PlanBuilder {
         ++plan.readers[static_cast<size_t>(slot)];
         const int32_t producer = plan.slots[static_cast<size_t>(slot)].producer;
         if (producer >= 0) before.push_back(producer);
-        const auto input = std::find(plan.graph_inputs.begin(), plan.graph_inputs.end(), slot);
-        if (input == plan.graph_inputs.end()) continue;
-        const auto position = static_cast<size_t>(input - plan.graph_inputs.begin());
+        const size_t position = input_of[static_cast<size_t>(slot)];
+        if (position == plan.graph_inputs.size()) continue;
         if (step.kind == StepKind::kCopy) {
           plan.input_copies.push_back({position, static_cast<int32_t>(i), plan.outputs_of(step)[0]});
         } else {
@@ -387,6 +436,7 @@ class PlanBuilder {
       step.num_predecessors = static_cast<uint32_t>(before.size());
       for (const int32_t producer : before) successors[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
     }
+    std::ranges::stable_sort(plan.input_copies, {}, &Plan::BorderCopy::border);
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       plan.steps[i].first_successor = static_cast<uint32_t>(plan.successors.size());
       plan.steps[i].num_successors = static_cast<uint32_t>(successors[i].size());
@@ -409,7 +459,11 @@ class PlanBuilder {
   const std::string path_;
   std::unique_ptr<Plan> plan_;
   std::map<std::pair<ValueIndex, int16_t>, SlotIndex> slots_;
-  std::map<SlotIndex, int16_t> pending_;  // copied to the host by a provider's stream that nobody waited for yet
+  std::unordered_map<ValueIndex, size_t> captured_at_;  // of the holder's implicit inputs: the place among all its inputs
+  std::unordered_map<NodeIndex, size_t> nested_of_;     // of each node the first in the plan's list
+  std::vector<size_t> drains_;                          // by provider: how often a step waits for its stream
+  /// Copied to the host by a provider's stream, with the number of waits before it: one more, and it is there.
+  std::map<SlotIndex, std::pair<int16_t, size_t>> pending_;
   std::vector<SlotIndex> escaping_;       // results may refer to these
   std::vector<std::pair<size_t, size_t>> pending_kernels_;  // step, index into the plan's kernels
   std::vector<Value*> constants_;                           // by slot

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes_owner.h"
+#include "base/fork.h"
 
 namespace tessera {
 namespace {
@@ -20,7 +21,7 @@ Key KeyOf(const Tensor& constant, std::string_view key) {
 }
 
 struct Entry {
-  std::mutex mutex;
+  ForkMutex mutex{ForkMutex::Held::kLong};
   std::weak_ptr<const void> value;
   std::weak_ptr<const void> owner;
 };
@@ -34,9 +35,21 @@ bool IsLive(Entry& entry) {
 }  // namespace
 
 struct PrepackCache::Entries {
-  mutable std::mutex mutex;
+  mutable ForkMutex mutex;
   std::map<Key, std::shared_ptr<Entry>> by_key;
+
+  /// Takes the entry away where it has no value any more.
+  void Forget(const Key& key, const std::shared_ptr<Entry>& entry);
 };
+
+void PrepackCache::Entries::Forget(const Key& key, const std::shared_ptr<Entry>& entry) {
+  const std::lock_guard lock(mutex);
+  const auto found = by_key.find(key);
+  // Whoever else holds the entry is about to make a value for it, or to use one.
+  constexpr long kHeldHere = 2;  // by the map, and by the caller
+  if (found == by_key.end() || found->second != entry || entry.use_count() > kHeldHere || IsLive(*entry)) return;
+  by_key.erase(found);
+}
 
 PrepackCache::PrepackCache() : entries_(std::make_unique<Entries>()) {}
 PrepackCache::~PrepackCache() = default;
@@ -50,21 +63,37 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
                                                     const std::function<std::shared_ptr<const void>()>& make) {
   const std::shared_ptr<const void> owner = OwnerOfBytes(constant);
   if (owner == nullptr) return make();
+  const Key place = KeyOf(constant, key);
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(entries_->mutex);
-    std::erase_if(entries_->by_key, [](const auto& item) { return item.second.use_count() == 1 && !IsLive(*item.second); });
-    auto& slot = entries_->by_key[KeyOf(constant, key)];
-    if (slot == nullptr) slot = std::make_shared<Entry>();
-    entry = slot;
+    const auto found = entries_->by_key.find(place);
+    entry = found != entries_->by_key.end() ? found->second : std::make_shared<Entry>();
+    if (found == entries_->by_key.end()) entries_->by_key.emplace(place, entry);
   }
-  const std::lock_guard lock(entry->mutex);
-  std::shared_ptr<const void> value = SameOwner(entry->owner, owner) ? entry->value.lock() : nullptr;
-  if (value == nullptr) {
-    value = make();
-    entry->value = value;
-    entry->owner = owner;
+  // With the last user of a value its entry goes: nobody has to look for such entries among all others.
+  const auto announced = [&](std::shared_ptr<const void> made) {
+    const void* const address = made.get();
+    return std::shared_ptr<const void>(
+        address, [entries = entries_.get(), made = std::move(made), place = Key(place), weak = std::weak_ptr<Entry>(entry)](const void*) mutable {
+          if (const std::shared_ptr<Entry> mine = weak.lock(); mine != nullptr) entries->Forget(place, mine);
+          made.reset();
+        });
+  };
+  std::shared_ptr<const void> value;
+  try {
+    const std::lock_guard lock(entry->mutex);
+    if (SameOwner(entry->owner, owner)) value = entry->value.lock();
+    if (value == nullptr) {
+      if (auto made = make(); made != nullptr) value = announced(std::move(made));
+      entry->value = value;
+      entry->owner = owner;
+    }
+  } catch (...) {
+    entries_->Forget(place, entry);
+    throw;
   }
+  if (value == nullptr) entries_->Forget(place, entry);
   return value;
 }
 
@@ -73,6 +102,11 @@ size_t PrepackCache::size() const {
   size_t live = 0;
   for (const auto& [key, entry] : entries_->by_key) live += IsLive(*entry) ? 1 : 0;
   return live;
+}
+
+size_t PrepackCache::entries() const {
+  const std::lock_guard lock(entries_->mutex);
+  return entries_->by_key.size();
 }
 
 }  // namespace tessera

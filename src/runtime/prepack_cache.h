@@ -20,6 +20,8 @@ class PrepackCache {
 
   /// Live entries.
   size_t size() const;
+  /// All entries, also those whose value is being made.
+  size_t entries() const;
 
  private:
   PrepackCache();

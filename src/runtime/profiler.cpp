@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "tessera/printable.h"
 
 namespace tessera {
 namespace {
@@ -92,6 +93,7 @@ std::filesystem::path Profiler::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
   finished_ = true;
+  if (generation_ != ForkGeneration()) Fail(ErrorCode::kFail, "the profile is written by the process that this one was forked from");
   recording_.store(false, std::memory_order_relaxed);
   if (dropped_ > 0) {
     events_.push_back({fmt::format("{} later events are left out", dropped_), "Session", {}, {}, {}, {},
@@ -108,7 +110,7 @@ std::filesystem::path Profiler::Finish() {
       json["args"] = {{"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}, {"outputs", event.outputs}};
     }
     if (event.category == "Device") json["args"] = {{"device", event.provider}, {"waited_us", event.waited_us}};
-    file_ << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << (i + 1 < events_.size() ? ",\n" : "\n");
+    file_ << PrintableJson(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) << (i + 1 < events_.size() ? ",\n" : "\n");
   }
   file_ << "]\n";
   file_.close();

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fork.h"
 #include "tessera/execution_provider.h"
 #include "tessera/graph.h"
 #include "tessera/kernel.h"
@@ -60,6 +61,7 @@ class Profiler final : public DeviceTrace {
   size_t dropped_ = 0;
   bool finished_ = false;
   std::atomic<bool> recording_{true};
+  const uint32_t generation_ = ForkGeneration();
 };
 
 /// Measures a scope; null profiler, or one that has finished: nothing.

@@ -22,6 +22,18 @@ class RegionScope {
   const bool before_;
 };
 
+/// Marks this thread as outside any region for a scope: what it calls may open regions of its own, while it waits for nobody.
+class OutsideRegionScope {
+ public:
+  OutsideRegionScope() noexcept : before_(InsideRegion()) { InsideRegion() = false; }
+  ~OutsideRegionScope() { InsideRegion() = before_; }
+  OutsideRegionScope(const OutsideRegionScope&) = delete;
+  OutsideRegionScope& operator=(const OutsideRegionScope&) = delete;
+
+ private:
+  const bool before_;
+};
+
 /// The same chunks one after the other: same results as with threads.
 inline void RunChunksHere(const Chunks& chunks, FunctionRef<void(int64_t, int64_t)> body) {
   const RegionScope scope;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/string_memory.h"
 
 namespace tessera {
 
@@ -18,7 +19,7 @@ void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) cons
   if (from.unaligned_raw() == to.unaligned_raw() && from.memory() == to.memory()) return;
   if (from.memory().host_accessible && to.memory().host_accessible) {
     if (from.type() == ElementType::kString) {
-      std::copy_n(from.data<std::string>(), from.num_elements(), to.mutable_data<std::string>());
+      CopyStrings(from.values<std::string>(), to, 0, *memories[kHost].allocator);
     } else if (from.byte_size() > 0) {
       std::memcpy(to.mutable_raw(), from.unaligned_raw(), from.byte_size());
     }

@@ -44,6 +44,12 @@ class SessionResources {
 
   /// Host memory for what the session keeps from its load on.
   Allocator& load_memory() const noexcept { return limits == nullptr ? HostAllocator() : limits->memory(); }
+  /// The session's threads for work at load, which ends in an error where the load is stopped.
+  ThreadPool& load_threads() const noexcept { return load_pool == nullptr ? *threads : *load_pool; }
+  /// Throws where the load is stopped.
+  void CheckLoad() const {
+    if (limits != nullptr) limits->Check();
+  }
   /// The index of a memory, or -1.
   int16_t FindMemory(const MemoryInfo& info) const noexcept;
   /// Copies between any two memories, over the host where no provider can do it directly.
@@ -61,6 +67,7 @@ class SessionResources {
   std::vector<MemorySpace> memories;  // [0] is the host
   std::shared_ptr<LoadLimits> limits;  // of the load; kernels and constants keep what they took there
   std::shared_ptr<SessionThreadPool> threads;
+  std::unique_ptr<ThreadPool> load_pool;  // the same threads, stopped with the load; null: it cannot be stopped
   std::vector<ProviderEntry> providers;  // priority order, CPU last
   Profiler* profiler = nullptr;          // null: not profiling
   bool memory_pattern = true;

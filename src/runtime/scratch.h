@@ -35,10 +35,11 @@ class Scratch {
     if (rounded < bytes) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
     const size_t begin = used_.fetch_add(rounded, std::memory_order_relaxed);
     if (begin <= size_ && rounded <= size_ - begin) return buffer_ + begin;
-    void* buffer = allocator_.Allocate(rounded > 0 ? rounded : 1);
     const std::lock_guard lock(mutex_);
-    overflow_.push_back(buffer);
-    return buffer;
+    // The list grows first: a buffer that it does not take in would never be freed.
+    if (overflow_.size() == overflow_.capacity()) overflow_.reserve(2 * overflow_.size() + 1);
+    overflow_.push_back(allocator_.Allocate(rounded > 0 ? rounded : 1));
+    return overflow_.back();
   }
 
  private:

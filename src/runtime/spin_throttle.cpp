@@ -1,13 +1,16 @@
 #include "runtime/spin_throttle.h"
 
-#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "base/fork.h"
 #include "runtime/core_contention.h"
+#include "runtime/openmp.h"
+#include "runtime/openmp_team.h"
 #include "runtime/thread_pools.h"
+#include "tessera/error.h"
 
 namespace tessera {
 namespace {
@@ -21,10 +24,11 @@ class SleepingTeam {
   void Keep() noexcept {
     const std::lock_guard lock(mutex_);
     until_ = Clock::now() + kContentionLasts;
-    if (running_) return;
+    if (running_ && generation_ == ForkGeneration()) return;
     try {
       std::thread([this] { Sleep(); }).detach();
       running_ = true;
+      generation_ = ForkGeneration();
     } catch (const std::system_error&) {
       // No thread to be had: runs stay slow, but right.
     }
@@ -32,15 +36,16 @@ class SleepingTeam {
 
   bool running() noexcept {
     const std::lock_guard lock(mutex_);
-    return running_;
+    return running_ && generation_ == ForkGeneration();
   }
 
  private:
   void Sleep() noexcept {
-    const int cores = UsableCores();
-    std::atomic<int> started{0};  // an empty region would be optimized away
-#pragma omp parallel num_threads(cores + 1)
-    started.fetch_add(1, std::memory_order_relaxed);
+    try {
+      PrepareOpenMpTeam(UsableCores() + 1);
+    } catch (const Error&) {
+      // No threads to be had: runs stay slow, but right.
+    }
     // Its threads wait on a futex until this one ends.
     std::unique_lock lock(mutex_);
     while (Clock::now() < until_) {
@@ -52,8 +57,9 @@ class SleepingTeam {
     running_ = false;
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   bool running_ = false;
+  uint32_t generation_ = 0;  // of the process that has the team
   Clock::time_point until_;
 };
 

@@ -18,6 +18,9 @@ class StepContext final : public KernelContext {
     num_outputs_ = step.num_outputs;
   }
 
+  /// Types of outputs that the graph does not state, until the next call.
+  void set_late_types(std::span<const ElementType> types) noexcept { late_types_ = types; }
+
   RunState& state() const noexcept { return state_; }
   Frame& frame() const noexcept { return frame_; }
   const Step& step() const noexcept { return *step_; }
@@ -25,7 +28,9 @@ class StepContext final : public KernelContext {
   bool has_output(size_t i) const noexcept override { return i < num_outputs_ && outputs_[i] != kNone; }
   Tensor* output(size_t i, const Shape& shape) override {
     if (!has_output(i)) return nullptr;
-    return frame_.Output(*step_, outputs_[i], frame_.plan().slots[static_cast<size_t>(outputs_[i])].element, shape);
+    ElementType type = frame_.plan().slots[static_cast<size_t>(outputs_[i])].element;
+    if (type == ElementType::kUndefined && i < late_types_.size()) [[unlikely]] type = late_types_[i];
+    return frame_.Output(*step_, outputs_[i], type, shape);
   }
   Tensor* output(size_t i, ElementType type, const Shape& shape) override {
     if (!has_output(i)) return nullptr;
@@ -64,6 +69,7 @@ class StepContext final : public KernelContext {
   Scratch& scratch_;
   const Step* step_ = nullptr;
   const SlotIndex* outputs_ = nullptr;
+  std::span<const ElementType> late_types_;  // by output; empty but in a LateKernel
 };
 
 /// The error under way, as tessera::Error with the node's name before it and `details` after it.

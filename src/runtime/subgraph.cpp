@@ -1,19 +1,25 @@
 #include "runtime/subgraph.h"
 
 #include "base/check.h"
+#include "base/stack.h"
+#include "base/value_type.h"
 #include "runtime/step_context.h"
 
 namespace tessera {
 
 namespace {
 
+/// What the steps of a nested graph may take of the stack, beside graphs nested in it.
+constexpr size_t kStackOfSteps = size_t{40} << 10;
+
 /// Readers in the nested graph were made for the type and the rank that it declares.
-void CheckInput(const Slot& slot, const Tensor& given) {
-  Require(slot.element == ElementType::kUndefined || given.is(slot.element),
-          "input '{}' of the nested graph is tensor({}), tensor({}) is expected", slot.name, ElementTypeName(given.type()),
-          ElementTypeName(slot.element));
-  Require(slot.rank == kNone || static_cast<size_t>(slot.rank) == given.shape().rank(),
-          "input '{}' of the nested graph has shape {}, {} dimensions are declared", slot.name, given.shape(), slot.rank);
+void CheckInput(const Slot& slot, const TypeInfo& declared, const Value& given) {
+  if (!Fits(given, declared)) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument, "input '{}' of the nested graph is {}, {} is expected", slot.name, given.type(), declared);
+  }
+  const Tensor* tensor = given.tensor_if();
+  Require(tensor == nullptr || slot.rank == kNone || static_cast<size_t>(slot.rank) == tensor->shape().rank(),
+          "input '{}' of the nested graph has shape {}, {} dimensions are declared", slot.name, OptionalShape{tensor}, slot.rank);
 }
 
 }  // namespace
@@ -23,6 +29,7 @@ Plan::~Plan() = default;
 
 void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) {
   const Plan& plan = executor_.plan();
+  RequireStack(kStackOfSteps, "a nested graph");
   Require(inputs.size() == num_inputs(), "the nested graph takes {} inputs, {} are given", num_inputs(), inputs.size());
   Require(outputs.size() == num_outputs(), "the nested graph has {} outputs, {} are asked for", num_outputs(), outputs.size());
   // The executor makes every context that a kernel of a session sees.
@@ -33,7 +40,7 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SlotIndex slot = plan.graph_inputs[i];
     if (slot == kNone) continue;
-    if (const Tensor* tensor = inputs[i].tensor_if(); tensor != nullptr) CheckInput(plan.slots[static_cast<size_t>(slot)], *tensor);
+    CheckInput(plan.slots[static_cast<size_t>(slot)], plan.input_types[i], inputs[i]);
     frame->value(slot) = inputs[i];
   }
   for (const auto& [slot, position] : plan.captures) {

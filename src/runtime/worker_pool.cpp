@@ -4,10 +4,13 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "runtime/core_contention.h"
 #include "runtime/region.h"
 
@@ -43,9 +46,9 @@ class WorkerPool final : public SessionThreadPool {
  public:
   WorkerPool(int threads, bool spin) : threads_(threads), spin_(spin) {
     try {
-      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Loop(i); });
+      Start();
     } catch (const std::exception& error) {
-      const size_t started = workers_.size();
+      const size_t started = workers_->size();
       Stop();
       Fail(ErrorCode::kFail, "cannot start worker thread {} of {}: {}; ask for fewer intra-op threads", started + 1, threads - 1,
            error.what());
@@ -56,6 +59,7 @@ class WorkerPool final : public SessionThreadPool {
 
   int num_threads() const noexcept override { return threads_; }
   void BeginRun() noexcept override {
+    if (forked()) [[unlikely]] StartAgain();
     runs_.fetch_add(1, std::memory_order_relaxed);
     if (first_run_.load(std::memory_order_relaxed) == kNever) first_run_.store(Clock::now(), std::memory_order_relaxed);
   }
@@ -67,6 +71,7 @@ class WorkerPool final : public SessionThreadPool {
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
+    if (forked()) [[unlikely]] StartAgain();
     const Chunks chunks(total, cost_ns, threads_);
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
     const auto helpers = static_cast<int>(std::min<int64_t>(chunks.most() - 1, threads_ - 1 - others));
@@ -90,11 +95,38 @@ class WorkerPool final : public SessionThreadPool {
   }
 
  private:
+  /// Whether the workers stayed behind in the process that this one was forked from.
+  bool forked() const noexcept { return generation_.load(std::memory_order_acquire) != ForkGeneration(); }
+
+  void Start() {
+    for (int i = 1; i < threads_; ++i) workers_->emplace_back([this, i] { Loop(i); });
+  }
+
+  /// In a child of fork(): with new workers, as many as can be had, and nothing of regions that were under way in the parent.
+  void StartAgain() noexcept {
+    const std::lock_guard lock(start_again_);
+    if (!forked()) return;
+    static_cast<void>(workers_.release());  // of threads that do not exist here; to join or detach them is undefined
+    for (Job& job : jobs_) job.Reset();
+    sleepers_.store(0);
+    runs_.store(0);
+    try {
+      workers_ = std::make_unique<std::vector<std::thread>>();
+      Start();
+    } catch (...) {  // loops run on the threads that there are
+    }
+    generation_.store(ForkGeneration(), std::memory_order_release);
+  }
+
   void Stop() noexcept {
+    if (forked()) {
+      static_cast<void>(workers_.release());
+      return;
+    }
     stop_.store(true);
     epoch_.fetch_add(1);
     Wake(epoch_, threads_);
-    for (std::thread& worker : workers_) worker.join();
+    for (std::thread& worker : *workers_) worker.join();
   }
 
   /// A region that workers may join. Slots live as long as the pool, so that a late look at one is harmless.
@@ -106,6 +138,13 @@ class WorkerPool final : public SessionThreadPool {
     alignas(64) std::atomic<uint32_t> inside{0};
     std::atomic<bool> awaited{false};  // the caller may sleep until nobody is inside
     ChunkQueue queue;
+
+    void Reset() noexcept {
+      claimed.store(false);
+      open.store(false);
+      inside.store(0);
+      awaited.store(false);
+    }
   };
 
   Job* ClaimJob() noexcept {
@@ -192,7 +231,9 @@ class WorkerPool final : public SessionThreadPool {
   std::atomic<Clock::time_point> first_run_{kNever};
   std::atomic<Clock::time_point> contended_until_{Clock::time_point()};
   std::atomic<bool> stop_{false};
-  std::vector<std::thread> workers_;
+  std::atomic<uint32_t> generation_{ForkGeneration()};
+  ForkMutex start_again_;
+  std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
 };
 
 }  // namespace
