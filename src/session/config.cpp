@@ -70,6 +70,10 @@ std::vector<Entry> MakeEntries() {
            "share the environment's host arena with other sessions that say so"),
       Flag("session.strict_attributes", &SessionConfig::strict_attributes,
            "an attribute that its operator does not have is an error instead of a warning"),
+      Flag("session.map_files", &SessionConfig::map_files,
+           "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no harm, for more "
+           "memory and a slower load",
+           "1"),
       Flag("session.disable_prepacking", &SessionConfig::disable_prepacking, "kernels do not share packed weights between sessions"),
       Flag(kTuningKey, &SessionConfig::tuning,
            "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"),

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "runtime/arena.h"
+#include "runtime/inter_op_arena.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 
@@ -55,7 +56,7 @@ std::shared_ptr<tbb::task_arena> Environment::State::GlobalInterOp() {
           "or unset use_global_threads");
   const int threads = options.global_inter_op_threads > 0 ? options.global_inter_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
-  if (inter_op_ == nullptr) inter_op_ = std::make_shared<tbb::task_arena>(threads);
+  if (inter_op_ == nullptr) inter_op_ = MakeInterOpArena(threads);
   return inter_op_;
 }
 

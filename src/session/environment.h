@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "runtime/arena.h"
@@ -27,7 +28,7 @@ struct Environment::State {
   std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings, const Logger& session_log);
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::shared_ptr<SessionThreadPool> workers_;
   std::shared_ptr<SessionThreadPool> openmp_;
   std::shared_ptr<tbb::task_arena> inter_op_;

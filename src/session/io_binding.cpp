@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/only_errors.h"
 #include "runtime/own_value.h"
 #include "session/session_state.h"
 
@@ -16,14 +17,17 @@ struct IoBinding::State {
   std::vector<Value> buffers;           // bound by the caller; none: allocated by the run
   std::vector<Value> outputs;
 
-  size_t Place(std::string_view name, int16_t memory, Value buffer);
+  void Place(std::string_view name, int16_t memory, Value buffer);
+  void Append(std::string_view name, size_t position);
 };
 
 IoBinding::IoBinding(const Session& session) : state_(std::make_unique<State>()) {
   Require(session.state() != nullptr, "a binding needs a session with a model, this one was moved from");
-  state_->session = session.state();
-  state_->inputs.resize(session.state()->model.graph->inputs().size());
-  state_->given.resize(state_->inputs.size());
+  OnlyErrors([&] {
+    state_->session = session.state();
+    state_->inputs.resize(session.state()->model.graph->inputs().size());
+    state_->given.resize(state_->inputs.size());
+  });
 }
 IoBinding::~IoBinding() = default;
 IoBinding::IoBinding(IoBinding&&) noexcept = default;
@@ -36,33 +40,39 @@ IoBinding::State& IoBinding::state() const {
 
 void IoBinding::BindInput(std::string_view name, Value value) {
   State& bound = state();
-  const Session::State& session = *bound.session;
+  Session::State& session = *bound.session;
+  session.RequireUsableAfterFork();
   const size_t position = session.InputPosition(name);
   session.CheckInput(position, value);
   const int16_t memory = session.MemoryOfInput(position);
   const MemorySpace& space = session.resources.memories[static_cast<size_t>(memory)];
   if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && tensor->memory() != space.info) {
     const bool both_on_host = tensor->memory().host_accessible && space.info.host_accessible;
-    if (!both_on_host) value = CloneInMemory(*tensor, *space.allocator, session.resources);
+    if (!both_on_host) value = OnlyErrors([&] { return CloneInMemory(*tensor, *space.allocator, session.resources); });
   }
   bound.inputs[position] = std::move(value);
   bound.given[position] = &bound.inputs[position];
 }
 
-size_t IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
+void IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
   const size_t position = session->OutputPosition(name);
   const auto at = static_cast<size_t>(std::find(wanted.begin(), wanted.end(), position) - wanted.begin());
-  if (at == wanted.size()) {
-    output_names.emplace_back(name);
-    wanted.push_back(position);
-    memories.emplace_back();
-    buffers.emplace_back();
-    outputs.emplace_back();
-  }
+  if (at == wanted.size()) OnlyErrors([&] { Append(name, position); });
   memories[at] = memory;
   buffers[at] = std::move(buffer);
   outputs[at] = Value();
-  return at;
+}
+
+void IoBinding::State::Append(std::string_view name, size_t position) {
+  std::string own_name(name);
+  // All lists grow, or none: memory may run out meanwhile.
+  const auto make_room = [](auto&... lists) { ((lists.size() < lists.capacity() ? void() : lists.reserve(2 * lists.size() + 1)), ...); };
+  make_room(output_names, wanted, memories, buffers, outputs);
+  output_names.push_back(std::move(own_name));
+  wanted.push_back(position);
+  memories.emplace_back();
+  buffers.emplace_back();
+  outputs.emplace_back();
 }
 
 void IoBinding::BindOutput(std::string_view name, Tensor buffer) {
@@ -109,8 +119,10 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   for (const size_t position : session.required) {
     Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", session.graph_input(position).name);
   }
-  bound.outputs = bound.buffers;
-  session.Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
+  OnlyErrors([&] {
+    bound.outputs = bound.buffers;
+    session.Run({bound.given, bound.wanted, bound.outputs, bound.memories}, options);
+  });
 }
 
 }  // namespace tessera

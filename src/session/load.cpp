@@ -2,12 +2,19 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "graph/infer_types.h"
 #include "optimizer/optimizer.h"
 #include "partition/partition.h"
 #include "runtime/arena.h"
 #include "runtime/counted_allocator.h"
+#include "runtime/float_mode.h"
+#include "runtime/inter_op_arena.h"
+#include "runtime/load_pool.h"
+#include "runtime/openmp_team.h"
+#include "runtime/stand_in.h"
 #include "runtime/plan_builder.h"
 #include "session/context/checksum.h"
 #include "session/context/context_cache.h"
@@ -117,11 +124,18 @@ void Session::State::AllowFor(size_t model_bytes) {
 }
 
 void Session::State::Load(const Origin& origin, const LoadFunction& load) {
+  RunOffForkedThread([&] { LoadHere(origin, load); });
+}
+
+void Session::State::LoadHere(const Origin& origin, const LoadFunction& load) {
+  const CallersFloatMode float_mode;
   StartLimits();
+  const CancelScope stop(&resources.limits->stop(), LoadLimits::ThrowStopped);
   {
     const ProfileScope scope(profiler.get(), "start providers", "Load");
     StartResources();
   }
+  const InsideLibrary inside(ForeignThreads::kOneDnn, openmp_threads);
   const std::unique_ptr<ContextCache> cache = MakeContext(origin);
   if (cache == nullptr || !LoadFromContext(*cache)) {
     const Tuning tuning = ChooseTuning(origin, load);
@@ -133,10 +147,12 @@ void Session::State::Load(const Origin& origin, const LoadFunction& load) {
     MakePlan();
     if (cache != nullptr) {
       const ProfileScope scope(profiler.get(), "write context", "Load");
-      cache->Write(*resources.threads);
+      cache->Write(resources.load_threads(), *resources.limits);
     }
   }
   resources.packed = nullptr;
+  resources.CheckLoad();
+  resources.limits->Finish();
   for (const std::string& warning : model.warnings) log(LogLevel::kWarning, "{}", warning);
   if (cache != nullptr) {
     context = cache->report();
@@ -177,7 +193,8 @@ std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) 
   conditions.emplace_back("free dimensions", dimensions);
   conditions.emplace_back("configuration", entries);
   conditions.emplace_back("providers", providers);
-  return std::make_unique<ContextCache>(path, origin.file, std::move(conditions), config.context_embed);
+  return std::make_unique<ContextCache>(path, origin.file, std::move(conditions), config.context_embed || !config.map_files,
+                                        config.map_files ? nullptr : &resources.load_memory());
 }
 
 bool Session::State::LoadFromContext(ContextCache& cache) {
@@ -186,17 +203,19 @@ bool Session::State::LoadFromContext(ContextCache& cache) {
   try {
     {
       const ProfileScope scope(profiler.get(), "read context", "Load");
-      auto held = cache.Read(*resources.threads, optimization);
+      std::error_code error;
+      const uintmax_t copied = config.map_files ? 0 : std::filesystem::file_size(cache.path(), error);
+      if (!error) AllowFor(copied);
+      auto held = cache.Read(resources.load_threads(), OptionsOfLoad(), optimization);
       if (!held) return false;
       model = std::move(held->model);
-      model.graph->set_limits(resources.limits);
-      AllowFor(held->stored);
       LeaveOut(held->left_out);
     }
     resources.packed = &cache;
     MakePlan();
     return true;
   } catch (const Error& error) {
+    resources.CheckLoad();
     // The same may be wrong with the model; then it fails once more.
     cache.Reject(error.what());
     executor.reset();
@@ -230,18 +249,24 @@ void Session::State::LeaveOut(const LeftOutProviders& names) {
   }
 }
 
+LoadOptions Session::State::OptionsOfLoad() {
+  LoadOptions load_options;
+  load_options.free_dimensions = options.free_dimensions;
+  load_options.strict_attributes = config.strict_attributes;
+  load_options.copy_files = !config.map_files;
+  load_options.limits = resources.limits;
+  load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
+  load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
+  return load_options;
+}
+
 void Session::State::LoadAndOptimize(const LoadFunction& load) {
   {
     const ProfileScope scope(profiler.get(), "load model", "Load");
-    LoadOptions load_options;
-    load_options.free_dimensions = options.free_dimensions;
-    load_options.strict_attributes = config.strict_attributes;
-    load_options.limits = resources.limits;
-    load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
-    load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
-    model = load(load_options);
+    model = load(OptionsOfLoad());
   }
   if (options.optimization_level == OptimizationLevel::kNone) return;
+  const bool typed = TypesAreKnown(*model.graph);
   const ProfileScope scope(profiler.get(), "optimize", "Load");
   optimization = OptimizeGraph(
       *model.graph, resources,
@@ -251,6 +276,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
        .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
        .round_halves = config.round_halves,
        .log = log});
+  if (!typed) CheckTypes(*model.graph);  // where rewrites show types, their readers were not checked for them
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }
 
@@ -312,10 +338,12 @@ void Session::State::ChooseThreads() {
 void Session::State::MakeThreads() {
   if (options.use_global_threads) {
     resources.threads = environment->GlobalThreads(openmp_threads);
-    return;
+  } else {
+    const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
+    resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
   }
-  const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
-  resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
+  resources.load_pool = std::make_unique<LoadPool>(*resources.threads, *resources.limits);
+  if (openmp_threads) PrepareOpenMpTeam(resources.threads->num_threads());  // oneDNN computes on it while the session loads, too
 }
 
 void Session::State::Attach(ExecutionProvider& provider) const {
@@ -336,7 +364,7 @@ void Session::State::StartResources() {
   resources.memory_pattern = options.enable_memory_pattern && !resources.parallel;
   if (resources.parallel) {
     const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : UsableCores();
-    resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : std::make_shared<tbb::task_arena>(threads);
+    resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : MakeInterOpArena(threads);
   }
   AddHostMemory(active.back().provider->options());
   for (ActiveProvider& one : active) {
@@ -344,6 +372,7 @@ void Session::State::StartResources() {
     try {
       StartProvider(std::move(one));
     } catch (const std::exception& error) {
+      resources.CheckLoad();
       SkipProvider(name, error, options, log, placement);
     }
   }
@@ -387,6 +416,36 @@ void Session::State::AddHostMemory(const ProviderOptions& cpu) {
     Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name, settings.limit);
     resources.memories.push_back({MemoryInfo{}, raw});
   }
+}
+
+std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& session_options,
+                                                     std::shared_ptr<Environment::State> session_environment) {
+  const CallersFloatMode float_mode;
+  return {new State(session_options, std::move(session_environment)), [](State* state) {
+            if (!state->LostAtFork()) delete state;
+          }};
+}
+
+/// What another thread was running when this process was forked never ends here, and drivers of devices do not survive that at all.
+bool Session::State::LostAtFork() const noexcept {
+  if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return false;
+  return executor == nullptr || executor->leased() > 0 || resources.has_streams;
+}
+
+void Session::State::ComeFromParent() {
+  const std::lock_guard lock(coming_from_parent_);
+  if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return;
+  constexpr std::string_view kRemedy = "make a session in this process, or fork before the session is made";
+  if (resources.has_streams) {
+    Fail(ErrorCode::kEpFail, "the session computes on a device ({}), whose driver does not work in a process that was forked since; {}",
+         resources.memories.back().info.name, kRemedy);
+  }
+  if (openmp_threads && LostInFork(ForeignThreads::kOneDnn)) {
+    Fail(ErrorCode::kEpFail, "another thread was in oneDNN when this process was forked, whose locks it holds for ever; {}",
+         "start a process of its own (exec)");
+  }
+  if (LostAtFork()) Fail(ErrorCode::kFail, "another thread ran the session when this process was forked; {}", kRemedy);
+  generation_.store(ForkGeneration(), std::memory_order_release);
 }
 
 void Session::State::Describe() {

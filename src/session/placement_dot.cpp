@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "tessera/printable.h"
 #include "tessera/session.h"
 
 namespace tessera {
@@ -14,7 +15,7 @@ namespace {
 /// Text for a double-quoted string of the DOT language.
 std::string Escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : Printable(text)) {
     if (c == '"' || c == '\\') escaped += '\\';
     escaped += c;
   }

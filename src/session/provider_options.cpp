@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/check.h"
 
 namespace tessera {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 std::string Normalize(std::string_view owner, const OptionSchema& schema, const std::string& value) {
   const auto reject = [&](const std::string& expected) {
@@ -39,7 +33,7 @@ std::string Normalize(std::string_view owner, const OptionSchema& schema, const 
     }
     case OptionType::kEnum: {
       const auto found = std::find_if(schema.allowed.begin(), schema.allowed.end(),
-                                      [&](std::string_view allowed) { return Lower(allowed) == Lower(value); });
+                                      [&](std::string_view allowed) { return AsciiLower(allowed) == AsciiLower(value); });
       if (found == schema.allowed.end()) {
         reject("one of " + JoinNames(schema.allowed, [](std::string_view name) { return std::string(name); }));
       }
@@ -62,7 +56,7 @@ std::optional<int64_t> ParseBytes(std::string_view text) noexcept {
   constexpr std::string_view kUnits = "kmgt";
   int64_t factor = 1;
   if (!text.empty()) {
-    const size_t unit = kUnits.find(static_cast<char>(std::tolower(static_cast<unsigned char>(text.back()))));
+    const size_t unit = kUnits.find(AsciiLower(text.back()));
     if (unit != std::string_view::npos) {
       factor = int64_t{1} << (10 * (unit + 1));
       text.remove_suffix(1);
@@ -77,7 +71,7 @@ std::optional<int64_t> ParseBytes(std::string_view text) noexcept {
 std::optional<bool> ParseBool(std::string_view text) noexcept {
   constexpr std::array<std::string_view, 4> kTrue = {"1", "true", "on", "yes"};
   constexpr std::array<std::string_view, 4> kFalse = {"0", "false", "off", "no"};
-  const std::string lower = Lower(text);
+  const std::string lower = AsciiLower(text);
   if (std::find(kTrue.begin(), kTrue.end(), lower) != kTrue.end()) return true;
   if (std::find(kFalse.begin(), kFalse.end(), lower) != kFalse.end()) return false;
   return std::nullopt;

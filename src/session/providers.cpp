@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <mutex>
 
+#include "base/ascii.h"
+#include "base/fork.h"
 #include "session/provider_selection.h"
 #include "tessera/session.h"
 
@@ -10,13 +11,11 @@ namespace tessera {
 namespace {
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return AsciiLower(x) == AsciiLower(y); });
 }
 
 struct Added {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<const ProviderFactory*> factories;
 };
 
@@ -27,7 +26,7 @@ Added& AddedProviders() {
 
 /// What available_providers() left out, and why. Drivers are asked there only: to start them takes longer than to load a small model.
 struct LeftOut {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<const ProviderFactory*, std::string> reasons;
 };
 
@@ -56,8 +55,16 @@ void AddProvider(const ProviderFactory& factory) {
 }
 
 const ProviderFactory* FindProvider(std::string_view name) noexcept {
-  for (const ProviderFactory* factory : AllProviders()) {
-    if (EqualIgnoringCase(factory->name, name) || EqualIgnoringCase(factory->cli_name, name)) return factory;
+  const auto is_it = [&](const ProviderFactory* factory) {
+    return EqualIgnoringCase(factory->name, name) || EqualIgnoringCase(factory->cli_name, name);
+  };
+  Added& added = AddedProviders();
+  const std::lock_guard lock(added.mutex);
+  for (const ProviderFactory* factory : added.factories) {
+    if (is_it(factory)) return factory;
+  }
+  for (const ProviderFactory* factory : RegisteredProviders()) {
+    if (is_it(factory)) return factory;
   }
   return nullptr;
 }

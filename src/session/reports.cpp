@@ -4,13 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/float_mode.h"
+#include "tessera/printable.h"
 #include "tessera/session.h"
 
 namespace tessera {
 
 std::string PlacementReport::ToText() const {
   std::string text;
-  const auto line = [&](std::string added) { text += std::move(added) + "\n"; };
+  const auto line = [&](const std::string& added) { text += Printable(added) + "\n"; };
   for (const ProviderEntry& entry : providers) {
     line(entry.status == "active" ? fmt::format("{}: {} nodes{}{}", entry.name, entry.nodes, entry.device.empty() ? "" : " on ", entry.device)
                                   : fmt::format("{}: skipped: {}", entry.name, entry.status));
@@ -54,10 +56,11 @@ std::string PlacementReport::ToJson() const {
     json["copies"].push_back({{"graph", copy.graph}, {"value", copy.value}, {"from", copy.from}, {"to", copy.to}});
   }
   // Names come from models and may hold any bytes.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return PrintableJson(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::string OptimizationReport::ToText() const {
+  const CallersFloatMode float_mode;
   std::string text = fmt::format("optimizer: {} nodes -> {} in {} rounds\n", nodes_before, nodes_after, rounds);
   for (const Pass& pass : passes) {
     text += fmt::format("  {:<24} {:>7} changes {:>9.2f} ms\n", pass.name, pass.changes, pass.milliseconds);
@@ -66,6 +69,7 @@ std::string OptimizationReport::ToText() const {
 }
 
 std::string OptimizationReport::ToJson() const {
+  const CallersFloatMode float_mode;
   nlohmann::ordered_json json = {{"nodes_before", nodes_before}, {"nodes_after", nodes_after}, {"rounds", rounds}};
   json["passes"] = nlohmann::ordered_json::array();
   for (const Pass& pass : passes) {

@@ -4,9 +4,11 @@
 
 #include "base/check.h"
 #include "base/held_bytes.h"
+#include "base/only_errors.h"
 #include "runtime/cancellable_pool.h"
 #include "runtime/float_mode.h"
 #include "runtime/own_value.h"
+#include "runtime/stand_in.h"
 #include "session/provider_options.h"
 #include "session/result_buffers.h"
 #include "session/session_state.h"
@@ -60,8 +62,9 @@ bool Holds(const Value& value, const TypeInfo& type) {
       return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
     case ValueKind::kMap: {
       const Map& map = value.map();
-      return is_element(map.keys.type()) && map.keys.num_elements() == static_cast<int64_t>(map.values.size()) &&
-             std::all_of(map.values.begin(), map.values.end(), holds_inner);
+      if (!is_element(map.keys.type()) || map.keys.num_elements() != static_cast<int64_t>(map.size())) return false;
+      if (!map.scalars.defined()) return std::all_of(map.values.begin(), map.values.end(), holds_inner);
+      return BitWidth(map.scalars.type()) >= 8 && (map.size() == 0 || holds_inner(map.at(0)));
     }
     case ValueKind::kSparseTensor:
       return is_element(value.sparse_tensor().values.type());
@@ -117,8 +120,7 @@ int16_t Session::State::MemoryOfInput(size_t position) const noexcept {
   const Plan& plan = executor->plan();
   int16_t memory = SessionResources::kHost;
   if (plan.host_reads_input[position]) return memory;
-  for (const Plan::BorderCopy& copy : plan.input_copies) {
-    if (copy.border != position) continue;
+  for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.input_copies, position)) {
     if (memory != SessionResources::kHost) return SessionResources::kHost;
     memory = plan.slots[static_cast<size_t>(copy.device)].memory;
   }
@@ -142,8 +144,7 @@ void SetInput(Frame& frame, size_t position, const Value& value) {
   Require(memory >= 0, "input '{}' lies in {} memory, which the session does not use", plan.slots[static_cast<size_t>(slot)].name,
           tensor->memory().name);
   bool host = plan.host_reads_input[position];
-  for (const Plan::BorderCopy& copy : plan.input_copies) {
-    if (copy.border != position) continue;
+  for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.input_copies, position)) {
     if (plan.slots[static_cast<size_t>(copy.device)].memory == memory) {
       frame.SkipStep(static_cast<size_t>(copy.step));
       frame.value(copy.device) = value;
@@ -158,10 +159,10 @@ void SetInput(Frame& frame, size_t position, const Value& value) {
 SlotIndex ShareResult(Frame& frame, size_t output, const Tensor& buffer) {
   const Plan& plan = frame.plan();
   const SlotIndex host = plan.graph_outputs[output];
-  for (const Plan::BorderCopy& copy : plan.output_copies) {
+  for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.output_copies, output)) {
     const Slot& slot = plan.slots[static_cast<size_t>(copy.device)];
     MemorySharing* const sharing = frame.resources().SharingOf(slot.memory);
-    if (copy.border != output || sharing == nullptr || slot.source != SlotSource::kStep) continue;
+    if (sharing == nullptr || slot.source != SlotSource::kStep) continue;
     if (std::count(plan.graph_outputs.begin(), plan.graph_outputs.end(), host) > 1) continue;
     const std::optional<Tensor> view = sharing->OnDevice(buffer, true);
     if (!view) continue;
@@ -176,8 +177,8 @@ SlotIndex ShareResult(Frame& frame, size_t output, const Tensor& buffer) {
 SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
   const Plan& plan = frame.plan();
   if (memory != SessionResources::kHost) {
-    for (const Plan::BorderCopy& copy : plan.output_copies) {
-      if (copy.border != output || plan.slots[static_cast<size_t>(copy.device)].memory != memory) continue;
+    for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.output_copies, output)) {
+      if (plan.slots[static_cast<size_t>(copy.device)].memory != memory) continue;
       frame.SkipStep(static_cast<size_t>(copy.step));
       return copy.device;
     }
@@ -246,6 +247,18 @@ class ShrinkAfter {
 }  // namespace
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
+  Run(request, run_options, StopSignal(run_options.cancel_flag(), run_options.timeout));
+}
+
+void Session::State::Run(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
+  RequireUsableAfterFork();
+  if (!openmp_threads) return RunHere(request, run_options, stop);
+  const InsideLibrary inside(ForeignThreads::kOneDnn);
+  RunOffForkedThread([&] { RunHere(request, run_options, stop); });
+}
+
+void Session::State::RunHere(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
+  const CallersFloatMode float_mode(config.denormal_as_zero ? WithoutDenormals(kPlainFloatMode) : kPlainFloatMode);
   const ShrinkAfter shrink(*this, run_options);
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
@@ -255,8 +268,6 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   const Plan& plan = executor->plan();
   const ProfileScope profile(profiler.get(), "run", "Session");
   const RunScope scope(*resources.threads);
-  const FloatMode mode = CurrentFloatMode();
-  const FloatModeScope float_mode(config.denormal_as_zero ? WithoutDenormals(mode) : mode);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
@@ -265,7 +276,7 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
   SmallArray<SlotIndex> slots(request.wanted.size());
   for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = SeatResult(*this, *frame, request, k);
   CheckResultBuffers(*this, request, slots.values());
-  const StopSignal stop(run_options.cancel_flag(), run_options.timeout);
+  const CancelScope cancel_scope(&stop);
   CancellablePool threads(*resources.threads, stop);
   const bool profiling = profiler != nullptr && profiler->recording();
   RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? profiler.get() : nullptr};
@@ -295,28 +306,34 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
 
 std::vector<Value> Session::Run(std::span<const std::string> input_names, std::span<const Value> inputs,
                                 std::span<const std::string> output_names, const RunOptions& options) const {
-  State& state = loaded();
+  return OnlyErrors([&] { return loaded().RunByName(input_names, inputs, output_names, options); });
+}
+
+std::vector<Value> Session::State::RunByName(std::span<const std::string> input_names, std::span<const Value> inputs,
+                                             std::span<const std::string> output_names, const RunOptions& run_options) {
   Require(input_names.size() == inputs.size(), "{} input names are given for {} inputs", input_names.size(), inputs.size());
-  SmallArray<const Value*> pointers(state.model.graph->inputs().size());
+  SmallArray<const Value*> pointers(model.graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Value*& pointer = pointers.values()[state.InputPosition(input_names[i])];
+    const Value*& pointer = pointers.values()[InputPosition(input_names[i])];
     Require(pointer == nullptr, "input '{}' is given twice; give it once", input_names[i]);
     pointer = &inputs[i];
   }
   std::vector<size_t> wanted;
-  if (output_names.empty()) wanted = state.all_outputs;
+  if (output_names.empty()) wanted = all_outputs;
+  std::vector<bool> asked(output_names.empty() ? 0 : outputs.size());
   for (const std::string& name : output_names) {
-    wanted.push_back(state.OutputPosition(name));
-    Require(std::count(wanted.begin(), wanted.end(), wanted.back()) == 1, "output '{}' is asked for twice; ask once", name);
+    wanted.push_back(OutputPosition(name));
+    Require(!asked[wanted.back()], "output '{}' is asked for twice; ask once", name);
+    asked[wanted.back()] = true;
   }
-  for (const size_t position : state.required) {
-    const GraphValue& input = state.graph_input(position);
+  for (const size_t position : required) {
+    const GraphValue& input = graph_input(position);
     if (pointers.values()[position] != nullptr) continue;
     Fail(ErrorCode::kInvalidArgument, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
          input.type.shape ? fmt::format(" {}", ToString(*input.type.shape)) : "");
   }
   std::vector<Value> results(wanted.size());
-  state.Run({pointers.values(), wanted, results, {}}, options);
+  Run({pointers.values(), wanted, results, {}}, run_options);
   return results;
 }
 
@@ -325,9 +342,11 @@ void Session::Run(std::span<const Value> inputs, std::span<Value> results, const
   Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(), inputs.size());
   Require(results.size() == state.outputs.size(), "the model has {} outputs, room for {} is given", state.outputs.size(),
           results.size());
-  SmallArray<const Value*> pointers(state.model.graph->inputs().size());
-  for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[state.required[i]] = &inputs[i];
-  state.Run({pointers.values(), state.all_outputs, results, {}}, options);
+  OnlyErrors([&] {
+    SmallArray<const Value*> pointers(state.model.graph->inputs().size());
+    for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[state.required[i]] = &inputs[i];
+    state.Run({pointers.values(), state.all_outputs, results, {}}, options);
+  });
 }
 
 void Session::State::Shrink() noexcept try {

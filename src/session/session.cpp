@@ -3,21 +3,38 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/only_errors.h"
+#include "base/stack.h"
+#include "runtime/float_mode.h"
 #include "session/session_state.h"
 
 namespace tessera {
+namespace {
+
+/// What loading may take of a stack: graphs lie in graphs, and schemas' inference and devices' compilers have frames of their own.
+constexpr size_t kLoadStack = size_t{2} << 20;
+
+/// A session's state with what `read` makes of the model.
+std::shared_ptr<Session::State> Loaded(const SessionOptions& options, const Environment& environment, const Session::State::Origin& origin,
+                                       const Session::State::LoadFunction& read) {
+  auto state = Session::State::Make(options, environment.state());
+  WithStack(kLoadStack, [&] { state->Load(origin, read); });
+  return state;
+}
+
+}  // namespace
 
 Session::Session(const std::filesystem::path& model, const SessionOptions& options, const Environment& environment)
-    : state_(std::make_shared<State>(options, environment.state())) {
-  state_->Load({.file = model}, [&](const LoadOptions& load) { return LoadModel(model, load); });
-}
+    : state_(OnlyErrors([&] {
+        return Loaded(options, environment, {.file = model}, [&](const LoadOptions& load) { return LoadModel(model, load); });
+      })) {}
 
 Session::Session(std::span<const std::byte> model, const SessionOptions& options, const Environment& environment,
                  std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder)
-    : state_(std::make_shared<State>(options, environment.state())) {
-  state_->Load({.bytes = model, .folder = folder},
-               [&](const LoadOptions& load) { return LoadModel(model, keep_alive, folder, load); });
-}
+    : state_(OnlyErrors([&] {
+        return Loaded(options, environment, {.bytes = model, .folder = folder},
+                      [&](const LoadOptions& load) { return LoadModel(model, keep_alive, folder, load); });
+      })) {}
 
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
@@ -52,6 +69,7 @@ std::vector<std::string> Session::providers() const {
 }
 
 Allocator& Session::allocator(const MemoryInfo& memory) const {
+  loaded().RequireUsableAfterFork();
   const SessionResources& resources = loaded().resources;
   const int16_t index = resources.FindMemory(memory);
   Require(index >= 0, "the session has no memory {}", memory.name);
@@ -61,13 +79,16 @@ Allocator& Session::allocator(const MemoryInfo& memory) const {
 void Session::Copy(const Tensor& from, Tensor& to) const {
   Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}", ElementTypeName(from.type()),
           from.shape(), ElementTypeName(to.type()), to.shape());
-  loaded().resources.Copy(from, to);
+  State& state = loaded();
+  state.RequireUsableAfterFork();
+  OnlyErrors([&] { state.resources.Copy(from, to); });
 }
 
 std::filesystem::path Session::EndProfiling() {
   const State& state = loaded();
+  const CallersFloatMode float_mode;
   Require(state.profiler != nullptr, "the session does not profile: set profile_prefix");
-  return state.profiler->Finish();
+  return OnlyErrors([&] { return state.profiler->Finish(); });
 }
 
 }  // namespace tessera

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/log.h"
+#include "base/seeded_hash.h"
 #include "model/model.h"
 #include "runtime/executor.h"
 #include "runtime/profiler.h"
@@ -48,11 +50,13 @@ struct Session::State {
   std::vector<NamedType> overridable;
   std::vector<size_t> required;     // positions of `inputs` among the graph's inputs
   std::vector<size_t> all_outputs;  // 0, 1, ...
-  std::unordered_map<std::string, size_t> input_position;  // among the graph's inputs
-  std::unordered_map<std::string, size_t> output_position;
+  StringMap<size_t> input_position;  // among the graph's inputs
+  StringMap<size_t> output_position;
 
   State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
   ~State();
+  /// The same, kept by those who use it. In a process that was forked, what cannot be destroyed there stays.
+  static std::shared_ptr<State> Make(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
 
   /// Where a model comes from: a file, or bytes and the folder of their external data.
   struct Origin {
@@ -75,8 +79,15 @@ struct Session::State {
     std::span<const int16_t> memories;
   };
   void Run(const Request& request, const RunOptions& options);
+  void Run(const Request& request, const RunOptions& options, const StopSignal& stop);
+  std::vector<Value> RunByName(std::span<const std::string> input_names, std::span<const Value> inputs, std::span<const std::string> output_names,
+                               const RunOptions& options);
   /// Gives idle memory back.
   void Shrink() noexcept;
+  /// In a process that was forked since the session was made: throws Error where the session cannot be used there.
+  void RequireUsableAfterFork() {
+    if (generation_.load(std::memory_order_acquire) != ForkGeneration()) [[unlikely]] ComeFromParent();
+  }
   /// Where the limit of runs' memory follows what they are given: times their bytes.
   static constexpr int64_t kRunTimesGiven = 256;
 
@@ -90,10 +101,15 @@ struct Session::State {
   }
 
  private:
+  void LoadHere(const Origin& origin, const LoadFunction& load);
+  void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);
+  void ComeFromParent();
+  bool LostAtFork() const noexcept;
   std::unique_ptr<ContextCache> MakeContext(const Origin& origin) const;
   bool LoadFromContext(ContextCache& cache);
   Tuning ChooseTuning(const Origin& origin, const LoadFunction& load) const;
   void LeaveOut(const LeftOutProviders& names);
+  LoadOptions OptionsOfLoad();
   void LoadAndOptimize(const LoadFunction& load);
   void MakePlan();
   /// Null where kernels could not be made, which `failed` then says of more nodes than before.
@@ -109,6 +125,9 @@ struct Session::State {
   /// The provider and its memory, or, when that throws, neither.
   void StartProvider(ActiveProvider active);
   void Describe();
+
+  std::atomic<uint32_t> generation_{ForkGeneration()};
+  ForkMutex coming_from_parent_;
 };
 
 }  // namespace tessera

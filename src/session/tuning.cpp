@@ -164,10 +164,11 @@ class Candidate {
     for (size_t i = 0; i < inputs_.size(); ++i) given_[state_.required[i]] = &inputs_[i];
   }
 
-  void Run() {
+  /// `stop`: of the load that the times are for.
+  void Run(const StopSignal& stop) {
     std::vector<Value> results(state_.outputs.size());
     const auto start = Clock::now();
-    state_.Run({given_, state_.all_outputs, results, {}}, RunOptions());
+    state_.Run({given_, state_.all_outputs, results, {}}, RunOptions(), stop);
     fastest_ = std::min(fastest_, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
 
@@ -183,12 +184,15 @@ class Candidate {
 };
 
 /// In turn: what else the machine does slows all of them.
-void Race(std::span<Candidate* const> candidates) {
+void Race(std::span<Candidate* const> candidates, const LoadLimits& limits) {
   constexpr int kFewest = 5, kMost = 50;
   const auto enough = candidates.size() * std::chrono::milliseconds(500);
   const auto begin = Clock::now();
   for (int run = 0; run < kMost && (run < kFewest || Clock::now() - begin < enough); ++run) {
-    for (Candidate* candidate : candidates) candidate->Run();
+    for (Candidate* candidate : candidates) {
+      limits.Check();
+      candidate->Run(limits.stop());
+    }
   }
 }
 
@@ -196,6 +200,7 @@ class Tuner {
  public:
   Tuner(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load)
       : session_(session), origin_(origin), load_(load), options_(session.options) {
+    options_.load_timeout = limits().time_left();
     options_.profile_prefix.clear();
     options_.optimized_model_path.clear();
     options_.log_level = LogLevel::kError;
@@ -216,7 +221,10 @@ class Tuner {
   }
 
  private:
+  const LoadLimits& limits() const { return *session_.resources.limits; }
+
   std::unique_ptr<Candidate> Make(const LeftOutProviders& left_out, std::string_view algorithm = {}) const {
+    limits().Check();
     return std::make_unique<Candidate>(options_, session_.environment, left_out, algorithm, origin_, load_);
   }
 
@@ -227,10 +235,11 @@ class Tuner {
     try {
       without = Make(fewer);
     } catch (const Error& error) {  // the others do not take all of its nodes
+      limits().Check();
       session_.log(LogLevel::kInfo, "tuning: without {}: {}", provider, error.what());
       return;
     }
-    Race(std::array{best.get(), without.get()});
+    Race(std::array{best.get(), without.get()}, limits());
     session_.log(LogLevel::kInfo, "tuning: {:.3f} ms a run, {:.3f} ms without {}", best->fastest(), without->fastest(), provider);
     if (without->fastest() > kGain * best->fastest()) return;
     fewer.back().second = fmt::format("left out: timing at load found {:.3f} ms a run with it, {:.3f} ms without", best->fastest(),
@@ -250,7 +259,7 @@ class Tuner {
     if (others.empty()) return;
     std::vector<Candidate*> all = {&best};
     for (const auto& other : others) all.push_back(other.get());
-    Race(all);
+    Race(all, limits());
     Trial::Times fastest = best.trial().times();
     for (const auto& tried : others) TakeFaster(tried->trial(), best.trial().nodes(), fastest);
     session_.log(LogLevel::kInfo, "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
@@ -298,6 +307,7 @@ Tuning Tune(const Session::State& session, const Session::State::Origin& origin,
   try {
     return Tuner(session, origin, load).Run();
   } catch (const Error& error) {
+    session.resources.CheckLoad();
     session.log(LogLevel::kWarning, "not tuned: {}", error.what());
     return {};
   }

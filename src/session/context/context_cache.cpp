@@ -119,20 +119,22 @@ void AddBuildConditions(ContextConditions& conditions) {
   conditions.emplace_back("processor", features);
 }
 
-std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, OptimizationReport& optimization) {
+std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, const LoadOptions& options,
+                                                      OptimizationReport& optimization) {
   report_.enabled = true;
   report_.path = path_;
   try {
-    const ContextFile file(path_);
+    const ContextFile file(path_, copy_to_);
     ByteReader in(file.description());
     CheckConditions(in);
     CheckExternalFiles(in);
     file.CheckData(threads);
-    Content content = ReadContent(in, file, optimization);
+    Content content = ReadContent(in, file, options, optimization);
     report_.used = true;
     report_.detail = "used";
     return content;
   } catch (const std::exception& error) {
+    options.limits->Check();
     Reject(error.what());
     return std::nullopt;
   }
@@ -170,7 +172,8 @@ void ContextCache::CheckExternalFiles(ByteReader& in) const {
   }
 }
 
-std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile& file) {
+std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile& file, const LoadOptions& options) {
+  options.on_data(file.data().size());
   std::vector<MappedFile> files;
   for (size_t i = in.GetCount(); i > 0; --i) {
     const std::filesystem::path path = in.GetText();
@@ -180,7 +183,7 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
     // What is in the model is among the conditions.
     if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} has changed", found.string());
     files.push_back(found.empty() ? MappedFile() : MapFile(found));
-    stored_ += files.back().stored;
+    options.on_data(files.back().stored);
     if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} is changing", found.string());
   }
   std::vector<Tensor> tensors;
@@ -203,8 +206,9 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
   return tensors;
 }
 
-ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFile& file, OptimizationReport& optimization) {
-  const std::vector<Tensor> tensors = ReadTensors(in, file);
+ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFile& file, const LoadOptions& options,
+                                               OptimizationReport& optimization) {
+  const std::vector<Tensor> tensors = ReadTensors(in, file, options);
   NumberConstants(tensors);
   for (size_t i = in.GetCount(); i > 0; --i) {
     const auto number = in.Get<uint32_t>();
@@ -213,7 +217,6 @@ ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFil
     packed_[{number, std::move(key)}] = std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
   }
   Content content;
-  content.stored = stored_ + file.data().size();
   optimization.nodes_before = in.Get<uint64_t>();
   optimization.nodes_after = in.Get<uint64_t>();
   for (size_t i = in.GetCount(); i > 0; --i) {
@@ -223,6 +226,7 @@ ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFil
   for (size_t i = in.GetCount(); i > 0; --i) content.model.warnings.push_back(in.GetText());
   content.model.metadata = ReadMetadata(in);
   content.model.graph = std::make_unique<Graph>();
+  content.model.graph->set_limits(options.limits);
   ReadGraph(in, tensors, *content.model.graph);
   if (!in.at_end()) ByteReader::Damaged();
   return content;
@@ -262,6 +266,7 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
     }
     report_.written = true;
   } catch (const Error& error) {
+    model.graph->limits().Check();
     report_.detail += fmt::format("; not written: {}", error.what());
   }
 }
@@ -292,7 +297,7 @@ void ContextCache::NoteAligned(const Tensor& constant) {
   if (number != numbers_.end()) aligned_[number->second] = true;
 }
 
-void ContextCache::Write(ThreadPool& threads) {
+void ContextCache::Write(ThreadPool& threads, const LoadLimits& limits) {
   if (!report_.written) return;
   try {
     const std::filesystem::path model = model_.empty() ? model_ : std::filesystem::absolute(model_);
@@ -351,9 +356,10 @@ void ContextCache::Write(ThreadPool& threads) {
     }
     description.Append(tensors.bytes());
     description.Append(model_bytes_.bytes());
-    WriteContextFile(path_, data, description.bytes(), threads);
+    WriteContextFile(path_, data, description.bytes(), threads, limits);
     report_.detail += "; written";
   } catch (const std::exception& error) {
+    limits.Check();
     report_.written = false;
     report_.detail += fmt::format("; not written: {}", error.what());
   }

@@ -9,16 +9,20 @@
 #include <vector>
 
 #include "base/byte_stream.h"
+#include "tessera/memory.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera {
 
-/// A context file, mapped. Nothing in it is trusted: whoever may write it may choose what the session computes, so it must
-/// belong to the user or to root, and nobody else may have write permission.
+class LoadLimits;
+
+/// A context file, mapped. Nothing in it is trusted: whoever may write it may choose what the session computes, so that it must be a
+/// RegularFile::OfCache.
 class ContextFile {
  public:
   /// Throws Error saying what is wrong: no such file, foreign, of another format, truncated, damaged.
-  explicit ContextFile(const std::filesystem::path& path);
+  /// `copy_to`: where it is copied; null: it is mapped.
+  explicit ContextFile(const std::filesystem::path& path, Allocator* copy_to = nullptr);
 
   /// Checked against its checksum.
   std::span<const std::byte> description() const noexcept { return description_; }
@@ -55,6 +59,6 @@ class ContextLayout {
 
 /// Writes beside `path` and renames, so that readers and other writers see whole files only. Throws Error.
 void WriteContextFile(const std::filesystem::path& path, const ContextLayout& data, std::span<const std::byte> description,
-                      ThreadPool& threads);
+                      ThreadPool& threads, const LoadLimits& limits);
 
 }  // namespace tessera

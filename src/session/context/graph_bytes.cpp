@@ -1,3 +1,4 @@
+#include "base/load_limits.h"
 #include "session/context/graph_bytes.h"
 
 #include <algorithm>
@@ -135,6 +136,7 @@ class GraphWriter {
   }
 
   void WriteNode(const Node& node) {
+    graph_.limits().Check();
     if (FindLocalFunction(graph_, node) != nullptr) {
       Fail(ErrorCode::kNotImplemented, "{} calls a function of the model, which a context does not hold", node.Label());
     }
