@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "simd/arg_extreme.h"
+#include "simd/nan-inl.h"
 
 #ifndef TESSERA_ARG_TABLES
 #define TESSERA_ARG_TABLES
@@ -53,7 +54,7 @@ HWY_INLINE T Extreme(const T* HWY_RESTRICT x, int64_t count, bool& has_nan) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto join = [](auto a, auto b) HWY_ATTR { return kMin ? hn::Min(a, b) : hn::Max(a, b); };
   auto a0 = hn::LoadU(d, x), a1 = a0, a2 = a0, a3 = a0;
-  auto n0 = hn::Ne(a0, a0), n1 = n0;
+  auto n0 = NanLanes(a0), n1 = n0;
   int64_t i = lanes;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto v0 = hn::LoadU(d, x + i), v1 = hn::LoadU(d, x + i + lanes);
@@ -63,14 +64,14 @@ HWY_INLINE T Extreme(const T* HWY_RESTRICT x, int64_t count, bool& has_nan) {
     a2 = join(a2, v2);
     a3 = join(a3, v3);
     if constexpr (hwy::IsFloat<T>()) {
-      n0 = hn::Or(n0, hn::Or(hn::Ne(v0, v0), hn::Ne(v1, v1)));
-      n1 = hn::Or(n1, hn::Or(hn::Ne(v2, v2), hn::Ne(v3, v3)));
+      n0 = hn::Or(n0, hn::Or(NanLanes(v0), NanLanes(v1)));
+      n1 = hn::Or(n1, hn::Or(NanLanes(v2), NanLanes(v3)));
     }
   }
   for (; i < count; i += lanes) {
     const auto v = hn::LoadU(d, x + std::min(i, count - lanes));  // the last vector overlaps the one before
     a0 = join(a0, v);
-    if constexpr (hwy::IsFloat<T>()) n0 = hn::Or(n0, hn::Ne(v, v));
+    if constexpr (hwy::IsFloat<T>()) n0 = hn::Or(n0, NanLanes(v));
   }
   has_nan = hwy::IsFloat<T>() && !hn::AllFalse(d, hn::Or(n0, n1));
   HWY_ALIGN T lane[HWY_LANES(T)];
@@ -99,14 +100,15 @@ int64_t ArgRow(const T* x, int64_t count, bool last) {
       best = extreme;
     }
   }
+  // Both searches end within the block, also where nothing should equal its extreme.
   const T* block = x + best_block * kBlock;
-  const int64_t size = size_of(best_block);
+  const int64_t end = size_of(best_block) - 1;
   if (last) {
-    int64_t i = size - 1;
+    int64_t i = end;
     while (i > 0 && block[i] != best) --i;
     return best_block * kBlock + i;
   }
-  return best_block * kBlock + (std::find(block, block + size, best) - block);
+  return best_block * kBlock + (std::find(block, block + end, best) - block);
 }
 
 template <bool kMin, bool kLast, class T>

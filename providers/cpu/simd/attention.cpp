@@ -15,6 +15,7 @@
 #include "base/rounding.h"
 #include "simd/attention.h"
 #include "simd/exp-inl.h"
+#include "simd/nan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -37,7 +38,7 @@ HWY_INLINE V TanhOf(D d, V x) {
   p = hn::MulAdd(p, s, hn::Set(d, static_cast<T>(-1.0 / 3)));
   const V near = hn::MulAdd(hn::Mul(p, s), x, x);
   const V y = hn::IfThenElse(hn::Lt(size, hn::Set(d, static_cast<T>(0.15))), near, hn::CopySign(far, x));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  return hn::IfThenElse(NanLanes(x), x, y);
 }
 
 /// Whole vectors through `whole`, the rest through a padded one.

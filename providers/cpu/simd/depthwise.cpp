@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/work_array.h"
 #include "simd/activate-inl.h"
 #include "simd/depthwise.h"
 #include "simd/depthwise_across.h"
@@ -240,7 +241,7 @@ template <int K, int S>
 void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end) {
   const D d;
   constexpr int64_t kBand = kBandBytes / int64_t{sizeof(float)};
-  HWY_ALIGN float padded[kBand + 2 * kLanes];
+  const WorkArray<float> padded(kBand + 2 * kLanes);
   HWY_ALIGN float weights[K * K * kLanes];
   const BandLayout layout = LayOutBand(shape);
   const int64_t pixels = shape.output_height * shape.output_width;
@@ -248,7 +249,7 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
   // Several small planes are laid out before the first is read: reading what was just written in other pieces would stall.
   const int64_t together = layout.output_rows < shape.output_height ? 1 : std::clamp<int64_t>(kBand / band_size, 1, 8);
   // Past what is filled, vectors read whatever lies there; their results are not kept.
-  std::fill_n(padded, std::min(kBand, std::min(together, end - begin) * band_size) + 2 * kLanes, 0.0f);
+  std::fill_n(padded.data(), std::min(kBand, std::min(together, end - begin) * band_size) + 2 * kLanes, 0.0f);
   // But for the smallest kernel, computing takes longer than reading: the plane that comes next is asked for meanwhile.
   const bool ahead = K * S > 3 && layout.output_rows == shape.output_height && together == 1;
   const int64_t plane_size = shape.height * shape.width;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/work_array.h"
 #include "simd/activate-inl.h"
 #include "simd/depthwise_across.h"
 #include "simd/transpose_square-inl.h"
@@ -158,7 +159,7 @@ class GroupConvolution {
   GroupConvolution(const DepthwiseShape& shape, const DepthwiseTensors& tensors)
       : shape_(shape), tensors_(tensors), layout_(LayOut(shape)), row_size_(layout_.columns * kLanes) {
     // The pads beside rows stay, and past the last row vectors are read whose results are not kept.
-    std::fill_n(band_, layout_.rows * row_size_ + kSlack * kLanes, 0.0f);
+    std::fill_n(band_.data(), layout_.rows * row_size_ + kSlack * kLanes, 0.0f);
   }
 
   void Run(int64_t plane, int64_t count) {
@@ -197,7 +198,7 @@ class GroupConvolution {
     int64_t row = 0;
     if (y > 0) {
       row = std::min<int64_t>(K - S, rows);
-      std::memmove(band_, band_ + layout_.output_rows * S * row_size_, static_cast<size_t>(row * row_size_) * sizeof(float));
+      std::memmove(band_.data(), band_ + layout_.output_rows * S * row_size_, static_cast<size_t>(row * row_size_) * sizeof(float));
     }
     const int64_t top = y * S - shape_.pad_top;  // where the band begins in the image
     const int64_t first = std::clamp<int64_t>(-top, row, rows), last = std::clamp<int64_t>(shape_.height - top, first, rows);
@@ -212,8 +213,8 @@ class GroupConvolution {
   const Band layout_;
   const int64_t row_size_;
   Group group_;
-  HWY_ALIGN float band_[(kBandPixels + kSlack) * kLanes];
-  HWY_ALIGN float output_[(kOutputPixels + kLanes) * kLanes];  // the slack of tiles and of GatherPixels
+  const WorkArray<float> band_{(kBandPixels + kSlack) * kLanes};
+  const WorkArray<float> output_{(kOutputPixels + kLanes) * kLanes};  // the slack of tiles and of GatherPixels
 };
 
 template <int K, int S>

@@ -11,6 +11,8 @@
 
 #include <limits>
 
+#include "simd/nan-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 
@@ -20,7 +22,7 @@ template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> ExpBounded(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
   if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+    return hn::IfThenElse(NanLanes(x), x, hn::Exp(d, x));
   } else {
     const hn::RebindToSigned<D> di;
     // x = n ln2 + r with |r| <= ln2 / 2; ln2 is split so that n times its high part is exact.
@@ -37,7 +39,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> ExpBounded(D d, hwy::HWY_NAMESPACE::Vec<D>
     // n reaches 128 at the top of the range: 2^n is applied as the exponent's sum, not as a product with a float.
     const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n)));
     const auto y = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.336544f)), hn::BitCast(d, bits));
-    return hn::IfThenElse(hn::IsNaN(x), x, y);
+    return hn::IfThenElse(NanLanes(x), x, y);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/cancellation.h"
 #include "simd/fft.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -76,25 +77,39 @@ HWY_INLINE void Butterfly(Complex<F> (&x)[5]) {
   x[4] = a - c;
 }
 
+constexpr double kElementNs = 1.0;  // of one element of a stage
+
+/// Steps [begin, end) of a stage whose signals lie side by side.
+template <class F, int kRadix>
+void FirstPass(const FftStage<F>& stage, int64_t begin, int64_t end, const F* HWY_RESTRICT in_re, const F* HWY_RESTRICT in_im,
+               F* HWY_RESTRICT out_re, F* HWY_RESTRICT out_im) {
+  const int64_t m = stage.m;
+  const F *HWY_RESTRICT cos = stage.cos.data(), *HWY_RESTRICT sin = stage.sin.data();
+  for (int64_t p = begin; p < end; ++p) {
+    Complex<F> x[kRadix];
+    for (int k = 0; k < kRadix; ++k) x[k] = {in_re[p + m * k], in_im[p + m * k]};
+    Butterfly(x);
+    for (int k = 1; k < kRadix; ++k) x[k] = x[k] * Complex<F>{cos[(k - 1) * m + p], sin[(k - 1) * m + p]};
+    for (int k = 0; k < kRadix; ++k) {
+      out_re[kRadix * p + k] = x[k].re;
+      out_im[kRadix * p + k] = x[k].im;
+    }
+  }
+}
+
 template <class F, int kRadix>
 void Pass(const FftStage<F>& stage, const F* HWY_RESTRICT in_re, const F* HWY_RESTRICT in_im, F* HWY_RESTRICT out_re,
           F* HWY_RESTRICT out_im) {
   const int64_t m = stage.m, s = stage.stride;
   const F *HWY_RESTRICT cos = stage.cos.data(), *HWY_RESTRICT sin = stage.sin.data();
   if (s == 1) {
-    for (int64_t p = 0; p < m; ++p) {
-      Complex<F> x[kRadix];
-      for (int k = 0; k < kRadix; ++k) x[k] = {in_re[p + m * k], in_im[p + m * k]};
-      Butterfly(x);
-      for (int k = 1; k < kRadix; ++k) x[k] = x[k] * Complex<F>{cos[(k - 1) * m + p], sin[(k - 1) * m + p]};
-      for (int k = 0; k < kRadix; ++k) {
-        out_re[kRadix * p + k] = x[k].re;
-        out_im[kRadix * p + k] = x[k].im;
-      }
-    }
-    return;
+    return InCancellablePieces(0, m, kRadix * kElementNs, [&](int64_t begin, int64_t end) HWY_ATTR {
+      FirstPass<F, kRadix>(stage, begin, end, in_re, in_im, out_re, out_im);
+    });
   }
+  PacedCancellationPoint look(kRadix * kElementNs);
   for (int64_t p = 0; p < m; ++p) {
+    look.Pass(s);
     Complex<F> twiddles[kRadix];
     for (int k = 1; k < kRadix; ++k) twiddles[k] = {cos[(k - 1) * m + p], sin[(k - 1) * m + p]};
     const F *HWY_RESTRICT re = in_re + s * p, *HWY_RESTRICT im = in_im + s * p;
@@ -119,8 +134,10 @@ template <class F>
 void AnyPass(const FftStage<F>& stage, const F* HWY_RESTRICT in_re, const F* HWY_RESTRICT in_im, F* HWY_RESTRICT out_re,
              F* HWY_RESTRICT out_im) {
   const int64_t m = stage.m, s = stage.stride, radix = stage.radix;
+  PacedCancellationPoint look(kElementNs);
   for (int64_t p = 0; p < m; ++p) {
     for (int64_t k = 0; k < radix; ++k) {
+      look.Pass(radix * s);
       Complex<F> twiddle = {1, 0};
       if (k > 0) twiddle = {stage.cos[static_cast<size_t>((k - 1) * m + p)], stage.sin[static_cast<size_t>((k - 1) * m + p)]};
       F *HWY_RESTRICT to_re = out_re + s * (radix * p + k), *HWY_RESTRICT to_im = out_im + s * (radix * p + k);
@@ -181,6 +198,8 @@ void RunStage(const FftStage<double>& stage, const double* in_re, const double* 
   HWY_DYNAMIC_DISPATCH(StageF64)(stage, in_re, in_im, out_re, out_im);
 }
 
+constexpr double kRootNs = 30, kElementNs = 1;
+
 /// exp(-2 pi i k / n); k is reduced first so that large products lose nothing.
 void Root(int64_t k, int64_t n, double* re, double* im) {
   const double angle = -2 * std::numbers::pi * static_cast<double>(k % n) / static_cast<double>(n);
@@ -211,8 +230,10 @@ FftStage<F> MakeStage(int radix, int64_t n, int64_t stride) {
   stage.cos.resize(count);
   stage.sin.resize(count);
   double re, im;
+  PacedCancellationPoint look(kRootNs);
   for (int64_t k = 1; k < radix; ++k) {
     for (int64_t p = 0; p < stage.m; ++p) {
+      look.Pass();
       Root(p * k, n, &re, &im);
       stage.cos[static_cast<size_t>((k - 1) * stage.m + p)] = static_cast<F>(re);
       stage.sin[static_cast<size_t>((k - 1) * stage.m + p)] = static_cast<F>(im);
@@ -250,7 +271,9 @@ FftPlan<F>::FftPlan(int64_t length) : length_(length) {
   chirp_im_.resize(static_cast<size_t>(length));
   kernel_re_.assign(static_cast<size_t>(padded), 0);
   kernel_im_.assign(static_cast<size_t>(padded), 0);
+  PacedCancellationPoint look(kRootNs);
   for (int64_t k = 0; k < length; ++k) {
+    look.Pass();
     double re, im;
     Root(static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<uint64_t>(k) % static_cast<uint64_t>(2 * length)), 2 * length, &re, &im);
     chirp_re_[static_cast<size_t>(k)] = static_cast<F>(re);
@@ -263,6 +286,14 @@ FftPlan<F>::FftPlan(int64_t length) : length_(length) {
   }
   std::vector<F> scratch(static_cast<size_t>(convolution_->scratch()));
   convolution_->Transform(kernel_re_.data(), kernel_im_.data(), scratch.data());
+}
+
+template <class F>
+int64_t FftPlan<F>::TableNumbers(int64_t length) {
+  // Stages of a radix hold twice the length, those after it a half of that at most. A convolution has up to four times the length, its
+  // own stages, and kernel, chirp and scratch of their sizes.
+  constexpr int64_t kStages = 4, kConvolution = 4 * (kStages + 4) + 2;
+  return length * (length > 1 && Factors(length).empty() ? kConvolution : kStages) + 2 * kLargestRadix * kLargestRadix * kStages;
 }
 
 template <class F>
@@ -279,36 +310,37 @@ void FftPlan<F>::Transform(F* re, F* im, F* scratch) const {
     std::swap(from_re, to_re);
     std::swap(from_im, to_im);
   }
-  if (from_re != re) {
-    std::copy_n(from_re, length_, re);
-    std::copy_n(from_im, length_, im);
-  }
+  if (from_re == re) return;
+  InCancellablePieces(0, length_, kElementNs, [&](int64_t begin, int64_t end) {
+    std::copy(from_re + begin, from_re + end, re + begin);
+    std::copy(from_im + begin, from_im + end, im + begin);
+  });
 }
 
 template <class F>
 void FftPlan<F>::Bluestein(F* re, F* im, F* scratch) const {
   const int64_t padded = convolution_->length();
   F *a_re = scratch, *a_im = scratch + padded, *rest = scratch + 2 * padded;
-  for (int64_t i = 0; i < length_; ++i) {
-    const F c = chirp_re_[static_cast<size_t>(i)], s = chirp_im_[static_cast<size_t>(i)];
-    a_re[i] = re[i] * c - im[i] * s;
-    a_im[i] = re[i] * s + im[i] * c;
-  }
-  std::fill(a_re + length_, a_re + padded, F{0});
-  std::fill(a_im + length_, a_im + padded, F{0});
+  // to = from * factor, elementwise; `to` may be `from`.
+  const auto multiply = [](int64_t count, const F* from_re, const F* from_im, const std::vector<F>& factor_re,
+                           const std::vector<F>& factor_im, F* to_re, F* to_im) {
+    InCancellablePieces(0, count, 2 * kElementNs, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const F c = factor_re[static_cast<size_t>(i)], s = factor_im[static_cast<size_t>(i)], x = from_re[i], y = from_im[i];
+        to_re[i] = x * c - y * s;
+        to_im[i] = x * s + y * c;
+      }
+    });
+  };
+  multiply(length_, re, im, chirp_re_, chirp_im_, a_re, a_im);
+  InCancellablePieces(length_, padded, kElementNs, [&](int64_t begin, int64_t end) {
+    std::fill(a_re + begin, a_re + end, F{0});
+    std::fill(a_im + begin, a_im + end, F{0});
+  });
   convolution_->Transform(a_re, a_im, rest);
-  for (int64_t i = 0; i < padded; ++i) {
-    const F c = kernel_re_[static_cast<size_t>(i)], s = kernel_im_[static_cast<size_t>(i)];
-    const F product_re = a_re[i] * c - a_im[i] * s;
-    a_im[i] = a_re[i] * s + a_im[i] * c;
-    a_re[i] = product_re;
-  }
+  multiply(padded, a_re, a_im, kernel_re_, kernel_im_, a_re, a_im);
   convolution_->Transform(a_im, a_re, rest);  // swapped: the inverse
-  for (int64_t i = 0; i < length_; ++i) {
-    const F c = chirp_re_[static_cast<size_t>(i)], s = chirp_im_[static_cast<size_t>(i)];
-    re[i] = a_re[i] * c - a_im[i] * s;
-    im[i] = a_re[i] * s + a_im[i] * c;
-  }
+  multiply(length_, a_re, a_im, chirp_re_, chirp_im_, re, im);
 }
 
 template class FftPlan<float>;

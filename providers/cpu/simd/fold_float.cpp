@@ -13,6 +13,7 @@
 #include "simd/exp-inl.h"
 #include "simd/fold.h"
 #include "simd/load_first-inl.h"
+#include "simd/nan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -39,9 +40,9 @@ HWY_INLINE V Map(D d, V x, V shift) {
 template <Fold F, class D, class V>
 HWY_INLINE V Join(D, V a, V b) {
   if constexpr (F == Fold::kMax) {
-    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Gt(b, a), NanLanes(b)), b, a);
   } else if constexpr (F == Fold::kMin) {
-    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), NanLanes(b)), b, a);
   } else if constexpr (F == Fold::kProd) {
     return hn::Mul(a, b);
   } else {
@@ -71,7 +72,7 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   V a0 = hn::Set(d, FoldIdentity<T>(F)), a1 = a0, a2 = a0, a3 = a0;
-  auto nan = hn::IsNaN(a0);
+  auto nan = NanLanes(a0);
   const auto step = [&](int64_t i) HWY_ATTR {
     const V v0 = hn::LoadU(d, x + i), v1 = hn::LoadU(d, x + i + lanes);
     const V v2 = hn::LoadU(d, x + i + 2 * lanes), v3 = hn::LoadU(d, x + i + 3 * lanes);
@@ -79,7 +80,7 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
     a1 = Extreme<F>(a1, v1);
     a2 = Extreme<F>(a2, v2);
     a3 = Extreme<F>(a3, v3);
-    nan = hn::Or(nan, hn::IsNaN(hn::Add(hn::Add(v0, v1), hn::Add(v2, v3))));
+    nan = hn::Or(nan, NanLanes(hn::Add(hn::Add(v0, v1), hn::Add(v2, v3))));
   };
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) step(i);
@@ -99,10 +100,10 @@ HWY_INLINE Wide<T> ExtremeOfShort(const T* HWY_RESTRICT x, int64_t count) {
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   V all = hn::Set(d, FoldIdentity<T>(F));
-  auto nan = hn::IsNaN(all);
+  auto nan = NanLanes(all);
   const auto step = [&](V v) HWY_ATTR {
     all = Extreme<F>(all, v);
-    nan = hn::Or(nan, hn::IsNaN(v));
+    nan = hn::Or(nan, NanLanes(v));
   };
   if (count < lanes) {
     step(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), LoadFirst(d, x, count), all));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/cancellation.h"
+#include "base/work_array.h"
 #include "simd/gemm_pack-inl.h"
 #include "simd/gemm_tile-inl.h"
 #include "simd/gemm_vector-inl.h"
@@ -57,13 +59,13 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
 template <class B>
 void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                      const Panels<B>& panels, int64_t k0, int64_t kc) {
-  HWY_ALIGN T buffer[kWidenedDepth * kWidth];
+  const WorkArray<T> buffer(kWidenedDepth * kWidth);
   const B* panel = panels.data;
   BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
   for (int64_t n = n0; n < n1; n += kWidth, panel += panels.stride) {
     WidenPanel(panel, kc, buffer);
     prefetch.Begin(n + kWidth < n1 ? panel + panels.stride : panels.data + kc * kWidth);
-    MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + kWidth), Panels<T>{buffer, 0, kWidth}, k0, kc, &prefetch);
+    MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + kWidth), Panels<T>{buffer.data(), 0, kWidth}, k0, kc, &prefetch);
   }
 }
 
@@ -136,16 +138,17 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
 template <class B>
 void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
                      int64_t k0, int64_t kc) {
-  T* rows = CopiedRows();
+  const WorkArray<T> rows(kCopySize);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t end = std::min(m1, m + kCopiedRows);
+    CancellationPoint();
     MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n0, n1, panels, k0, kc);
   }
 }
 
 /// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
 void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  T* rows = CopiedRows(kCopiedRows * kBufferedColumns);
+  const WorkArray<T> rows(kCopySize + kCopiedRows * kBufferedColumns);
   T* buffer = rows + kCopySize;
   const int64_t depth = DepthStep(args);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
@@ -158,6 +161,7 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
       if (args.epilogue.row_bias != nullptr) block.epilogue.row_bias += m;
       if (args.epilogue.col_bias != nullptr) block.epilogue.col_bias += n;
       for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
+        CancellationPoint();
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, m_end, k0, kc, rows);
         WithPackedPanels(args, n, k0, false,
@@ -172,7 +176,7 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
 /// TLB and keeps rows that are a power of two apart from sharing cache sets.
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
-  T* rows = CopiedRows();
+  const WorkArray<T> rows(kCopySize);
   // Blocks of about the same height: the last would pay for all of B with few rows.
   const int64_t depth = DepthStep(args, kMostDepth);
   const int64_t blocks = CeilDiv(m1 - m0, std::min(kCopiedRows, kMostCopied / depth / kRows * kRows));
@@ -185,6 +189,7 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
     for (int64_t m = m0; m < m1; m += height) {
       const int64_t end = std::min(m1, m + height);
       for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
+        CancellationPoint();
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, end, k0, kc, rows);
         WithPackedPanels(args, n, k0, !shallow && (m == m0 || leaves_cache), [&](const auto& panels) {
@@ -194,6 +199,8 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
     }
   }
 }
+
+constexpr int64_t kStreamed = int64_t{4} << 20;  // elements of B between cancellation points
 
 void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
@@ -205,9 +212,15 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
   if (packed && args.a_k == 1 && m1 - m0 <= kRows && args.k > 0) {
     // Every panel is read once: in its whole depth, so that B is one stream from memory.
     const Rows a{args.a + m0 * args.a_row, args.a_row, 1, args.a_row};
-    return WithPackedPanels(args, n0, 0, false, [&](const auto& panels) { MultiplyBlock(args, a, m0, m1, n0, n1, panels, 0, args.k); });
+    const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
+    for (int64_t n = n0; n < n1; n += together) {
+      CancellationPoint();
+      WithPackedPanels(args, n, 0, false,
+                       [&](const auto& panels) { MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), panels, 0, args.k); });
+    }
+    return;
   }
-  HWY_ALIGN T buffer[kDepth * kColumns + kWidth];
+  const WorkArray<T> buffer(kDepth * kColumns + kWidth);
   const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
   const int64_t depth = DepthStep(args), together = ColumnsTogether(depth);
   for (int64_t n = n0; n < n1; n += together) {
@@ -223,6 +236,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
           return;
         }
         for (int64_t m = m0; m < m1; m += kRowBlock) {
+          CancellationPoint();
           MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock), from,
                         to, panels, k0, kc);
         }
@@ -248,7 +262,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
           PackPanel(args.b + k0 * args.b_k + j * args.b_col, args.b_k, args.b_col, kc, width, panel);
         }
       }
-      multiply(n_direct, n_end, Panels<T>{buffer, kc * kWidth, kWidth});
+      multiply(n_direct, n_end, Panels<T>{buffer.data(), kc * kWidth, kWidth});
     }
   }
 }

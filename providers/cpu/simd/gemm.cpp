@@ -2,8 +2,6 @@
 
 #include "simd/gemm.h"
 
-#include <hwy/aligned_allocator.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -168,19 +166,6 @@ void PackSource(ThreadPool& threads, const GemmArgs<T>& args, T* packed) {
 }
 
 }  // namespace
-
-void* ThreadRoom(size_t bytes) {
-  thread_local hwy::AlignedFreeUniquePtr<std::byte[]> room;
-  thread_local size_t size = 0;
-  if (size < bytes) {
-    size = 0;  // in case there is no memory
-    room.reset();
-    room = hwy::AllocateAligned<std::byte>(bytes);
-    if (room == nullptr) throw std::bad_alloc();
-    size = bytes;
-  }
-  return room.get();
-}
 
 template <class T>
 int64_t GemmPanelWidth() {

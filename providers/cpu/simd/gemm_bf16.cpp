@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "simd/activate-inl.h"
 #include "simd/bf16_pairs-inl.h"
@@ -193,6 +194,7 @@ void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, 
   const int64_t a_row = args.a_row == 0 ? 2 * pairs : args.a_row, b_column = PanelColumn(args);
   const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
   for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
+    CancellationPoint();
     const int64_t count = std::min(depth, pairs - p);
     const GemmEpilogue<float>& epilogue = args.epilogue;
     TileOut out{};

@@ -12,8 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "base/work_array.h"
 #include "simd/dot-inl.h"
 #include "simd/gemm_int8.h"
 #include "simd/pin-inl.h"
@@ -115,7 +117,9 @@ template <class Product>
 void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const int16_t* b,
                    int64_t pair0, int64_t pairs) {
   const int64_t a_row = 2 * Pairs(args.k);
+  PacedCancellationPoint look(2);
   for (int64_t m = m0; m < m1; m += kRows) {
+    look.Pass(pairs);
     const int64_t rows = std::min<int64_t>(kRows, m1 - m);
     const MicroKernelFn kernel = KernelFor<Product>(rows, width);
     const int16_t* a = args.a + m * a_row + 2 * pair0;
@@ -136,11 +140,12 @@ void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, 
 
 template <class Product>
 void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  HWY_ALIGN int16_t buffer[kDepth * kColumns];
+  const WorkArray<int16_t> buffer(static_cast<size_t>(args.packed_b != nullptr ? 0 : kDepth * kColumns));
   for (int64_t n = n0; n < n1; n += kColumns) {
     const int64_t n_end = std::min(n1, n + kColumns);
     for (int64_t k = 0; k == 0 || k < args.k; k += kDepth) {
       const int64_t kc = std::min(kDepth, args.k - k);
+      CancellationPoint();
       for (int64_t j = n; j < n_end; j += kWidth) {
         const int64_t width = std::min<int64_t>(kWidth, n_end - j);
         const int16_t* panel = nullptr;

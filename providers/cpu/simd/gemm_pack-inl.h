@@ -104,9 +104,6 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
 /// Elements that CopyTiles needs room for: the last vectors of PackTiles reach past the rows.
 constexpr int64_t kCopySize = kMostCopied + kLanes;
 
-/// Where a thread copies them: kCopySize elements, and `more`.
-HWY_INLINE T* CopiedRows(int64_t more = 0) { return static_cast<T*>(ThreadRoom(static_cast<size_t>(kCopySize + more) * sizeof(T))); }
-
 /// Copies of A's rows, at most kMostCopied elements, in the order that a tile reads them. `rows` holds kCopySize.
 Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
   if (args.a_row == 1) {

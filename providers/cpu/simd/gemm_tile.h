@@ -6,10 +6,6 @@
 
 namespace tessera::cpu {
 
-/// Memory of the calling thread, aligned for vectors, which it keeps: what is too large for the stacks of applications' threads. The next
-/// call gives the same.
-void* ThreadRoom(size_t bytes);
-
 template <class T>
 struct GemmKernels {
   int64_t panel_width;     // columns of a panel of B

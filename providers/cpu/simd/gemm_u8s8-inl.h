@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "simd/gemm_u8s8_kernels.h"
 #include "simd/pair_corrections.h"
@@ -148,6 +149,7 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
   const int64_t step = CeilDiv(lines.segments, parts);
   const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
+    CancellationPoint();
     const int64_t end = std::min(lines.segments, s + step);
     for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
       const int64_t some = std::min(tile_rows, rows - r);
@@ -247,10 +249,10 @@ void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t p
   for (int64_t n0 = 0; n0 < pixels; n0 += together) {
     const int64_t end = std::min(pixels, n0 + together);
     for (int64_t n = n0; store.line_zeros != nullptr && n < end; n += kWidth) {
-      SumPixels(panels + n / kWidth * panel_bytes, lines.k, lines.wide(), pixel_sums + n - n0);
+      SumPixels(panels + n / kWidth * panel_bytes, lines.k, lines.wide(), pixel_sums + (n - n0));
     }
     for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
-      for (int64_t n = n0; n < end; n += kWidth) multiply(n, line, pixel_sums + n - n0);
+      for (int64_t n = n0; n < end; n += kWidth) multiply(n, line, pixel_sums + (n - n0));
     }
   }
 }

@@ -1,5 +1,7 @@
 // Products of one row or of few columns, bound by the reading of the matrix. Part of gemm-inl.h.
 
+#include "base/cancellation.h"
+#include "base/work_array.h"
 #include "simd/gemm_tile-inl.h"
 #include "simd/load_first-inl.h"
 
@@ -25,12 +27,17 @@ HWY_INLINE T FinishOne(const GemmArgs<T>& args, T sum, int64_t column) {
   return hn::GetLane(Activate(full, hn::Set(full, v), args.epilogue));
 }
 
+constexpr double kReadNs = 0.1;  // of an element of B, from afar
+constexpr int64_t kLongRow = int64_t{1} << 20, kLongColumn = int64_t{1} << 16;  // steps in k between cancellation points
+
 /// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
 void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   const D d;
   const int64_t k = args.k;
   int64_t n = n0;
+  PacedCancellationPoint look(kReadNs);
   for (; n + 4 <= n1; n += 4) {
+    look.Pass(4 * k);
     const T* b0 = args.b + n * args.b_col;
     const T* b1 = b0 + args.b_col;
     const T* b2 = b1 + args.b_col;
@@ -62,13 +69,17 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
     for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, sums[i], n + i);
   }
   for (; n < n1; ++n) {
+    look.Pass(k);
     const T* b = args.b + n * args.b_col;
     V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     int64_t p = 0;
-    for (; p + 4 * kLanes <= k; p += 4 * kLanes) {
+    while (p + 4 * kLanes <= k) {
+      if (p != 0) CancellationPoint();
+      for (const int64_t end = std::min(k, p + kLongRow); p + 4 * kLanes <= end; p += 4 * kLanes) {
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) {
-        s[u] = hn::MulAdd(hn::LoadU(d, args.a + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
+        for (int u = 0; u < 4; ++u) {
+          s[u] = hn::MulAdd(hn::LoadU(d, args.a + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
+        }
       }
     }
     for (; p < k; p += kLanes) {
@@ -103,9 +114,12 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
     b += args.b_k;
   };
   int64_t p = 0;
-  for (; p + kSums <= args.k; p += kSums) {
+  while (p + kSums <= args.k) {
+    if (p != 0) CancellationPoint();
+    for (const int64_t end = std::min(args.k, p + kLongColumn); p + kSums <= end; p += kSums) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kSums; ++i) add(p + i, acc[i]);
+      for (int i = 0; i < kSums; ++i) add(p + i, acc[i]);
+    }
   }
   for (; p < args.k; ++p) add(p, acc[0]);
 #pragma GCC unroll 8
@@ -185,12 +199,16 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
 /// Rows by N columns from column `n` on, the first of a panel.
 template <int N>
 void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, const T* panel) {
-  HWY_ALIGN T columns[N * kMostDepthOfDots];
+  const WorkArray<T> columns(static_cast<size_t>(N * args.k));
   for (int64_t p = 0; p < args.k; ++p) {
     for (int j = 0; j < N; ++j) columns[j * args.k + p] = panel[p * kWidth + j];
   }
   int64_t m = m0;
-  for (; m + 4 <= m1; m += 4) DotTile<4, N>(args, columns, m, n);
+  PacedCancellationPoint look(kReadNs);
+  for (; m + 4 <= m1; m += 4) {
+    look.Pass(4 * args.k);
+    DotTile<4, N>(args, columns, m, n);
+  }
   for (; m < m1; ++m) DotTile<1, N>(args, columns, m, n);
 }
 

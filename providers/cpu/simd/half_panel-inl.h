@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "simd/nan-inl.h"
 #include "tessera/numeric.h"
 
 #if defined(TESSERA_HALF_PANEL_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -52,7 +53,7 @@ HWY_INLINE hn::VFromD<hn::RebindToUnsigned<hn::DFromV<V>>> RoundUpperHalf(V v) {
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
-  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Or(bits, hn::Set(du, 0x400000u)), rounded);
+  return hn::IfThenElse(hn::RebindMask(du, NanLanes(v)), hn::Or(bits, hn::Set(du, 0x400000u)), rounded);
 }
 
 /// Rows of a panel of two vectors, rounded to the 16 bits of B.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "simd/linear_attention.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,7 +79,9 @@ HWY_INLINE void Write(float* HWY_RESTRICT state, int64_t rows, const float* HWY_
 void LinearAttention(const LinearAttentionBlock& b) {
   const D d;
   HWY_ALIGN float row[kLinearAttentionColumns] = {};
+  PacedCancellationPoint look(0.2);
   for (int64_t t = 0; t < b.steps; ++t) {
+    look.Pass(b.width * kLinearAttentionColumns * (b.group + 2) / 8 + 1);
     const float* k = b.k + t * b.k_step;
     const float* decay = b.decay == nullptr ? nullptr : b.decay + t * b.decay_step;
     std::copy_n(b.v + t * b.v_step, b.columns, row);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/work_array.h"
 #include "simd/nbits_quantized-inl.h"
 #include "simd/pin-inl.h"
 
@@ -207,14 +208,15 @@ void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows,
 template <class Form>
 void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias,
                   float* c, int64_t c_row) {
-  Panel panel;
-  HWY_ALIGN float totals[kRowsTogether * kWidth];
+  const WorkArray<Panel> room(1);
+  Panel& panel = room[0];
+  const WorkArray<float> totals(kRowsTogether * kWidth);
   const int64_t row_groups = GroupsOf(w);
   for (int64_t n = n0; n < n1; n += kWidth) {
     const int64_t width = std::min(kWidth, n1 - n);
     for (int64_t m = m0; m < m1; m += kRowsTogether) {
       const int64_t rows = std::min(kRowsTogether, m1 - m);
-      std::fill_n(totals, rows * kWidth, 0.0f);
+      std::fill_n(totals.data(), rows * kWidth, 0.0f);
       for (int64_t r = 0; r < rows && bias != nullptr; ++r) std::copy_n(bias + n, width, totals + r * kWidth);
       MultiplyPanels<Form>(w, a.From(w, row_groups, m), rows, n, width, panel, totals);
       for (int64_t r = 0; r < rows; ++r) std::copy_n(totals + r * kWidth, width, c + (m + r) * c_row + n);

@@ -163,7 +163,8 @@ class BlockPacker {
     Segment segment;
     for (int64_t s = 0; s < segments; ++s) {
       const int16_t* from = block_->group(s * kDepth);
-      auto* to = reinterpret_cast<int16_t*>(out) + s * (kDepth + kOffsets) * lanes;  // of an aligned tensor
+      // Of an aligned tensor; null where only offsets are asked for.
+      int16_t* const to = out == nullptr ? nullptr : reinterpret_cast<int16_t*>(out) + s * (kDepth + kOffsets) * lanes;
       const bool fits = Look<kDepth>(from, lanes, segment);
       if (out != nullptr) std::copy_n(from, kDepth * lanes, to + kOffsets * lanes);
       if (!fits) {

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/cancellation.h"
 #include "simd/pool-inl.h"
 #include "simd/pool.h"
 
@@ -158,6 +159,8 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
   const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
   T* factors = buffer + kPoolDepth * buffer_row;
   const T* out_end = out + count * along.output;
+  PacedCancellationPoint look(0.1);
+  const int64_t work = std::min(kPoolBlock, along.output) * along.kernel;
   for (int64_t o = 0; o < along.output; o += kPoolBlock) {
     const int64_t output = std::min(kPoolBlock, along.output - o);
     // The input columns under the block: padding, the row's, padding.
@@ -208,6 +211,7 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
     }
     const int64_t ahead = kPoolDepth - 1;
     for (int64_t r = 0; r < count + ahead; ++r) {
+      look.Pass(work + (r < count ? rows[r].row_count * width : 0));
       if (r < count && width > 0) CombineRows<T, kKind>(rows[r], first, width, buffer + r % kPoolDepth * buffer_row + left);
       if (r < ahead) continue;
       Piece<T> piece = piece_of(r - ahead);

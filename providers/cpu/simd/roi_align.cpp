@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "simd/roi_align.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +24,9 @@ void Average(const F* plane, int64_t width, const RoiAxis<F>& rows, const RoiAxi
     right = std::max<int64_t>(right, columns.first[x] + columns.count[x]);
   }
   const int64_t span = std::max<int64_t>(right - left, 0);
+  PacedCancellationPoint look(0.3);
   for (int64_t y = 0; y < rows.bins; ++y) {
+    look.Pass((rows.count[y] + 1) * span + columns.bins);
     const F* weights = rows.weights + y * rows.stride;
     const F* source = plane + rows.first[y] * width + left;
     const int64_t count = rows.count[y];

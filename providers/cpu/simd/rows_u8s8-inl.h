@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "base/work_array.h"
 #include "simd/gemm_u8s8-inl.h"
 #include "simd/rows_u8s8.h"
 
@@ -180,7 +181,7 @@ void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, co
 
 template <class Tiles>
 void MultiplyCodeRowsBy(const PackedLines& lines, const CodeRows& rows, int64_t b0, int64_t b1, const Int8Store& store) {
-  HWY_ALIGN int32_t sums[Tiles::kRowsPassing * kWidth];
+  const WorkArray<int32_t> sums(Tiles::kRowsPassing * kWidth);
   if (rows.count < Tiles::kFewestRows) {  // a tile of one row, again and again
     Int8Store single = store;
     single.row = 0;

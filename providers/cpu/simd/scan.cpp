@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/work_array.h"
 #include "simd/scan.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +23,8 @@ HWY_INLINE T Join(T a, T b) {
 
 template <bool kProduct, bool kExclusive, class T>
 void Scan(const T* x, T* y, const ScanArguments& a) {
-  HWY_ALIGN T total[kScanColumns];
+  const WorkArray<T> totals(static_cast<size_t>(a.columns));
+  T* HWY_RESTRICT total = totals;
   std::fill_n(total, a.columns, kProduct ? T{1} : T{0});
   // Four rows at a time, so that the totals are loaded and stored seldom.
   const int64_t step = a.step * a.stride;

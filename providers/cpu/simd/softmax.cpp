@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "simd/exp-inl.h"
 #include "simd/load_first-inl.h"
 #include "simd/softmax.h"
@@ -116,13 +117,16 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
   HWY_ALIGN T sum[kSoftmaxColumns];
   HWY_ALIGN T row[kSoftmaxColumns];
   std::copy_n(x, columns, top);
+  PacedCancellationPoint look(2);
   for (int64_t i = 1; i < count; ++i) {
+    look.Pass(columns);
     const T* in = x + i * stride;
     for (int64_t j = 0; j < columns; ++j) top[j] = in[j] > top[j] ? in[j] : top[j];
   }
   std::fill_n(sum, columns, T{0});
   std::fill(top + columns, top + std::min(RoundUp(columns, lanes), kSoftmaxColumns), T{0});
   for (int64_t i = 0; i < count; ++i) {
+    look.Pass(columns);
     const T* in = x + i * stride;
     T* out = log ? row : y + i * stride;
     int64_t j = 0;
@@ -144,6 +148,7 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
   if (log) {
     for (int64_t j = 0; j < columns; ++j) sum[j] = std::log(sum[j]);
     for (int64_t i = 0; i < count; ++i) {
+      look.Pass(columns);
       const T* in = x + i * stride;
       T* out = y + i * stride;
       for (int64_t j = 0; j < columns; ++j) out[j] = (in[j] - top[j]) - sum[j];
@@ -151,6 +156,7 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
   } else {
     for (int64_t j = 0; j < columns; ++j) sum[j] = T{1} / sum[j];
     for (int64_t i = 0; i < count; ++i) {
+      look.Pass(columns);
       T* out = y + i * stride;
       for (int64_t j = 0; j < columns; ++j) out[j] *= sum[j];
     }
@@ -160,7 +166,7 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
 /// Rows that would leave most lanes empty go side by side, transposed.
 template <class T>
 void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
-  constexpr int64_t kRows = 64, kSize = sizeof(T);
+  constexpr int64_t kSize = sizeof(T), kRows = 256 / kSize;  // 6 KiB of them
   static const TransposeTile transpose = TransposeTileOf(kSize);
   HWY_ALIGN T columns[kShortRow * kRows];
   auto* panel = reinterpret_cast<std::byte*>(columns);
@@ -175,7 +181,9 @@ void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
 template <class T>
 void SoftmaxRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
   if (count <= kShortRow && rows >= kLeastRowsAbreast) return ShortRows(x, y, rows, count, log);
+  PacedCancellationPoint look(2);
   for (int64_t i = 0; i < rows; ++i, x += count, y += count) {
+    look.Pass(count);
     const T top = MaxOf(x, count);
     if (log) {
       Subtract(x, y, count, top, static_cast<T>(std::log(ExpSum<false>(x, y, count, top))));

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "simd/exp-inl.h"
+#include "simd/nan-inl.h"
 #include "simd/swish.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,7 +25,7 @@ HWY_INLINE V Gate(V x, V u) {
   // exp(-|u|) does not overflow; for negative u the quotient is turned round.
   const V e = ExpBounded(d, hn::Neg(hn::Min(hn::Abs(u), hn::Set(d, 88.0f))));
   const V y = hn::Div(hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Mul(x, e), x), hn::Add(hn::Set(d, 1.0f), e));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  return hn::IfThenElse(NanLanes(x), x, y);
 }
 
 template <class F>

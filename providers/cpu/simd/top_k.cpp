@@ -14,6 +14,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/cancellable_sort.h"
+#include "base/cancellation.h"
+#include "base/work_array.h"
 #include "simd/top_k.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -82,7 +85,9 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
   }
   // Newcomers that may gather before the threshold rises; less would compact too often, more let too many in.
   const int64_t full = std::min(room - 4 * lanes, k + std::max<int64_t>(k, 24));
+  PacedCancellationPoint look(1);
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    look.Pass(4 * lanes);
     const auto t = hn::Set(d, threshold);
     const auto v0 = hn::LoadU(d, keys + i), v1 = hn::LoadU(d, keys + i + lanes);
     const auto v2 = hn::LoadU(d, keys + i + 2 * lanes), v3 = hn::LoadU(d, keys + i + 3 * lanes);
@@ -108,7 +113,7 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
     size += keys[i] > threshold;
   }
   if (size > k) compact();
-  std::sort(candidates, candidates + k, std::greater<Candidate>());
+  SortCancellably(candidates, candidates + k, std::greater<Candidate>());
 }
 
 /// Of so few vectors of keys the best are found one after the other.
@@ -142,9 +147,14 @@ bool TakeBest(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t
   return true;
 }
 
+constexpr int64_t kKeysAtOnce = 1 << 20;
+
 template <class T, class Key>
 void MakeKeys(const T* x, Key* keys, int64_t count, Key flip) {
-  for (int64_t i = 0; i < count; ++i) keys[i] = TopKKeyOf(x[i], flip);
+  for (int64_t begin = 0; begin < count; begin += kKeysAtOnce) {
+    if (begin > 0) CancellationPoint();
+    for (int64_t i = begin; i < std::min(count, begin + kKeysAtOnce); ++i) keys[i] = TopKKeyOf(x[i], flip);
+  }
 }
 
 template <class Key>
@@ -152,7 +162,11 @@ void Select(const Key* keys, int64_t count, int64_t base, int64_t k, typename To
   const bool few = k <= kFewest && count <= kFewVectors * static_cast<int64_t>(HWY_LANES(Key));
   if (few && TakeBest(keys, count, base, k, candidates)) return;
   if (TopKSelectsFew(count, k)) return SelectFew(keys, count, base, k, candidates);
-  for (int64_t i = 0; i < count; ++i) candidates[i] = Pack(keys[i], base + i);
+  PacedCancellationPoint look(1);
+  for (int64_t i = 0; i < count; ++i) {
+    if (i % 4096 == 0) look.Pass(4096);
+    candidates[i] = Pack(keys[i], base + i);
+  }
   SortCandidates(candidates, count, k);
 }
 
@@ -173,19 +187,24 @@ namespace {
 template <class Candidate>
 void RadixSort(Candidate* candidates, int64_t count) {
   constexpr int kDigit = 11, kBuckets = 1 << kDigit, kKeyBits = sizeof(Candidate) * 4;
+  const WorkArray<int64_t> begin(kBuckets);
   Candidate* from = candidates;
   Candidate* to = candidates + count;
   for (int shift = 0; shift < kKeyBits; shift += kDigit) {
-    int64_t begin[kBuckets] = {};
+    std::fill_n(begin.data(), kBuckets, int64_t{0});
     const auto bucket_of = [&](Candidate c) {
       // Descending order: the digit's complement.
       return static_cast<size_t>(~(c >> (kKeyBits + shift))) & (kBuckets - 1);
     };
-    for (int64_t i = 0; i < count; ++i) ++begin[bucket_of(from[i])];
+    InCancellablePieces(0, count, 2, [&](int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) ++begin[bucket_of(from[i])];
+    });
     if (begin[bucket_of(from[0])] == count) continue;
     int64_t sum = 0;
-    for (int64_t& b : begin) sum += std::exchange(b, sum);
-    for (int64_t i = 0; i < count; ++i) to[begin[bucket_of(from[i])]++] = from[i];
+    for (int i = 0; i < kBuckets; ++i) sum += std::exchange(begin[i], sum);
+    InCancellablePieces(0, count, 5, [&](int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) to[begin[bucket_of(from[i])]++] = from[i];
+    });
     std::swap(from, to);
   }
   if (from != candidates) std::copy_n(from, count, candidates);

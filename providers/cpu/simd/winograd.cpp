@@ -1,6 +1,7 @@
 // Transforms of Winograd's convolution on row-major images.
 
 #include "base/rounding.h"
+#include "base/work_array.h"
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "simd/activate-inl.h"
 #include "simd/pad_row-inl.h"
@@ -246,6 +248,8 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
     int64_t result, to, step;
   };
   std::array<Place, kMostFactors> places;
+  using Line = float[kFilters];
+  const WorkArray<Line> w(kMostTaps), results(kMostFactors);
   for (int64_t point = 0, i = 0; point < form.points(); ++point) {
     const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
     for (int64_t k = 0; k < planes_y * planes_x; ++k, ++i) {
@@ -255,7 +259,7 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
   }
   for (int64_t first = 0; first < count; first += kFilters) {
     const int64_t here = std::min(kFilters, count - first);
-    float w[kMostTaps][kFilters] = {}, results[kMostFactors][kFilters];
+    std::memset(w.data(), 0, kMostTaps * sizeof(Line));
     for (int64_t i = 0; i < here; ++i) {
       for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
