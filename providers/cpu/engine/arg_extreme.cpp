@@ -4,6 +4,7 @@
 
 #include "base/rounding.h"
 #include "engine/convert_row.h"
+#include "engine/found_position.h"
 #include "engine/slots.h"
 #include "simd/arg_extreme.h"
 #include "simd/transpose.h"
@@ -23,12 +24,18 @@ bool Wins(C a, C b, bool minimum, bool last) {
   return minimum ? b < a : b > a;
 }
 
+template <class C>
+void Columns(const ArgKernels<C>& kernels, const C* x, int64_t count, int64_t stride, int64_t columns, bool last, int64_t* index) {
+  kernels.columns(x, count, stride, columns, last, index);
+  for (int64_t j = 0; j < columns; ++j) FoundPosition(index[j], count);
+}
+
 /// The extreme of one contiguous row.
 template <class T>
 int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count, bool minimum, bool last) {
   using C = ComputeType<T>;
   if constexpr (std::is_same_v<T, C>) {
-    return kernels.row(x, count, last);
+    return FoundPosition(kernels.row(x, count, last), count);
   } else {
     alignas(64) C buffer[kConvertAtOnce];
     int64_t best = 0;
@@ -36,7 +43,7 @@ int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count
     for (int64_t begin = 0; begin < count; begin += kConvertAtOnce) {
       const int64_t n = std::min(kConvertAtOnce, count - begin);
       LoadRow(x + begin, buffer, n);
-      const int64_t at = kernels.row(buffer, n, last);
+      const int64_t at = FoundPosition(kernels.row(buffer, n, last), n);
       if (begin == 0 || Wins(value, buffer[at], minimum, last)) {
         best = begin + at;
         value = buffer[at];
@@ -55,7 +62,7 @@ void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t c
   for (int64_t i = 0; i < rows; i += kRows) {
     const int64_t n = std::min(kRows, rows - i);
     transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, reinterpret_cast<std::byte*>(columns), kRows * kSize, n, count);
-    kernels.columns(columns, count, kRows, n, last, index + i);
+    Columns(kernels, columns, count, kRows, n, last, index + i);
   }
 }
 
@@ -114,11 +121,11 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
       int64_t* out = index + unit / blocks * inner + column;
       if constexpr (std::is_same_v<T, C>) {
         (void)slot;
-        kernels.columns(in, count, inner, columns, last, out);
+        Columns(kernels, in, count, inner, columns, last, out);
       } else {
         C* panel = panels.data() + slot * panel_size;
         for (int64_t i = 0; i < count; ++i) LoadRow(in + i * inner, panel + i * columns, columns);
-        kernels.columns(panel, count, columns, columns, last, out);
+        Columns(kernels, panel, count, columns, columns, last, out);
       }
     }
   });

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/work_array.h"
 
 namespace tessera::cpu {
 namespace {
@@ -95,7 +96,8 @@ void RunRows(const BroadcastGroups& groups, std::span<const Operand> inputs, int
 /// Chunks into which the operands that repeat are copied first.
 void RunGathered(const BroadcastGroups& groups, std::span<const Operand> inputs, unsigned whole, unsigned single,
                  int64_t begin, int64_t end, char* output, size_t output_size, SpanLoop loop, const void* params) {
-  alignas(64) char buffers[kMaxOperands][kBroadcastChunk * kMaxTrivialSize];
+  constexpr int64_t kBuffer = kBroadcastChunk * static_cast<int64_t>(kMaxTrivialSize);
+  const WorkArray<char> buffers(inputs.size() * kBuffer);
   for (; begin < end; begin += kBroadcastChunk) {
     const int64_t count = std::min(kBroadcastChunk, end - begin);
     const void* pointers[kMaxOperands];
@@ -105,8 +107,9 @@ void RunGathered(const BroadcastGroups& groups, std::span<const Operand> inputs,
       } else if ((whole >> i & 1) != 0) {
         pointers[i] = static_cast<const char*>(inputs[i].data) + begin * static_cast<int64_t>(inputs[i].element_size);
       } else {
-        groups.Gather(inputs[i], i, begin, count, buffers[i]);
-        pointers[i] = buffers[i];
+        char* const buffer = buffers + static_cast<int64_t>(i) * kBuffer;
+        groups.Gather(inputs[i], i, begin, count, buffer);
+        pointers[i] = buffer;
       }
     }
     loop(pointers, ~single, output + begin * static_cast<int64_t>(output_size), count, params);

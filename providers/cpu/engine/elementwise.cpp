@@ -33,7 +33,7 @@ void CheckType(const Tensor& tensor, ElementType expected, size_t input) {
 
 void RunThroughFloat(const ThroughFloat& how, const Elementwise& body, const void* const* inputs, unsigned advancing,
                      void* output, int64_t count) {
-  constexpr int64_t kChunk = 1024;
+  constexpr int64_t kChunk = 512;
   alignas(64) float buffers[kMaxOperands][kChunk];
   alignas(64) float result[kChunk];
   const void* pointers[kMaxOperands];

@@ -71,6 +71,15 @@ std::string FormatNarrow(float value, const ElementCast& narrow, const ElementCa
   }
 }
 
+}  // namespace
+
+locale_t NumberLocale() {
+  static const locale_t locale = newlocale(LC_ALL_MASK, "C", locale_t{});
+  return locale;
+}
+
+namespace {
+
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r\f\v";
   const size_t first = text.find_first_not_of(kSpace);
@@ -93,7 +102,7 @@ bool ParseFloat(std::string_view text, F& value) {
   if (end != text.data() + text.size()) return false;
   if (error == std::errc::result_out_of_range) {
     // Too large or too small; from_chars does not say which, a wider type does.
-    const long double wide = std::strtold(std::string(text).c_str(), nullptr);
+    const long double wide = strtold_l(std::string(text).c_str(), nullptr, NumberLocale());
     value = static_cast<F>(wide);
     return true;
   }

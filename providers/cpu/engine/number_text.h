@@ -2,12 +2,17 @@
 
 // Numbers as strings and back, as Cast means them.
 
+#include <locale.h>
+
 #include <cstdint>
 #include <string>
 
 #include "engine/cast.h"
 
 namespace tessera::cpu {
+
+/// For functions of the C library that would follow the process's locale: a point is a point.
+locale_t NumberLocale();
 
 /// The shortest decimal that reads back as the same number of its type; floats keep a point ("3.0"), and an exponent only
 /// below 1e-4 and from 1e16 on; "nan", "inf", "-inf". Booleans are "True" and "False".

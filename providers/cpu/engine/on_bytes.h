@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "engine/on_texts.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -15,7 +16,7 @@ std::unique_ptr<Kernel> OnBytes(const KernelInfo& info, std::unique_ptr<Kernel> 
 /// Factory of movement kernels: their Compute dispatches on the element's size.
 template <class K>
 std::unique_ptr<Kernel> MakeMovement(const KernelInfo& info) {
-  return OnBytes(info, std::make_unique<K>(info));
+  return OnTexts(info, OnBytes(info, std::make_unique<K>(info)));
 }
 
 }  // namespace tessera::cpu

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "base/work_array.h"
 #include "engine/convert_row.h"
 
 namespace tessera::cpu {
@@ -60,6 +62,7 @@ namespace {
 
 constexpr int64_t kChunk = 256;      // results that one thread gathers before it hands them on
 constexpr int64_t kConvert = 1024;   // elements converted at a time
+constexpr int64_t kLongRow = int64_t{4} << 20;  // elements between cancellation points
 constexpr int64_t kNarrow = 32;      // elements of a row that fill too few vectors, or parts of one
 constexpr double kElementNs = 0.15;  // cost of one element
 
@@ -153,7 +156,9 @@ class TensorFold {
     const int64_t outer = reduction_.reduced / reduction_.inner;
     for (int64_t o = 0; o < count; ++o) {
       const T* base = data_ + Offset(first + o, reduction_.kept_sizes, reduction_.kept_strides);
+      PacedCancellationPoint look(kElementNs);
       for (int64_t r = 0; r < outer; ++r) {
+        look.Pass(reduction_.inner + 16);
         FoldRows(base + Offset(r, reduction_.reduced_sizes, reduction_.reduced_strides), 1, reduction_.inner,
                  shift == nullptr ? nullptr : shift + o, values + o);
       }
@@ -175,7 +180,14 @@ class TensorFold {
   /// Contiguous rows of `count` elements.
   void FoldRows(const T* x, int64_t rows, int64_t count, const C* shift, Wide<C>* values) const {
     if constexpr (std::is_same_v<T, C>) {
-      kernels_.rows(x, rows, count, count, shift, values);
+      if (count <= kLongRow) return kernels_.rows(x, rows, count, count, shift, values);
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < count; j += kLongRow) {
+          CancellationPoint();
+          const int64_t n = std::min(kLongRow, count - j);
+          kernels_.rows(x + i * count + j, 1, n, n, shift == nullptr ? nullptr : shift + i, values + i);
+        }
+      }
     } else if (count <= kConvert / 2) {
       alignas(64) C buffer[kConvert];
       const int64_t batch = kConvert / count;
@@ -186,8 +198,10 @@ class TensorFold {
       }
     } else {
       alignas(64) C buffer[kConvert];
+      PacedCancellationPoint look(kElementNs);
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < count; j += kConvert) {
+          look.Pass(kConvert);
           const int64_t n = std::min(kConvert, count - j);
           LoadRow(x + i * count + j, buffer, n);
           kernels_.rows(buffer, 1, n, n, shift == nullptr ? nullptr : shift + i, values + i);
@@ -253,12 +267,18 @@ class TensorFold {
   void FoldRun(const T* x, int64_t rows, int64_t stride, int64_t count, const C* shift, Wide<C>* values) const {
     if (count < kNarrow && stride == count && rows >= 8 && shift == nullptr) return FoldNarrow(x, rows, count, values);
     if constexpr (std::is_same_v<T, C>) {
-      kernels_.columns(x, rows, stride, count, shift, values);
+      const int64_t piece = std::max<int64_t>(kLongRow / count, 1);
+      for (int64_t i = 0; i < rows; i += piece) {
+        if (i > 0) CancellationPoint();
+        kernels_.columns(x + i * stride, std::min(piece, rows - i), stride, count, shift, values);
+      }
     } else {
-      alignas(64) C buffer[kFoldColumns * 4];
+      const WorkArray<C> buffer(kFoldColumns * 4);
       const int64_t batch = std::max<int64_t>(kFoldColumns * 4 / count, 1);
+      PacedCancellationPoint look(kElementNs);
       for (int64_t i = 0; i < rows; i += batch) {
         const int64_t n = std::min(batch, rows - i);
+        look.Pass(n * count);
         for (int64_t r = 0; r < n; ++r) LoadRow(x + (i + r) * stride, buffer + r * count, count);
         kernels_.columns(buffer, n, count, count, shift, values);
       }
@@ -268,8 +288,8 @@ class TensorFold {
   /// Short contiguous rows: several make one wide row, which is folded down in the end.
   void FoldNarrow(const T* x, int64_t rows, int64_t count, Wide<C>* values) const {
     const int64_t together = std::clamp<int64_t>(rows / 4, 1, kFoldColumns / count), width = together * count;
-    Wide<C> wide[kFoldColumns];
-    std::fill_n(wide, width, FoldIdentity<Wide<C>>(fold_));
+    const WorkArray<Wide<C>> wide(static_cast<size_t>(width));
+    std::fill_n(wide.data(), width, FoldIdentity<Wide<C>>(fold_));
     const int64_t whole = rows / together;
     if constexpr (std::is_same_v<T, C>) {
       kernels_.columns(x, whole, width, width, nullptr, wide);
@@ -277,10 +297,10 @@ class TensorFold {
         kernels_.columns(x + whole * width, 1, width, rows % together * count, nullptr, wide);
       }
     } else {
-      alignas(64) C buffer[kFoldColumns];
+      const WorkArray<C> buffer(static_cast<size_t>(width));
       for (int64_t begin = 0; begin < rows; begin += together) {
         const int64_t n = std::min(together, rows - begin) * count;
-        LoadRow(x + begin * count, buffer, n);
+        LoadRow(x + begin * count, buffer.data(), n);
         kernels_.columns(buffer, 1, n, n, nullptr, wide);
       }
     }

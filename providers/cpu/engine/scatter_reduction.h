@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/string_memory.h"
 #include "engine/element.h"
+#include "engine/on_bytes.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -21,6 +23,20 @@ inline ScatterReduction ParseScatterReduction(std::string_view name) {
   if (name == "max") return ScatterReduction::kMax;
   if (name == "min") return ScatterReduction::kMin;
   Fail(ErrorCode::kInvalidGraph, "reduction is '{}', expected none, add, mul, max or min", name);
+}
+
+/// Strings that are combined, not only moved, join and replace each other: no more than both inputs hold comes of it.
+inline void ReserveTexts(const Tensor& data, const Tensor& updates, Tensor& output) {
+  if (!data.is(ElementType::kString)) return;
+  StringCharge charge(output, HostAllocator());
+  charge.Add(TextBytes(data.values<std::string>()));
+  charge.Add(TextBytes(updates.values<std::string>()));
+}
+
+template <class K>
+std::unique_ptr<Kernel> MakeScatter(const KernelInfo& info) {
+  const bool moves = ParseScatterReduction(info.attribute<std::string>("reduction", "none")) == ScatterReduction::kNone;
+  return moves ? MakeMovement<K>(info) : OnBytes(info, std::make_unique<K>(info));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/cancellation.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera::cpu {
@@ -21,13 +22,16 @@ inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
   return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
 }
 
-/// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot.
+/// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot at a time.
 template <class Body>
 void ParallelSlots(ThreadPool& threads, int64_t slots, int64_t items, double item_ns, Body&& body) {
   const auto begin_of = [&](int64_t slot) { return items / slots * slot + std::min(slot, items % slots); };
   threads.ParallelFor(slots, item_ns * static_cast<double>(items) / static_cast<double>(slots),
                       [&](int64_t first, int64_t last) {
-                        for (int64_t slot = first; slot < last; ++slot) body(slot, begin_of(slot), begin_of(slot + 1));
+                        for (int64_t slot = first; slot < last; ++slot) {
+                          InCancellablePieces(begin_of(slot), begin_of(slot + 1), item_ns,
+                                              [&](int64_t begin, int64_t end) { body(slot, begin, end); });
+                        }
                       });
 }
 

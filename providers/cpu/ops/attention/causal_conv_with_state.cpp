@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "ops/attention/causal_conv_shape.h"
 #include "ops/attention/real_tensor.h"
@@ -37,6 +38,7 @@ class CausalConvWithState final : public Kernel {
         float* whole = buffer.data() + part * (padded + sizes.length);
         float* out = whole + padded;
         for (int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+          CancellationPoint();
           const int64_t channel = row % sizes.channels;
           if (past == nullptr) {
             std::fill_n(whole, sizes.carried(), 0.0f);

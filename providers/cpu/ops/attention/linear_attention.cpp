@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/attention/linear_attention_shape.h"
@@ -65,7 +66,7 @@ class LinearAttention final : public Kernel {
     context.threads().ParallelFor(parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
-          if (context.cancelled()) return;
+          CancellationPoint();
           const int64_t column = task % blocks * kColumns;
           const int64_t head = task / blocks % s.heads, b = task / blocks / s.heads;
           LinearAttentionBlock block = all;

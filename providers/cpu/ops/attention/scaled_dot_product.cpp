@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/attention/attention_products.h"
@@ -49,7 +50,7 @@ class TiledAttention {
       for (int64_t part = begin; part < end; ++part) {
         int64_t held = -1;  // the head that the part's room holds
         for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
-          if (context_.cancelled()) return;
+          CancellationPoint();
           const int64_t head = task / blocks_, b = head / s_.query_heads, h = head % s_.query_heads;
           const int64_t kv_head = b * s_.kv_heads + h / (s_.query_heads / s_.kv_heads);
           C* const own_packed = packed.data() + (packs_all ? kv_head : part) * packed_size;
@@ -108,6 +109,7 @@ class TiledAttention {
     if (seen.begin < seen.end) products_.Begin(block);
     bool first = true;
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
+      CancellationPoint();
       const int64_t keys = std::min(key_block_, seen.end - k0);
       if (p_.bias.batch != 0 && p_.bias.row != 0) AskForBias(block, rows, k0, keys);
       products_.MultiplyKeys(block, k0, keys);

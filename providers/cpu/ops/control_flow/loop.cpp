@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/cancellation.h"
+#include "engine/sequences.h"
 #include "ops/control_flow/rows.h"
 #include "ops/ops.h"
 
@@ -54,6 +56,8 @@ class ScanOutput {
     if (trips >= 0) {
       if (target_ != nullptr) CopyElements(*row, 0, *target_, count_ * row->num_elements(), row->num_elements());
     } else {
+      if (rows_.empty()) charge_ = MemoryCharge(context.allocator());
+      charge_.Add(2 * sizeof(Value) + kTensorOverhead);  // the list doubles as it grows
       rows_.push_back(std::move(value));
     }
     ++count_;
@@ -84,6 +88,7 @@ class ScanOutput {
   ElementType type_ = ElementType::kUndefined;
   Tensor* target_ = nullptr;
   std::vector<Value> rows_;
+  MemoryCharge charge_;
 };
 
 class Loop final : public Kernel {
@@ -120,7 +125,7 @@ class Loop final : public Kernel {
     const Shape iteration_shape = ScalarLike(body_.input_type(0)), condition_shape = ScalarLike(body_.input_type(1));
     int64_t iteration = 0;
     for (; iteration < limit && condition; ++iteration) {
-      CheckNotCancelled(context);
+      CancellationPoint();
       // Views: what the body keeps of them it copies.
       inputs[0] = Tensor::View(ElementType::kInt64, iteration_shape, &iteration);
       inputs[1] = Tensor::View(ElementType::kBool, condition_shape, &condition);

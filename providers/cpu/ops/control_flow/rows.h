@@ -7,35 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/string_memory.h"
+#include "base/value_type.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
-
-inline void CheckNotCancelled(const KernelContext& context) {
-  if (context.cancelled()) [[unlikely]] Fail(ErrorCode::kFail, "the run was cancelled");
-}
-
-/// True when `value` may stand where the graph states `type`: kernels behind it were chosen for the stated element type.
-inline bool Fits(const Value& value, const TypeInfo& type) {
-  switch (value.kind()) {
-    case ValueKind::kTensor:
-      if (type.kind == ValueKind::kOptional) return type.inner == nullptr || Fits(value, *type.inner);
-      return type.kind == ValueKind::kNone ||
-             (type.is_tensor() && (type.element == ElementType::kUndefined || type.element == value.tensor_if()->type()));
-    case ValueKind::kSequence: {
-      if (type.kind == ValueKind::kOptional) return type.inner == nullptr || Fits(value, *type.inner);
-      if (type.kind == ValueKind::kNone) return true;
-      if (type.kind != ValueKind::kSequence) return false;
-      const TypeInfo& element = value.sequence().element_type;
-      return type.inner == nullptr || type.inner->element == ElementType::kUndefined ||
-             element.element == ElementType::kUndefined || element.element == type.inner->element;
-    }
-    default:
-      return true;
-  }
-}
 
 inline void RequireFits(const Value& value, const TypeInfo& type, const char* what, size_t i) {
   if (!Fits(value, type)) [[unlikely]] {
@@ -46,8 +25,7 @@ inline void RequireFits(const Value& value, const TypeInfo& type, const char* wh
 /// Elements [from, from + count) of `source` become elements [to, to + count) of `target`; both in host memory.
 inline void CopyElements(const Tensor& source, int64_t from, Tensor& target, int64_t to, int64_t count) {
   if (source.is(ElementType::kString)) {
-    std::copy_n(source.data<std::string>() + from, count, target.mutable_data<std::string>() + to);
-    return;
+    return CopyStrings({source.data<std::string>() + from, static_cast<size_t>(count)}, target, to, HostAllocator());
   }
   const int64_t bits = BitWidth(source.type());
   const auto* in = static_cast<const uint8_t*>(source.raw());
@@ -68,7 +46,7 @@ inline void CopyElements(const Tensor& source, int64_t from, Tensor& target, int
 inline Tensor Row(const Tensor& source, int64_t from, int64_t count, const Shape& shape) {
   const int64_t bits = BitWidth(source.type());
   if (bits < 8 && from * bits % 8 != 0) {
-    Tensor copy(source.type(), shape);
+    Tensor copy(source.type(), shape);  // of packed elements, freed with the iteration
     CopyElements(source, from, copy, 0, count);
     return copy;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "ops/control_flow/rows.h"
 #include "ops/ops.h"
 
@@ -69,7 +70,7 @@ class ScanBody {
 
   /// One iteration: `in` holds states and rows, `out` receives states and rows; states move over to `in`.
   void Step(KernelContext& context, std::span<Value> in, std::span<Value> out) const {
-    CheckNotCancelled(context);
+    CancellationPoint();
     for (size_t i = 0; i < in.size(); ++i) RequireFits(in[i], body.input_type(i), "the body's input", i);
     body.Run(context, in, out);
     for (size_t i = 0; i < states; ++i) in[i] = std::move(out[i]);

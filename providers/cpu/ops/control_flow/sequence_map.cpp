@@ -1,5 +1,7 @@
 // SequenceMap, ai.onnx, version 17.
 
+#include "base/cancellation.h"
+#include "engine/sequences.h"
 #include "ops/control_flow/rows.h"
 #include "ops/ops.h"
 
@@ -32,13 +34,10 @@ class SequenceMap final : public Kernel {
                 input->sequence().elements.size(), length);
       }
     }
-    std::vector<Sequence> results(element_types_.size());
-    for (size_t i = 0; i < results.size(); ++i) {
-      results[i].element_type = element_types_[i];
-      results[i].elements.reserve(length);
-    }
+    std::vector<Sequence> results;
+    for (const TypeInfo& type : element_types_) results.push_back(MakeSequence(context, type, length));
     for (size_t k = 0; k < length; ++k) {
-      CheckNotCancelled(context);
+      CancellationPoint();
       for (size_t i = 0; i < inputs_; ++i) {
         const Value& input = *context.input_value(i);
         if (input.kind() == ValueKind::kSequence) in[i] = input.sequence().elements[k];

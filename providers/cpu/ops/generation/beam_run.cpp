@@ -20,7 +20,7 @@ BeamRun::BeamRun(KernelContext& context, const Tensor& begin, const TokenRules& 
       vocabulary_(vocabulary),
       batch_(begin.shape()[0]),
       rows_(CheckedMul(batch_, beams.beams)),
-      sequences_(rows_, RepeatRows(begin, beams.beams).values<int32_t>()),
+      sequences_(rows_, RepeatRows(begin, beams.beams, context.allocator()).values<int32_t>()),
       sums_(static_cast<size_t>(rows_), kNotYet),
       ended_(static_cast<size_t>(batch_)),
       final_(static_cast<size_t>(batch_)) {

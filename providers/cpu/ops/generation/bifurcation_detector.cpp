@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "tessera/kernel.h"
 
@@ -16,13 +17,18 @@ using Tokens = std::span<const int64_t>;
 /// there is none or the source has it twice. A longer n-gram that is missing leaves the result of the shorter one.
 int64_t FindEnd(Tokens source, Tokens tokens, int64_t smallest, int64_t largest) {
   int64_t found = -1;
+  PacedCancellationPoint look(2);
+  const auto same = [&](int64_t a, int64_t b) {
+    look.Pass();
+    return a == b;
+  };
   for (int64_t size = smallest; size <= std::min(largest, static_cast<int64_t>(tokens.size())); ++size) {
     const Tokens end = tokens.last(static_cast<size_t>(size));
-    const auto first = std::search(source.begin(), source.end(), end.begin(), end.end());
+    const auto first = std::search(source.begin(), source.end(), end.begin(), end.end(), same);
     if (first == source.end()) break;
     found = first - source.begin() + size;
     if (found >= static_cast<int64_t>(source.size())) break;
-    if (std::search(first + 1, source.end(), end.begin(), end.end()) != source.end()) found = -1;
+    if (std::search(first + 1, source.end(), end.begin(), end.end(), same) != source.end()) found = -1;
   }
   return found;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "engine/convert_row.h"
 #include "ops/control_flow/rows.h"
@@ -49,7 +50,7 @@ int64_t NestedGraph::DeclaredSize(const TypeInfo& type, size_t rank, size_t axis
 }
 
 std::vector<Value> NestedGraph::Run(KernelContext& context, std::span<const Value> inputs) const {
-  CheckNotCancelled(context);
+  CancellationPoint();
   for (size_t i = 0; i < inputs.size(); ++i) {
     RequireFits(inputs[i], input_type(i), "input", i);
     const auto& declared = input_type(i).shape;
@@ -85,12 +86,12 @@ const Tensor& PromptOf(const SearchInputs& inputs) {
   return ids;
 }
 
-Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows) {
+Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows, Allocator& memory) {
   Shape shape = source.shape();
   const int64_t outer = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis + 1, shape.rank()), before = shape[axis];
   const auto count = static_cast<int64_t>(rows.size());
   shape[axis] = count;
-  Tensor result(source.type(), shape);
+  Tensor result(source.type(), shape, memory);
   for (int64_t i = 0; i < outer; ++i) {
     for (int64_t j = 0; j < count; ++j) {
       CopyElements(source, (i * before + rows[static_cast<size_t>(j)]) * inner, result, (i * count + j) * inner, inner);
@@ -99,10 +100,10 @@ Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows
   return result;
 }
 
-Tensor RepeatRows(const Tensor& source, int64_t beams) {
+Tensor RepeatRows(const Tensor& source, int64_t beams, Allocator& memory) {
   std::vector<int32_t> rows;
   for (int64_t i = 0; i < source.shape()[0] * beams; ++i) rows.push_back(static_cast<int32_t>(i / beams));
-  return TakeRows(source, 0, rows);
+  return TakeRows(source, 0, rows, memory);
 }
 
 void LastLogits(const Tensor& logits, int64_t rows, int64_t vocabulary, std::span<float> scores) {

@@ -74,10 +74,10 @@ std::unique_ptr<Decoder> MakeWhisperDecoder(const KernelInfo& info);
 /// Input 0 where it has to be tokens, [batch, length].
 const Tensor& PromptOf(const SearchInputs& inputs);
 
-/// Rows `rows` of the tensor along an axis, in new memory.
-Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows);
+/// Rows `rows` of the tensor along an axis, in new memory of the run.
+Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows, Allocator& memory);
 /// Each row of the batch `beams` times.
-Tensor RepeatRows(const Tensor& source, int64_t beams);
+Tensor RepeatRows(const Tensor& source, int64_t beams, Allocator& memory);
 
 /// The last tokens' logits as floats, [rows, vocabulary].
 void LastLogits(const Tensor& logits, int64_t rows, int64_t vocabulary, std::span<float> scores);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "tessera/kernel.h"
 
@@ -55,10 +56,12 @@ class DynamicTimeWarping final : public Kernel {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     std::ranges::fill(best, kNone);
     best[0] = 0;
+    PacedCancellationPoint look(3);
     for (int64_t i = 0; i < rows; ++i) {
       float diagonal = best[0];
       best[0] = kNone;
       for (int64_t j = 0; j < columns; ++j) {
+        look.Pass();
         float& at = best[static_cast<size_t>(j) + 1];
         const float above = at, left = best[static_cast<size_t>(j)];
         Step step = Step::kRight;

@@ -91,15 +91,15 @@ void EncoderDecoderGraphs::CheckDecoder() {
 class EncoderDecoding final : public Decoding {
  public:
   /// `encoder_inputs`: ids, mask and the first tokens; of sounds, features and the first tokens.
-  EncoderDecoding(const EncoderDecoderGraphs& graphs, std::vector<Value> encoder_inputs, int64_t beams)
-      : graphs_(graphs), encoder_inputs_(std::move(encoder_inputs)), beams_(beams) {}
+  EncoderDecoding(const EncoderDecoderGraphs& graphs, std::vector<Value> encoder_inputs, int64_t beams, Allocator& memory)
+      : graphs_(graphs), encoder_inputs_(std::move(encoder_inputs)), beams_(beams), memory_(memory) {}
 
   const Tensor& Next(KernelContext& context) override {
     if (inputs_.empty()) {
       const auto count = graphs_.encoder.num_inputs();
       outputs_ = graphs_.encoder.Run(context, std::span<const Value>(encoder_inputs_).first(count));
       if (graphs_.encoder_begins) return outputs_[0].tensor();
-      const Tensor first = RepeatRows(encoder_inputs_.back().tensor(), beams_);
+      const Tensor first = RepeatRows(encoder_inputs_.back().tensor(), beams_, memory_);
       const Tensor none(outputs_[0].tensor().type(), {first.shape()[0], graphs_.heads, 0, graphs_.width});
       BeginInputs(first, std::vector<Value>(graphs_.self, none), 0);
     }
@@ -118,7 +118,7 @@ class EncoderDecoding final : public Decoding {
     for (size_t i = 0; i < graphs_.self; ++i) {
       Value& present = outputs_[kFirstPresent + i];
       RequireRows(present.tensor(), sequences.rows());
-      inputs_[graphs_.first_past + i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 0, sources));
+      inputs_[graphs_.first_past + i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 0, sources, memory_));
     }
     outputs_.clear();
   }
@@ -128,10 +128,10 @@ class EncoderDecoding final : public Decoding {
   void BeginInputs(Tensor ids, std::vector<Value> pasts, size_t first) {
     const int64_t batch = ids.shape()[0] / beams_;
     inputs_ = {std::move(ids)};
-    if (!graphs_.sounds) inputs_.emplace_back(RepeatRows(encoder_inputs_[1].tensor(), beams_));
+    if (!graphs_.sounds) inputs_.emplace_back(RepeatRows(encoder_inputs_[1].tensor(), beams_, memory_));
     const auto add = [&](size_t output) {
       RequireRows(outputs_[output].tensor(), batch);
-      inputs_.emplace_back(RepeatRows(outputs_[output].tensor(), beams_));
+      inputs_.emplace_back(RepeatRows(outputs_[output].tensor(), beams_, memory_));
     };
     if (graphs_.takes_states) add(1);
     for (Value& past : pasts) inputs_.push_back(std::move(past));
@@ -152,6 +152,7 @@ class EncoderDecoding final : public Decoding {
   const EncoderDecoderGraphs& graphs_;
   std::vector<Value> encoder_inputs_;
   int64_t beams_;
+  Allocator& memory_;  // of the run
   std::vector<Value> inputs_, outputs_;  // of the decoder; outputs first of the encoder
 };
 
@@ -187,7 +188,7 @@ class EncoderDecoder final : public Decoder {
     std::vector<Value> given = {inputs.first()};
     if (!graphs_.sounds) given.emplace_back(Seen(inputs.first(), inputs[mask]));
     given.emplace_back(Begin(inputs));
-    return std::make_unique<EncoderDecoding>(graphs_, std::move(given), beams);
+    return std::make_unique<EncoderDecoding>(graphs_, std::move(given), beams, inputs.memory());
   }
 
  private:

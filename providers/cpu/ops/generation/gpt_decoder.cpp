@@ -49,9 +49,10 @@ class GptGraph {
 
 class GptDecoding final : public Decoding {
  public:
-  GptDecoding(const GptGraph& first, const GptGraph& next, const Tensor& ids, const Tensor* mask, int64_t beams, int64_t pad)
-      : graph_(&first), next_(next), rows_(ids.shape()[0] * beams) {
-    Tensor positions(ElementType::kInt32, ids.shape()), seen(ElementType::kInt32, ids.shape());
+  GptDecoding(const GptGraph& first, const GptGraph& next, const Tensor& ids, const Tensor* mask, int64_t beams, int64_t pad,
+              Allocator& memory)
+      : graph_(&first), next_(next), memory_(memory), rows_(ids.shape()[0] * beams) {
+    Tensor positions(ElementType::kInt32, ids.shape(), memory), seen(ElementType::kInt32, ids.shape(), memory);
     const int64_t length = ids.shape()[1];
     for (int64_t i = 0; i < ids.num_elements(); ++i) {
       if (i % length == 0) positions_.push_back(0);
@@ -63,7 +64,7 @@ class GptDecoding final : public Decoding {
     std::vector<int32_t> expanded;
     for (int64_t i = 0; i < rows_; ++i) expanded.push_back(positions_[static_cast<size_t>(i / beams)]);
     positions_ = std::move(expanded);
-    inputs_ = {RepeatRows(ids, beams), RepeatRows(positions, beams), RepeatRows(seen, beams)};
+    inputs_ = {RepeatRows(ids, beams, memory), RepeatRows(positions, beams, memory), RepeatRows(seen, beams, memory)};
     for (size_t i = 0; i < first.layers(); ++i) inputs_.emplace_back(first.EmptyPast(rows_));
   }
 
@@ -83,7 +84,7 @@ class GptDecoding final : public Decoding {
       const Shape& shape = present.tensor().shape();
       Require(shape.rank() == 5 && shape[0] == 2 && shape[1] == rows_, "present {} is {}; [2,{},heads,length,width] is expected", i - kFirstPast,
               shape, rows_);
-      inputs_[i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 1, sources));
+      inputs_[i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 1, sources, memory_));
     }
     outputs_.clear();
   }
@@ -103,6 +104,7 @@ class GptDecoding final : public Decoding {
 
   const GptGraph* graph_;  // of the next run
   const GptGraph& next_;
+  Allocator& memory_;  // of the run
   int64_t rows_;
   std::vector<int32_t> positions_;  // of the rows' next tokens
   std::vector<Value> inputs_, outputs_;
@@ -122,7 +124,7 @@ class GptDecoder final : public Decoder {
   Tensor Begin(const SearchInputs& inputs) const override { return PromptOf(inputs); }
 
   std::unique_ptr<Decoding> Start(const SearchInputs& inputs, size_t mask, int64_t beams) const override {
-    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, PromptOf(inputs), inputs[mask], beams, pad_);
+    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, PromptOf(inputs), inputs[mask], beams, pad_, inputs.memory());
   }
 
  private:

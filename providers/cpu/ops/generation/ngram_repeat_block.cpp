@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "engine/strided_copy.h"
 #include "tessera/kernel.h"
@@ -37,7 +38,9 @@ class NGramRepeatBlock final : public Kernel {
     const auto length = static_cast<int64_t>(ids.size());
     if (size_ > length) return;  // no n-gram so far
     const auto tail = ids.end() - (size_ - 1);
+    PacedCancellationPoint look(3);
     for (auto at = ids.begin(); ids.end() - at >= size_; ++at) {
+      look.Pass();
       if (!std::equal(tail, ids.end(), at)) continue;
       const int64_t token = at[size_ - 1];
       Require(token >= 0 && static_cast<size_t>(token) < scores.size(), "token {} is outside the vocabulary of {}", token, scores.size());

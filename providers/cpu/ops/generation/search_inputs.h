@@ -22,6 +22,8 @@ class SearchInputs {
 
   const Tensor& first() const { return context_.required_input(0); }
   int64_t batch() const { return first().shape()[0]; }
+  /// Of the run.
+  Allocator& memory() const { return context_.allocator(); }
 
   /// The one element of input `i`; nothing when it is left out.
   template <class T>

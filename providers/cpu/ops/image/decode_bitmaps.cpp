@@ -158,8 +158,10 @@ class PnmReader {
 
 bool DecodeBmp(ImageBytes bytes, DecodedImage& image) {
   BmpHeader header{};
-  if (!ReadHeader(bytes, header) || !image.Reset(header.width, header.height)) return false;
+  if (!ReadHeader(bytes, header)) return false;
   const bool packed = header.compression == 1 || header.compression == 2;
+  const double indices_bytes = packed ? static_cast<double>(header.width) * static_cast<double>(header.height) : 0;
+  if (!image.Reset(header.width, header.height, indices_bytes)) return false;
   if (packed && header.bits != (header.compression == 1 ? 8u : 4u)) return false;
   const size_t stride = static_cast<size_t>((header.width * header.bits + 31) / 32 * 4);
   std::vector<uint8_t> indices;

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <memory>
 
+#include "base/cancellation.h"
 #include "ops/image/image_decoder.h"
+#include "ops/image/jpeg2000_header.h"
 
 namespace tessera::cpu {
 namespace {
@@ -61,6 +63,8 @@ uint8_t Rounded(double x) { return static_cast<uint8_t>(std::clamp(std::lround(x
 }  // namespace
 
 bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
+  Jpeg2000Header sizes;
+  if (!ReadJpeg2000Header(bytes, sizes) || !image.Reset(sizes.width, sizes.height, sizes.work)) return false;
   Jp2Source source{bytes};
   const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_default_create(OPJ_TRUE));
   const bool raw = bytes[0] == 0xff;
@@ -83,7 +87,7 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   }
   const std::unique_ptr<opj_image_t, Jp2Closer<opj_image_destroy>> decoded(header);
   const int64_t width = int64_t{decoded->x1} - decoded->x0, height = int64_t{decoded->y1} - decoded->y0;
-  if (!image.Reset(width, height)) return false;
+  if (width != sizes.width || height != sizes.height) return false;
   if (!opj_decode(codec.get(), stream.get(), decoded.get()) || !opj_end_decompress(codec.get(), stream.get())) return false;
   if (decoded->numcomps == 0) return false;
   const bool color = decoded->numcomps >= 3;
@@ -97,6 +101,7 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   const bool ycc = color && decoded->color_space == OPJ_CLRSPC_SYCC;
   uint8_t* out = image.rgb.data();
   for (int64_t y = 0; y < height; ++y) {
+    CancellationPoint();
     for (int64_t x = 0; x < width; ++x, out += 3) {
       for (int c = 0; c < 3; ++c) out[c] = Sample(decoded->comps[color ? c : 0], x, y);
       if (ycc) {

@@ -40,21 +40,43 @@ struct TiffCloser {
   void operator()(TIFF* file) const { TIFFClose(file); }
   void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
 };
+using OpenTiff = std::unique_ptr<TIFF, TiffCloser>;
+
+/// `most` bytes in one allocation.
+OpenTiff Open(TiffSource& source, size_t most) {
+  source.position = 0;
+  const std::unique_ptr<TIFFOpenOptions, TiffCloser> options(TIFFOpenOptionsAlloc());
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), SilentTiff, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), SilentTiff, nullptr);
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), static_cast<tmsize_t>(most));
+  return OpenTiff(TIFFClientOpenExt("memory", "rm", &source, ReadTiff, Write, SeekTiff, Close, Size, nullptr, nullptr, options.get()));
+}
+
+/// What a part that is decoded at once takes, of all planes.
+uint64_t PartBytes(TIFF* file) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  uint16_t planes = PLANARCONFIG_CONTIG, samples = 1;
+  TIFFGetFieldDefaulted(file, TIFFTAG_PLANARCONFIG, &planes);
+  TIFFGetFieldDefaulted(file, TIFFTAG_SAMPLESPERPIXEL, &samples);
+  const uint64_t part = std::min(TIFFIsTiled(file) ? TIFFTileSize64(file) : TIFFStripSize64(file), kMost);
+  return planes == PLANARCONFIG_SEPARATE ? part * std::max<uint16_t>(samples, 1) : part;
+}
 
 }  // namespace
 
 bool DecodeTiff(ImageBytes bytes, DecodedImage& image) {
+  constexpr size_t kDirectory = size_t{16} << 20;
   TiffSource source{bytes};
-  const std::unique_ptr<TIFFOpenOptions, TiffCloser> options(TIFFOpenOptionsAlloc());
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), SilentTiff, nullptr);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), SilentTiff, nullptr);
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), tmsize_t{1} << 31);
-  const std::unique_ptr<TIFF, TiffCloser> file(
-      TIFFClientOpenExt("memory", "rm", &source, ReadTiff, Write, SeekTiff, Close, Size, nullptr, nullptr, options.get()));
+  OpenTiff file = Open(source, kDirectory + bytes.size());
   if (file == nullptr) return false;
   uint32_t width = 0, height = 0;
   if (!TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height)) return false;
-  if (!image.Reset(width, height)) return false;
+  const uint64_t part = PartBytes(file.get());
+  // The pixels as libtiff gives them, and a part with what its codec keeps.
+  const double work = static_cast<double>(sizeof(uint32_t)) * width * height + static_cast<double>(kDirectory + 4 * part);
+  if (part == 0 || !image.Reset(width, height, work)) return false;
+  file = Open(source, kDirectory + bytes.size() + 2 * part);
+  if (file == nullptr) return false;
   std::vector<uint32_t> pixels(static_cast<size_t>(width) * height);
   if (!TIFFReadRGBAImageOriented(file.get(), width, height, pixels.data(), ORIENTATION_TOPLEFT, 1)) return false;
   for (size_t i = 0; i < pixels.size(); ++i) {

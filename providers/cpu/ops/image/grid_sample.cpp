@@ -5,9 +5,11 @@
 #include <complex>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "engine/on_texts.h"
 #include "ops/ops.h"
 #include "simd/grid_sample.h"
 #include "types.h"
@@ -207,6 +209,7 @@ void ForEachTile(KernelContext& context, const Settings& settings, const Problem
       F* row_weights = weights.data() + c * kTile * (rows + taps);
       F* tap_weights = row_weights + kTile * rows;
       for (int64_t i = total * c / chunks; i < total * (c + 1) / chunks; ++i) {
+        CancellationPoint();
         const int64_t image = i / tiles, first = i % tiles * kTile;
         const int64_t points = std::min(kTile, problem.points - first);
         const G* from = grid + (image * problem.points + first) * static_cast<int64_t>(problem.sizes.size());
@@ -221,7 +224,9 @@ void ForEachTile(KernelContext& context, const Settings& settings, const Problem
 template <class E, class G>
 void Gather(KernelContext& context, const Settings& settings, const Problem& problem, const E* in, const G* grid, E* out) {
   ForEachTile<float>(context, settings, problem, grid, 1.0, [&](int64_t image, int64_t first, const SampleTable<float>& table) {
+    PacedCancellationPoint look(100);
     for (int64_t c = 0; c < problem.channels; ++c) {
+      look.Pass();
       const E* channel = in + (image * problem.channels + c) * problem.plane;
       E* target = out + (image * problem.channels + c) * problem.points + first;
       for (int64_t p = 0; p < table.points; ++p) {
@@ -234,7 +239,9 @@ void Gather(KernelContext& context, const Settings& settings, const Problem& pro
 template <class F, class G>
 void Interpolate(KernelContext& context, const Settings& settings, const Problem& problem, const F* in, const G* grid, F* out) {
   ForEachTile<F>(context, settings, problem, grid, 0.4, [&](int64_t image, int64_t first, const SampleTable<F>& table) {
+    PacedCancellationPoint look(100);
     for (int64_t c = 0; c < problem.channels; ++c) {
+      look.Pass();
       const int64_t i = image * problem.channels + c;
       SampleChannel(table, in + i * problem.plane, out + i * problem.points + first);
     }
@@ -356,7 +363,11 @@ class GridSample final : public Kernel {
     const ElementType type = input.type();
     if (settings_.mode == Mode::kNearest) {
       if (type == ElementType::kString) {
-        return Gather(context, settings_, problem, input.data<std::string>(), grid, output.mutable_data<std::string>());
+        const auto given = context.scratch<std::string_view>(static_cast<size_t>(input.num_elements()));
+        const auto taken = context.scratch<std::string_view>(static_cast<size_t>(output.num_elements()));
+        std::ranges::copy(input.values<std::string>(), given.begin());
+        Gather(context, settings_, problem, given.data(), grid, taken.data());
+        return WriteTexts(context, 0, output.shape(), taken);
       }
       const auto gather = [&]<class E>(E) {
         Gather(context, settings_, problem, static_cast<const E*>(input.raw()), grid, static_cast<E*>(output.mutable_raw()));

@@ -2,9 +2,11 @@
 
 #include "ops/image/image_decoder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -48,9 +50,10 @@ class ImageDecoder final : public Kernel {
     const Tensor& encoded = context.required_input(0);
     Require(encoded.is(ElementType::kUInt8) && encoded.shape().rank() == 1, "encoded_stream is {} of {}, a vector of uint8 is expected",
             encoded.shape(), ElementTypeName(encoded.type()));
-    DecodedImage image;
+    DecodedImage image(context.allocator());
     // What can not be decoded becomes an empty matrix.
-    if (!Decode(encoded.values<uint8_t>(), image)) image = {};
+    if (!Decode(encoded.values<uint8_t>(), image)) image.width = image.height = 0;
+    CancellationPoint();
     const int64_t channels = format_ == PixelFormat::kGrayscale ? 1 : 3;
     Tensor* output = context.output(0, Shape{image.height, image.width, channels});
     if (output == nullptr) return;
@@ -83,8 +86,10 @@ class ImageDecoder final : public Kernel {
 
 }  // namespace
 
-bool DecodedImage::Reset(int64_t new_width, int64_t new_height) {
+bool DecodedImage::Reset(int64_t new_width, int64_t new_height, double work) {
+  constexpr double kMostWork = 0x1p62;
   if (new_width <= 0 || new_height <= 0 || new_width > kMostPixels / new_height) return false;
+  charge.Add(static_cast<size_t>(new_width * new_height * 3) + static_cast<size_t>(std::min(work, kMostWork)));
   width = new_width;
   height = new_height;
   rgb.assign(static_cast<size_t>(width * height * 3), 0);

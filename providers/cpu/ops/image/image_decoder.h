@@ -1,22 +1,29 @@
 #pragma once
 
-// Formats that ImageDecoder reads. Every function returns false for what it can not decode, whatever the bytes are.
+// Formats that ImageDecoder reads. Every function returns false for what it can not decode, whatever the bytes are. What a few bytes say
+// of their image's size is counted against the run's memory before a decoder starts.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "tessera/memory.h"
+
 namespace tessera::cpu {
 
 /// 8-bit RGB, rows from the top.
 struct DecodedImage {
+  explicit DecodedImage(Allocator& memory) : charge(memory) {}
+
   int64_t width = 0;
   int64_t height = 0;
   std::vector<uint8_t> rgb;
+  MemoryCharge charge;
 
-  /// Sets the size and makes room; false when the size is not sensible.
-  bool Reset(int64_t new_width, int64_t new_height);
+  /// Sets the size and makes room; false when the size is not sensible. Throws Error where the run has no memory for it and for the `work`
+  /// bytes that the decoder takes beside these pixels.
+  bool Reset(int64_t new_width, int64_t new_height, double work = 0);
 };
 
 using ImageBytes = std::span<const uint8_t>;

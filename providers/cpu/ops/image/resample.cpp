@@ -5,8 +5,10 @@
 #include <cstring>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/string_memory.h"
 
 namespace tessera::cpu {
 namespace {
@@ -131,20 +133,27 @@ double Bounded(double x, int64_t in) {
 }
 
 void FillNearest(const ResampleOptions& options, const CoordinateMap& map, const AxisRequest& request, AxisTable& table) {
+  PacedCancellationPoint look(10);
   for (int64_t o = 0; o < table.out; ++o) {
+    look.Pass();
     const double x = Bounded(map(o), table.in);
     table.first[static_cast<size_t>(o)] =
         static_cast<int32_t>(std::clamp<int64_t>(NearestIndex(options.nearest, x, request), 0, table.in - 1));
   }
 }
 
-void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, AxisTable& table) {
+void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, Allocator& memory, AxisTable& table) {
   const Filter filter(options, scale);
   const int64_t reach = filter.taps();
   table.taps = std::min(reach, table.in);
-  table.weights.assign(static_cast<size_t>(CheckedMul(table.out, table.taps)), 0.0);
+  const auto count = static_cast<size_t>(CheckedMul(table.out, table.taps));
+  table.charge.Add(CheckedMul(count, sizeof(table.weights[0]) + sizeof(table.weights_f32[0])));
+  const MemoryCharge charge(memory, static_cast<size_t>(reach) * sizeof(double));
+  table.weights.assign(count, 0.0);
   std::vector<double> weights(static_cast<size_t>(reach));
+  PacedCancellationPoint look(10);
   for (int64_t o = 0; o < table.out; ++o) {
+    look.Pass(reach + 2);
     const double x = Bounded(map(o), table.in);
     const double floor = std::floor(x);
     const bool whole = x == floor;
@@ -186,23 +195,26 @@ ResampleMode ParseResampleMode(const std::string& name) {
   Fail(ErrorCode::kInvalidGraph, "mode is '{}'; nearest, linear or cubic is expected", name);
 }
 
-AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request) {
+AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request, Allocator& memory) {
   constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
   Require(in <= kLongest && request.out <= kLongest, "an axis of {} elements resized to {} is too long", in, request.out);
   AxisTable table;
   table.in = in;
   table.out = request.out;
+  table.charge = MemoryCharge(memory, static_cast<size_t>(table.out) * (sizeof(table.first[0]) + sizeof(table.outside[0])));
   table.first.resize(static_cast<size_t>(table.out));
   const CoordinateMap map(options.coordinates, in, request);
   if (options.mode == ResampleMode::kNearest) {
     FillNearest(options, map, request, table);
   } else {
-    FillWeighted(options, map, request.scale, table);
+    FillWeighted(options, map, request.scale, memory, table);
   }
   if (options.coordinates == CoordinateMode::kTfCropAndResize) {
     table.outside.resize(static_cast<size_t>(table.out));
     bool any = false;
+    PacedCancellationPoint look(10);
     for (int64_t o = 0; o < table.out; ++o) {
+      look.Pass();
       const double x = map(o);
       const bool outside = x < 0 || x > static_cast<double>(in - 1);
       table.outside[static_cast<size_t>(o)] = outside;
@@ -214,7 +226,7 @@ AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRe
 }
 
 std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape, std::span<const AxisRequest> requests,
-                                               FunctionRef<void(const Shape&)> reserve) {
+                                               FunctionRef<void(const Shape&)> reserve, Allocator& memory) {
   auto plan = std::make_unique<ResamplePlan>();
   plan->options = options;
   plan->out_shape = in_shape;
@@ -233,7 +245,7 @@ std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, c
       plan->dims.back().in *= in_shape[i];
       plan->dims.back().out *= in_shape[i];
     } else {
-      plan->tables.push_back(std::make_unique<AxisTable>(MakeAxisTable(options, in_shape[i], requests[i])));
+      plan->tables.push_back(std::make_unique<AxisTable>(MakeAxisTable(options, in_shape[i], requests[i], memory)));
       plan->dims.push_back({in_shape[i], requests[i].out, plan->tables.back().get()});
     }
   }
@@ -245,7 +257,7 @@ void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor&
   if (plan.empty) return;
   if (plan.identity) {
     if (input.is(ElementType::kString)) {
-      std::copy_n(input.data<std::string>(), input.num_elements(), output.mutable_data<std::string>());
+      CopyStrings(input.values<std::string>(), output, 0, context.allocator());
     } else {
       std::memcpy(output.mutable_raw(), input.raw(), input.byte_size());
     }

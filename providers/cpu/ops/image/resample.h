@@ -56,9 +56,11 @@ struct AxisTable {
   std::vector<double> weights;      // [out, taps]; empty for nearest
   std::vector<float> weights_f32;   // the same, rounded
   std::vector<uint8_t> outside;     // 1: the extrapolation value; empty: never
+  MemoryCharge charge;              // of all these
 };
 
-AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request);
+/// Throws Error where `memory` has none left for the table.
+AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request, Allocator& memory);
 
 /// A shape with neighbouring untouched axes merged; `table` is null for those.
 struct ResampleDim {
@@ -77,9 +79,9 @@ struct ResamplePlan {
 };
 
 /// `requests` has one entry per axis of `in_shape`. `reserve` is told the output's shape before there are tables as long as its
-/// axes: it throws where there is no memory for that.
+/// axes: it throws where there is no memory for that. The tables count against `memory`.
 std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape, std::span<const AxisRequest> requests,
-                                               FunctionRef<void(const Shape&)> reserve);
+                                               FunctionRef<void(const Shape&)> reserve, Allocator& memory);
 
 /// Fills the output from `input` as the plan says.
 void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "engine/on_texts.h"
 #include "ops/image/resample.h"
 #include "simd/resample.h"
 #include "types.h"
@@ -187,28 +188,30 @@ class SourceRows {
   int64_t position_, group_, base_;
 };
 
-void GatherStrings(const ResamplePlan& plan, const Tensor& input, Tensor& output) {
+void GatherStrings(KernelContext& context, const ResamplePlan& plan, const Tensor& input, const Shape& shape) {
   const Layout layout = MakeLayout(plan, 1);
   const std::string* in = input.data<std::string>();
-  std::string* out = output.mutable_data<std::string>();
+  const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
+  std::string_view* out = texts.data();
   const auto block = static_cast<int64_t>(layout.row.block);
   for (int64_t r = 0; r < layout.rows; ++r) {
     const int64_t source = SourceRow(layout.outer, r);
     for (int64_t o = 0; o < layout.row.count; ++o, out += block) {
       const bool outside = source < 0 || (layout.row.outside != nullptr && layout.row.outside[o]);
       if (outside) {
-        std::fill_n(out, block, std::string());
+        std::fill_n(out, block, std::string_view());
       } else {
         std::copy_n(in + (source * layout.row_in + layout.row.first[o]) * block, block, out);
       }
     }
   }
+  WriteTexts(context, 0, shape, texts);
 }
 
 }  // namespace
 
 void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output) {
-  if (input.is(ElementType::kString)) return GatherStrings(plan, input, output);
+  if (input.is(ElementType::kString)) return GatherStrings(context, plan, input, output.shape());
   const size_t element = static_cast<size_t>(BitWidth(input.type())) / 8;
   Layout layout = MakeLayout(plan, element);
   alignas(16) unsigned char fill[16];

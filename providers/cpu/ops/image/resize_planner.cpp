@@ -70,7 +70,7 @@ std::span<const double> Numbers(KernelContext& context, const Tensor& target, co
 }
 
 AxisRequest Sized(int64_t in, double size) {
-  Require(size >= 0, "size is {}", size);
+  Require(size >= 0 && size < 0x1p62, "size is {}; a number from 0 to 2^62 is expected", size);
   return {.out = static_cast<int64_t>(size), .scale = in == 0 ? 1.0 : size / static_cast<double>(in)};
 }
 
@@ -81,6 +81,7 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& s
   {
     const std::lock_guard lock(mutex_);
     if (plan_ != nullptr && shape_ == shape && std::ranges::equal(numbers_, numbers)) return plan_;
+    plan_ = nullptr;  // its memory may be what the next one needs
   }
   std::shared_ptr<const ResamplePlan> plan = make();
   const std::lock_guard lock(mutex_);
@@ -94,7 +95,8 @@ ResizePlanner::ResizePlanner(const KernelInfo& info)
     : upsample_(info.node().op_type == "Upsample"),
       early_(upsample_ || info.since_version() < 11),
       options_(early_ ? EarlyOptions(info) : ReadOptions(info)),
-      axes_(info.attribute<std::vector<int64_t>>("axes", {})) {
+      axes_(info.attribute<std::vector<int64_t>>("axes", {})),
+      session_memory_(info.allocator()) {
   CheckInterpolatable(options_, info.input_type(0));
   if (upsample_) ReadUpsampleScales(info);
   const auto policy = info.attribute<std::string>("keep_aspect_ratio_policy", "stretch");
@@ -156,7 +158,7 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& con
   const size_t expected = options_.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
   Require(numbers.size() == expected, "{} has {} numbers and roi {} for {} axes", scales != nullptr ? "scales" : "sizes",
           (scales != nullptr ? scales : sizes)->num_elements(), roi == nullptr ? 0 : roi->num_elements(), count);
-  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr, reserve); });
+  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr, reserve, TableMemory(context)); });
 }
 
 std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve) {
@@ -170,12 +172,12 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& c
   return cache_.Get(shape, numbers, [&]() -> std::shared_ptr<const ResamplePlan> {
     std::vector<AxisRequest> requests(shape.rank());
     for (size_t i = 0; i < shape.rank(); ++i) requests[i] = Scaled(shape[i], numbers[i]);
-    return MakeResamplePlan(options_, shape, requests, reserve);
+    return MakeResamplePlan(options_, shape, requests, reserve, TableMemory(context));
   });
 }
 
 std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
-                                                            FunctionRef<void(const Shape&)> reserve) const {
+                                                            FunctionRef<void(const Shape&)> reserve, Allocator& memory) const {
   const size_t rank = shape.rank();
   std::vector<AxisRequest> requests(rank);
   for (size_t i = 0; i < rank; ++i) requests[i].out = shape[i];
@@ -198,7 +200,7 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, 
       requests[axes[i]].roi_end = end;
     }
   }
-  return MakeResamplePlan(options_, shape, requests, reserve);
+  return MakeResamplePlan(options_, shape, requests, reserve, memory);
 }
 
 void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const {

@@ -41,7 +41,11 @@ class ResizePlanner {
   std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
-                                               FunctionRef<void(const Shape&)> reserve) const;
+                                               FunctionRef<void(const Shape&)> reserve, Allocator& memory) const;
+  /// What the tables of a plan count against: the run's host memory, the session's where the run's is a device's.
+  Allocator& TableMemory(const KernelContext& context) const noexcept {
+    return context.allocator().memory().device == DeviceType::kCpu ? context.allocator() : session_memory_;
+  }
   void KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const;
 
   bool upsample_, early_;
@@ -50,6 +54,7 @@ class ResizePlanner {
   AspectPolicy policy_ = AspectPolicy::kStretch;
   bool scales_from_input_ = true;  // of Upsample
   std::vector<float> scales_;
+  Allocator& session_memory_;
   PlanCache cache_;
 };
 

@@ -1,7 +1,5 @@
 // Where (9, 16).
 
-#include <complex>
-#include <string>
 
 #include "simd/targets.h"
 
@@ -10,7 +8,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "engine/element.h"
 #include "engine/elementwise-inl.h"
+#include "engine/on_texts.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
@@ -106,15 +106,11 @@ void SelectEach(const void* const* inputs, unsigned advancing, void* output, int
 
 class Where final : public Kernel {
  public:
-  explicit Where(const KernelInfo& info) : type_(info.input_type(1)), size_(BitWidth(type_) / 8) {
-    Require(info.input_type(2) == type_, "inputs 1 and 2 are tensor({}) and tensor({}), expected one type",
+  explicit Where(const KernelInfo& info) : type_(MovedType(info.input_type(1))), size_(BitWidth(type_) / 8) {
+    Require(MovedType(info.input_type(2)) == type_, "inputs 1 and 2 are tensor({}) and tensor({}), expected one type",
             ElementTypeName(type_), ElementTypeName(info.input_type(2)));
-    if (type_ == ElementType::kString) {
-      loop_ = SelectEach<std::string>;
-    } else {
-      loop_ = HWY_DYNAMIC_DISPATCH(FindSelectLoop)(size_);
-      if (loop_ == nullptr) loop_ = SelectEach<std::complex<double>>;
-    }
+    loop_ = HWY_DYNAMIC_DISPATCH(FindSelectLoop)(size_);
+    if (loop_ == nullptr) loop_ = SelectEach<Bits128>;
   }
 
   void Compute(KernelContext& context) override {
@@ -148,7 +144,7 @@ class Where final : public Kernel {
 void RegisterWhere(KernelRegistry& registry) {
   const TypeSet types = kNumbers | TypeSet{ElementType::kBool, ElementType::kString, ElementType::kComplex64,
                                            ElementType::kComplex128};
-  registry.Add(Op("Where").Versions(9).Types(1, types).Types(2, types).InPlace(1, 0).InPlace(2, 0).Make<Where>());
+  registry.Add(Op("Where").Versions(9).Types(1, types).Types(2, types).InPlace(1, 0).InPlace(2, 0).Factory([](const KernelInfo& info) { return OnTexts(info, std::make_unique<Where>(info)); }));
 }
 
 }  // namespace tessera::cpu

@@ -1,10 +1,12 @@
 // Cast (1, 6, 9, 13, 19, 21, 23, 24, 25, 28), CastLike (15, 19, 21, 23, 24, 25) and BitCast (26).
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
+#include "base/ascii.h"
+#include "base/checked.h"
 #include "base/rounding.h"
+#include "base/string_memory.h"
 #include "engine/cast.h"
 #include "types.h"
 
@@ -14,8 +16,7 @@ namespace {
 /// The attribute 'to': a number, or its name in the first version.
 ElementType TargetType(const KernelInfo& info) {
   if (info.since_version() == 1) {
-    std::string name = info.attribute<std::string>("to");
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string name = AsciiLower(info.attribute<std::string>("to"));
     const ElementType type = ElementTypeFromName(name);
     Require(type != ElementType::kUndefined, "attribute 'to' is '{}', expected the name of an element type", name);
     return type;
@@ -45,6 +46,7 @@ class Cast : public Kernel {
             ElementTypeName(cast_.from()));
     Tensor* y = context.output(0, cast_.to(), x.shape());
     if (y == nullptr) return;
+    if (y->is(ElementType::kString)) ChargeTexts(context, x, *y);
     const void* source = x.raw();
     void* target = y->mutable_raw();
     const int64_t count = x.num_elements();
@@ -65,6 +67,14 @@ class Cast : public Kernel {
   Cast(const KernelInfo& info, ElementType to) : cast_(info.input_type(0), to, ReadOptions(info)) {}
 
  private:
+  static void ChargeTexts(KernelContext& context, const Tensor& x, Tensor& y) {
+    constexpr size_t kLongestNumber = 30;
+    const bool copies = x.is(ElementType::kString);
+    if (copies && x.raw() == y.raw()) return;
+    StringCharge(y, context.allocator())
+        .Add(copies ? TextBytes(x.values<std::string>()) : CheckedMul(static_cast<size_t>(x.num_elements()), TextBytes(kLongestNumber)));
+  }
+
   const ElementCast cast_;
 };
 

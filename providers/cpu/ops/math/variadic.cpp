@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/work_array.h"
 #include "ops/math/arithmetic.h"
 
 namespace tessera::cpu {
@@ -79,15 +80,15 @@ class Variadic final : public Kernel {
   }
 
   void Fold(KernelContext& context, const Shape& shape, int64_t begin, int64_t size, void* output) const {
-    alignas(64) double gathered[2][kChunk];
-    alignas(64) float converted[2][kChunk];
-    alignas(64) float sum[kChunk];
+    const WorkArray<double> gathered(2 * kChunk);
+    const WorkArray<float> converted(3 * kChunk);
+    float* const sum = converted + 2 * kChunk;
     const bool half = IsHalf(type_);
     void* target = half ? static_cast<void*>(sum) : output;
     bool advances[2];
     const void* inputs[2];
     const size_t count = context.num_inputs();
-    inputs[0] = Load(context.required_input(0), shape, begin, size, gathered[0], converted[0], advances[0]);
+    inputs[0] = Load(context.required_input(0), shape, begin, size, gathered.data(), converted.data(), advances[0]);
     // One input, or one whose only element stands for the chunk, still has to fill the chunk: x (op) x keeps Max and Min
     // as they are, but not sums, hence the copy.
     if (count == 1 || !advances[0]) {
@@ -95,7 +96,7 @@ class Variadic final : public Kernel {
       inputs[0] = target;
     }
     for (size_t i = 1; i < count; ++i) {
-      inputs[1] = Load(context.required_input(i), shape, begin, size, gathered[1], converted[1], advances[1]);
+      inputs[1] = Load(context.required_input(i), shape, begin, size, gathered + kChunk, converted + kChunk, advances[1]);
       loop_(inputs, advances[1] ? 3 : 1, target, size, nullptr);
       inputs[0] = target;
     }

@@ -1,5 +1,6 @@
 // CropAndResize, com.microsoft, version 1: boxes of images, each resized to one size. Corners meet corners.
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
@@ -72,12 +73,14 @@ class CropAndResize final : public Kernel {
     const C step = count > 1 ? (last - first) * limit / static_cast<C>(count - 1) : C{0};
     const C at = count > 1 ? first * limit + static_cast<C>(i) * step : C(0.5) * (first + last) * limit;
     if (!(at >= 0 && at <= limit)) return {0, 0, 0, false};  // NaN too
+    // `limit` may be rounded up, beyond the last element: positions are bounded as integers.
+    const auto bounded = [&](C position) { return std::min(static_cast<int64_t>(position), size - 1); };
     if (nearest_) {
-      const auto whole = static_cast<int64_t>(std::round(at));
+      const int64_t whole = bounded(std::round(at));
       return {whole, whole, 0, true};
     }
-    const auto low = static_cast<int64_t>(std::floor(at)), high = static_cast<int64_t>(std::ceil(at));
-    return {low, high, at - static_cast<C>(low), true};
+    const int64_t low = bounded(std::floor(at)), high = bounded(std::ceil(at));
+    return {low, high, at - std::floor(at), true};
   }
 
   C Read(const T* plane, int64_t stride, const Sample<C>& row, const Sample<C>& column) const {

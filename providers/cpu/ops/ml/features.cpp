@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "engine/element.h"
+#include "engine/on_texts.h"
 #include "ops/ops.h"
 #include "simd/fold.h"
 
@@ -225,8 +227,8 @@ class ArrayFeatureExtractor final : public Kernel {
     Tensor* y = context.output(0, x.type(), shape);
     if (y == nullptr || width == 0) return;
     const int64_t* index = indices.data<int64_t>();
-    const T* in = x.data<T>();
-    T* out = y->mutable_data<T>();
+    const auto* in = static_cast<const T*>(x.raw());
+    auto* out = static_cast<T*>(y->mutable_raw());
     context.threads().ParallelFor(x.num_elements() / width, static_cast<double>(count), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t i = 0; i < count; ++i) out[row * count + i] = in[row * width + index[i]];
@@ -235,7 +237,11 @@ class ArrayFeatureExtractor final : public Kernel {
   }
 };
 
-constexpr TypeList<float, double, int64_t, int32_t, std::string> kExtracted;
+std::unique_ptr<Kernel> MakeArrayFeatureExtractor(const KernelInfo& info) {
+  return VisitElement(KindOf(MovedType(info.input_type(0))), [&]<class T>() -> std::unique_ptr<Kernel> {
+    return OnTexts(info, std::make_unique<ArrayFeatureExtractor<T>>(info));
+  });
+}
 
 }  // namespace
 
@@ -257,8 +263,8 @@ void RegisterFeatureVectorizer(KernelRegistry& registry) {
 void RegisterArrayFeatureExtractor(KernelRegistry& registry) {
   registry.Add(Op("ArrayFeatureExtractor", "ai.onnx.ml")
                    .Versions(1)
-                   .Types(0, ToTypeSet(kExtracted))
-                   .Factory(MakeTyped<ArrayFeatureExtractor, std::remove_const_t<decltype(kExtracted)>>));
+                   .Types(0, kMlNumbers | TypeSet{ElementType::kString})
+                   .Factory(MakeArrayFeatureExtractor));
 }
 
 }  // namespace tessera::cpu

@@ -2,11 +2,13 @@
 
 // Inputs and class labels of ai.onnx.ml's models.
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/check.h"
+#include "base/checked.h"
+#include "base/string_memory.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -56,6 +58,14 @@ class ClassLabels {
   const std::vector<std::string>& strings() const noexcept { return strings_; }
   const std::vector<int64_t>& ints() const noexcept { return ints_; }
 
+  /// Output 0, null when omitted, for the labels of `rows` rows. Strings are counted as if all were the longest, before any is set.
+  Tensor* Output(KernelContext& context, int64_t rows) const {
+    Tensor* y = context.output(0, type(), Shape{rows});
+    if (y == nullptr || strings_.empty()) return y;
+    const size_t longest = std::ranges::max(strings_, {}, &std::string::size).size();
+    StringCharge(*y, context.allocator()).Add(CheckedMul(static_cast<size_t>(rows), TextBytes(longest)));
+    return y;
+  }
   /// Output `y` (null when omitted) at `row` becomes label `index`.
   void Set(Tensor* y, int64_t row, size_t index) const {
     if (y == nullptr) return;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -93,6 +94,10 @@ uint32_t ForestNumber(int64_t number, const char* what) {
 template <class T>
 Forest<T>::Forest(const ForestSource<T>& source, Aggregate aggregate) : aggregate_(aggregate), targets_(source.targets) {
   Require(targets_ >= 1 && targets_ <= std::numeric_limits<int32_t>::max(), "the ensemble has {} targets", targets_);
+  // All of them: callers look at votes too, and an inner node may carry some that no row ever reaches.
+  for (const auto& vote : source.votes) {
+    Require(vote.target >= 0 && vote.target < targets_, "a leaf votes for target {}, there are {}", vote.target, targets_);
+  }
   Flatten(source);
   if constexpr (std::is_same_v<T, float>) {
     auto small = std::make_unique<SmallTrees>(nodes_, roots_);
@@ -189,7 +194,6 @@ void Forest<T>::AddLeaf(const ForestSource<T>& source, const typename ForestSour
   if (!one_target()) first_vote_.push_back(static_cast<uint32_t>(votes_.size()));
   for (uint32_t i = 0; i < from.count; ++i) {
     const auto& vote = source.votes[from.first + i];
-    Require(vote.target >= 0 && vote.target < targets_, "a leaf votes for target {}, there are {}", vote.target, targets_);
     if (one_target()) {
       leaf_values_.push_back(vote.weight);
     } else {
@@ -297,6 +301,7 @@ void Forest<T>::Run(const T* x, int64_t rows, int64_t features, size_t first_tre
       FindLeaves<kWalk>(x, rows, features, roots, leaves);
     }
     AddLeaves(leaves, rows, first, last, rows, into);
+    CancellationPoint();
   }
 }
 
@@ -364,6 +369,7 @@ void Forest<T>::RunSmallTrees(const T* x, int64_t rows, int64_t features, T* col
     float* scores = columns + small_trees_->num_columns() * kSmallTreeRows;
     for (int64_t first = 0; first < rows; first += kSmallTreeRows) {
       const int64_t count = std::min(kSmallTreeRows, rows - first);
+      CancellationPoint();
       small_trees_->Columns(x + first * features, count, features, columns);
       AddSmallTrees(columns, count, scores, {into.scores + first * targets_, into.voted + first * targets_});
     }

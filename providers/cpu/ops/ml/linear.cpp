@@ -63,7 +63,7 @@ class LinearClassifier final : public Kernel {
     const Rows rows(x);
     const int64_t targets = model_.targets();
     const bool two = targets == 1 && labels_.size() == 2;
-    Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
+    Tensor* y = labels_.Output(context, rows.count);
     Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, two ? 2 : targets});
     float* scores = z != nullptr && !two ? z->mutable_data<float>()
                                          : context.scratch<float>(static_cast<size_t>(rows.count * targets)).data();

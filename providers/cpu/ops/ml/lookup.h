@@ -5,12 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <vector>
+
+#include "base/seeded_hash.h"
 
 namespace tessera::cpu {
 
@@ -61,22 +61,25 @@ class Lookup {
   }
 
   template <class Probe>
-  static size_t Hash(const Probe& key) noexcept {
+  size_t Hash(const Probe& key) const noexcept {
     uint64_t bits;
     if constexpr (std::is_convertible_v<Probe, std::string_view>) {
-      return std::hash<std::string_view>{}(key);
+      return static_cast<size_t>(SeededHash(key));
     } else if constexpr (std::is_floating_point_v<Probe>) {
       bits = std::bit_cast<uint64_t>(static_cast<double>(key) + 0.0);  // -0 equals 0
     } else {
       bits = static_cast<uint64_t>(key);
     }
-    bits *= 0x9E3779B97F4A7C15u;
-    return static_cast<size_t>(bits ^ (bits >> 32));
+    // As SeededHash, for one number: factors that a model cannot know.
+    const auto product = static_cast<unsigned __int128>(bits ^ seed_) * factor_;
+    return static_cast<size_t>(product) ^ static_cast<size_t>(product >> 64);
   }
 
   std::vector<Key> keys_;
   std::vector<int64_t> slots_;
   size_t mask_ = 0;
+  uint64_t seed_ = SeededHash(uint64_t{1}, 0);
+  uint64_t factor_ = SeededHash(uint64_t{2}, 0) | 1;
   int64_t nan_ = kMissing;
   bool nan_matches_ = false;
 };

@@ -6,6 +6,10 @@
 #include <limits>
 #include <numeric>
 
+#include "base/checked.h"
+#include "base/string_memory.h"
+#include "engine/number_text.h"
+#include "engine/sequences.h"
 #include "ops/ml/features.h"
 #include "ops/ml/lookup.h"
 #include "ops/ops.h"
@@ -19,8 +23,8 @@ const Map& InputMap(const KernelContext& context) {
   const Value* input = context.input_value(0);
   Require(input != nullptr && !input->is_none(), "input 0 is required");
   const Map& map = input->map();
-  Require(static_cast<size_t>(map.keys.num_elements()) == map.values.size(), "the map has {} keys and {} values",
-          map.keys.num_elements(), map.values.size());
+  Require(static_cast<size_t>(map.keys.num_elements()) == map.size(), "the map has {} keys and {} values", map.keys.num_elements(),
+          map.size());
   return map;
 }
 
@@ -30,6 +34,7 @@ const Tensor& Scalar(const Value& value) {
   return tensor;
 }
 
+/// The number that the text begins with.
 template <class T>
 T ParseNumber(const std::string& text) {
   char* end = nullptr;
@@ -37,7 +42,7 @@ T ParseNumber(const std::string& text) {
   if constexpr (std::is_integral_v<T>) {
     number = static_cast<T>(std::strtoll(text.c_str(), &end, 10));
   } else {
-    number = static_cast<T>(std::strtod(text.c_str(), &end));
+    number = static_cast<T>(strtod_l(text.c_str(), &end, NumberLocale()));
   }
   Require(end != text.c_str(), "'{}' is not a number", text);
   return number;
@@ -52,7 +57,11 @@ T Converted(const Value& value) {
     if constexpr (std::is_same_v<From, T>) {
       result = from;
     } else if constexpr (std::is_same_v<T, std::string>) {
-      result = std::to_string(from);
+      if constexpr (std::is_floating_point_v<From>) {
+        result = fmt::format("{:f}", from);  // std::to_string follows the locale
+      } else {
+        result = std::to_string(from);
+      }
     } else if constexpr (std::is_same_v<From, std::string>) {
       result = ParseNumber<T>(from);
     } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<From>) {
@@ -63,6 +72,18 @@ T Converted(const Value& value) {
     }
   });
   return result;
+}
+
+/// Counts the texts of a map's values before they are written to `y`.
+void ChargeTexts(KernelContext& context, const Map& map, Tensor& y) {
+  constexpr size_t kLongestNumber = 330;  // of a double, with all its digits
+  size_t bytes = 0;
+  for (size_t i = 0; i < map.size(); ++i) {
+    const Value value = map.at(i);
+    const Tensor& element = Scalar(value);
+    bytes = CheckedAdd(bytes, TextBytes(element.is(ElementType::kString) ? element.data<std::string>()->size() : kLongestNumber));
+  }
+  StringCharge(y, context.allocator()).Add(bytes);
 }
 
 template <class T>
@@ -79,22 +100,23 @@ class CastMap final : public Kernel {
     const Map& map = InputMap(context);
     Require(map.keys.is(ElementType::kInt64), "the map's keys are {}, int64 is expected", ElementTypeName(map.keys.type()));
     const int64_t* keys = map.keys.data<int64_t>();
-    const size_t count = map.values.size();
+    const size_t count = map.size();
     Tensor* y = context.output(0, ElementTypeOf<T>, Shape{1, sparse_ ? length_ : static_cast<int64_t>(count)});
     if (y == nullptr) return;
+    if constexpr (std::is_same_v<T, std::string>) ChargeTexts(context, map, *y);
     T* out = y->mutable_data<T>();
     if (sparse_) {
       std::fill_n(out, length_, T{});
       for (size_t i = 0; i < count; ++i) {
         Require(keys[i] >= 0, "key {} is negative", keys[i]);
-        if (keys[i] < length_) out[keys[i]] = Converted<T>(map.values[i]);
+        if (keys[i] < length_) out[keys[i]] = Converted<T>(map.at(i));
       }
       return;
     }
-    std::vector<size_t> order(count);
+    const std::span<size_t> order = context.scratch<size_t>(count);
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
-    for (size_t i = 0; i < count; ++i) out[i] = Converted<T>(map.values[order[i]]);
+    for (size_t i = 0; i < count; ++i) out[i] = Converted<T>(map.at(order[i]));
   }
 
  private:
@@ -126,15 +148,16 @@ class DictVectorizer final : public Kernel {
     Require(map.keys.is(ElementTypeOf<Key>), "the map's keys are {}, the vocabulary {}", ElementTypeName(map.keys.type()),
             ElementTypeName(ElementTypeOf<Key>));
     ElementType type = type_ != ElementType::kUndefined ? type_ : map.value_type.element;
-    if (type == ElementType::kUndefined && !map.values.empty()) type = Scalar(map.values[0]).type();
+    if (type == ElementType::kUndefined && map.size() > 0) type = Scalar(map.at(0)).type();
     Tensor* y = context.output(0, type, Shape{1, static_cast<int64_t>(lookup_.size())});
     if (y == nullptr) return;
     VisitType(MapValueTypes{}, type, [&]<class T>() {
+      if constexpr (std::is_same_v<T, std::string>) ChargeTexts(context, map, *y);
       T* out = y->mutable_data<T>();
       std::fill_n(out, lookup_.size(), T{});
-      for (size_t i = 0; i < map.values.size(); ++i) {
+      for (size_t i = 0; i < map.size(); ++i) {
         const int64_t position = lookup_.Find(map.keys.data<Key>()[i]);
-        if (position >= 0) out[position] = Converted<T>(map.values[i]);
+        if (position >= 0) out[position] = Converted<T>(map.at(i));
       }
     });
   }
@@ -168,21 +191,16 @@ class ZipMap final : public Kernel {
     const Rows rows(x);
     Require(rows.features == keys_.num_elements(), "X has {} columns, there are {} keys", rows.features, keys_.num_elements());
     Tensor values = x.Clone(context.allocator());
-    Sequence maps{map_type_, {}};
-    maps.elements.reserve(static_cast<size_t>(rows.count));
+    Sequence maps = MakeSequence(context, map_type_, static_cast<size_t>(rows.count), kMapBytes);
     for (int64_t row = 0; row < rows.count; ++row) {
-      Map map{keys_, kValueType, {}};
-      map.values.reserve(static_cast<size_t>(rows.features));
-      for (int64_t i = 0; i < rows.features; ++i) {
-        map.values.emplace_back(Tensor::Share(ElementType::kFloat, Shape{}, values.mutable_data<float>() + row * rows.features + i,
-                                              values.owner()));
-      }
-      maps.elements.emplace_back(std::move(map));
+      float* first = values.mutable_data<float>() + row * rows.features;
+      maps.elements.emplace_back(Map{keys_, kValueType, {}, Tensor::Share(ElementType::kFloat, Shape{rows.features}, first, values.owner())});
     }
     context.set_output(0, std::move(maps));
   }
 
  private:
+  static constexpr size_t kMapBytes = sizeof(Map) + 2 * sizeof(void*);  // with its share count
   static inline const TypeInfo kValueType = TypeInfo::OfTensor(ElementType::kFloat, SymbolicShape{});
 
   Tensor keys_;

@@ -64,7 +64,8 @@ bool SmallTrees::Add(std::span<const TreeNode<float>> nodes, uint32_t root) {
       continue;
     }
     const auto test = TestOf(node);
-    if (!test) return false;
+    // Nothing compares with NaN: "not greater" would stand for "less or equal" there.
+    if (!test || node.value != node.value) return false;
     const uint64_t below_false = Below(leaves) & ~Below(visit.first_leaf);
     by_test[static_cast<size_t>(*test)].push_back(
         {node.value, node.feature_and_test >> 4, {static_cast<uint32_t>(below_false), static_cast<uint32_t>(below_false >> 32)}});

@@ -196,7 +196,7 @@ class SvmClassifier final : public Kernel {
     const int64_t raw = pairwise_ ? Pairs() : classes_;
     const bool two = pairwise_ && prob_a_.empty() && classes_ == 2;
     const int64_t width = two ? 2 : pairwise_ && prob_a_.empty() ? raw : classes_;
-    Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
+    Tensor* y = labels_.Output(context, rows.count);
     Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, width});
     float* kernels = context.scratch<float>(static_cast<size_t>(CheckedMul(rows.count, matrix_.count()))).data();
     matrix_.Compute(context, ElementsAs<float>(context, x), rows, kernels);

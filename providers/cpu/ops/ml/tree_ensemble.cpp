@@ -208,7 +208,7 @@ class TreeEnsembleClassifier final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
-    Tensor* y = context.output(0, labels_.type(), Shape{rows.count});
+    Tensor* y = labels_.Output(context, rows.count);
     const auto classes = static_cast<int64_t>(labels_.size());
     Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, classes});
     forest_.Evaluate(context, ElementsAs<T>(context, x), rows.count, rows.features,

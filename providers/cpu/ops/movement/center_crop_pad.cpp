@@ -55,10 +55,8 @@ class CenterCropPad final : public Kernel {
 
  private:
   static void FillZeros(KernelContext& context, Tensor& output, ElementKind element) {
-    static const std::string kEmpty;
     static constexpr std::array<uint64_t, 2> kZero = {};
-    const void* value = element.is_string ? static_cast<const void*>(&kEmpty) : kZero.data();
-    FillParallel(context.threads(), output.mutable_raw(), value, output.num_elements(), element);
+    FillParallel(context.threads(), output.mutable_raw(), kZero.data(), output.num_elements(), element);
   }
 
   const bool all_axes_;

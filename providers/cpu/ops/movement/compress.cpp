@@ -3,6 +3,7 @@
 #include "base/rounding.h"
 #include "engine/indices.h"
 #include "engine/strided_copy.h"
+#include "engine/on_bytes.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -20,12 +21,8 @@ int64_t CountTrue(const uint8_t* condition, int64_t count) {
 template <class T>
 void Pick(const T* data, const uint8_t* condition, int64_t kept, T* output) {
   for (int64_t i = 0, n = 0; n < kept; ++i) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      if (condition[i] != 0) output[n++] = data[i];
-    } else {
-      output[n] = data[i];
-      n += condition[i] != 0 ? 1 : 0;
-    }
+    output[n] = data[i];
+    n += condition[i] != 0 ? 1 : 0;
   }
 }
 
@@ -121,6 +118,6 @@ class Compress final : public Kernel {
 
 }  // namespace
 
-void RegisterCompress(KernelRegistry& registry) { registry.Add(Op("Compress").Versions(9).Make<Compress>()); }
+void RegisterCompress(KernelRegistry& registry) { registry.Add(Op("Compress").Versions(9).Factory(MakeMovement<Compress>)); }
 
 }  // namespace tessera::cpu

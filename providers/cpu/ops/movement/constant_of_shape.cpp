@@ -1,6 +1,7 @@
 // ConstantOfShape (9, 20, 21, 23, 24, 25): a tensor of the given shape, every element `value`.
 
 #include "engine/indices.h"
+#include "engine/on_texts.h"
 #include "engine/packed.h"
 #include "engine/strided_copy.h"
 #include "ops/ops.h"
@@ -26,6 +27,11 @@ class ConstantOfShape final : public Kernel {
     for (size_t i = 0; i < dims.size(); ++i) {
       Require(dims[i] >= 0, "dimension {} is {}", i, dims[i]);
       shape.Append(dims[i]);
+    }
+    if (value_.is(ElementType::kString)) {
+      const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
+      std::ranges::fill(texts, *value_.data<std::string>());
+      return WriteTexts(context, 0, shape, texts);
     }
     Tensor* output = context.output(0, value_.type(), shape);
     if (!IsPacked(value_.type())) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/indices.h"
+#include "engine/on_texts.h"
 #include "engine/strided_copy.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -68,21 +69,28 @@ class OneHot final : public Kernel {
     for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);
     shape.Append(depth);
     for (size_t i = axis; i < dims.rank(); ++i) shape.Append(dims[i]);
-    Tensor* output = context.output(0, shape);
-    if (output->num_elements() == 0) return;
+    if (shape.num_elements() == 0) return static_cast<void>(context.output(0, values.type(), shape));
     const OneHotGeometry g{depth, dims.SizeOfRange(axis, dims.rank()), wraps_};
-    if (indices.is(ElementType::kInt64)) return Run(context, g, indices.data<int64_t>(), values, *output);
-    if (indices.is(ElementType::kInt32)) return Run(context, g, indices.data<int32_t>(), values, *output);
+    if (indices.is(ElementType::kInt64)) return Run(context, g, indices.data<int64_t>(), values, shape);
+    if (indices.is(ElementType::kInt32)) return Run(context, g, indices.data<int32_t>(), values, shape);
     const auto converted = context.scratch<int64_t>(static_cast<size_t>(indices.num_elements()));
     VisitType(NumberTypes{}, indices.type(), [&]<class T>() {
       std::transform(indices.data<T>(), indices.data<T>() + converted.size(), converted.data(), ToIndex<T>);
     });
-    Run(context, g, converted.data(), values, *output);
+    Run(context, g, converted.data(), values, shape);
   }
 
  private:
   template <class Index>
-  static void Run(KernelContext& context, const OneHotGeometry& g, const Index* indices, const Tensor& values, Tensor& output) {
+  static void Run(KernelContext& context, const OneHotGeometry& g, const Index* indices, const Tensor& values, const Shape& shape) {
+    if (values.is(ElementType::kString)) {
+      const auto off_on = values.values<std::string>();
+      const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
+      std::ranges::fill(texts, off_on[0]);
+      SetOn(g, indices, std::string_view(off_on[1]), texts.data(), 0, shape.num_elements() / g.depth);
+      return WriteTexts(context, 0, shape, texts);
+    }
+    Tensor& output = *context.output(0, values.type(), shape);
     const ElementKind element = KindOf(values.type());
     const int64_t block = g.depth * g.suffix;
     VisitElement(element, [&]<class T>() {

@@ -201,9 +201,8 @@ class Pad final : public Kernel {
   }
 
   const void* ConstantValue(KernelContext& context, const Tensor& data) const {
-    static const std::string kEmpty;
     const Tensor* given = from_attributes_ ? nullptr : context.input(2);
-    if (given == nullptr) return data.is(ElementType::kString) ? static_cast<const void*>(&kEmpty) : value_;
+    if (given == nullptr) return value_;
     Require(given->type() == data.type(), "constant_value is {}, data {}", ElementTypeName(given->type()),
             ElementTypeName(data.type()));
     Require(given->num_elements() == 1, "constant_value has {} elements, expected one", given->num_elements());

@@ -39,6 +39,7 @@ class ScatterElements final : public Kernel {
     const ElementWalk walk(data.shape(), indices.shape(), axis_);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
+    ReserveTexts(data, updates, *output);
     CopyUnlessInPlace(context.threads(), data, *output);
     if (walk.empty) return;
     const int shared = walk.SharedDim();
@@ -67,8 +68,8 @@ class ScatterElements final : public Kernel {
 }  // namespace
 
 void RegisterScatterElements(KernelRegistry& registry) {
-  registry.Add(Op("Scatter").Versions(9).InPlace(0, 0).Factory(MakeMovement<ScatterElements>));
-  registry.Add(Op("ScatterElements").Versions(11).InPlace(0, 0).Factory(MakeMovement<ScatterElements>));
+  registry.Add(Op("Scatter").Versions(9).InPlace(0, 0).Factory(MakeScatter<ScatterElements>));
+  registry.Add(Op("ScatterElements").Versions(11).InPlace(0, 0).Factory(MakeScatter<ScatterElements>));
 }
 
 }  // namespace tessera::cpu

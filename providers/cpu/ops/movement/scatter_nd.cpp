@@ -39,6 +39,7 @@ class ScatterND final : public Kernel {
     const int64_t depth = CheckShapes(data, indices, updates);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
+    ReserveTexts(data, updates, *output);
     CopyUnlessInPlace(context.threads(), data, *output);
     const int64_t tuples = indices.shape().SizeOfRange(0, indices.shape().rank() - 1);
     if (tuples == 0) return;
@@ -112,7 +113,7 @@ class ScatterND final : public Kernel {
 }  // namespace
 
 void RegisterScatterND(KernelRegistry& registry) {
-  registry.Add(Op("ScatterND").Versions(11).InPlace(0, 0).Factory(MakeMovement<ScatterND>));
+  registry.Add(Op("ScatterND").Versions(11).InPlace(0, 0).Factory(MakeScatter<ScatterND>));
 }
 
 }  // namespace tessera::cpu

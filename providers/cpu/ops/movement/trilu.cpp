@@ -2,19 +2,14 @@
 
 #include "engine/element.h"
 #include "engine/indices.h"
+#include "engine/on_bytes.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
 namespace {
 
-/// Zeros, or empty strings.
 void ClearElements(std::byte* dst, int64_t count, ElementKind element) {
-  if (count <= 0) return;
-  if (element.is_string) {
-    std::fill_n(reinterpret_cast<std::string*>(dst), count, std::string());
-  } else {
-    std::memset(dst, 0, static_cast<size_t>(count * element.bytes));
-  }
+  if (count > 0) std::memset(dst, 0, static_cast<size_t>(count * element.bytes));
 }
 
 class Trilu final : public Kernel {
@@ -53,6 +48,6 @@ class Trilu final : public Kernel {
 
 }  // namespace
 
-void RegisterTrilu(KernelRegistry& registry) { registry.Add(Op("Trilu").Versions(14).InPlace(0, 0).Make<Trilu>()); }
+void RegisterTrilu(KernelRegistry& registry) { registry.Add(Op("Trilu").Versions(14).InPlace(0, 0).Factory(MakeMovement<Trilu>)); }
 
 }  // namespace tessera::cpu

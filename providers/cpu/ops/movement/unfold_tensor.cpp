@@ -1,6 +1,7 @@
 // UnfoldTensor, com.microsoft, version 1: all slices of a size along a dimension, as PyTorch's unfold; the slices' elements come last.
 
 #include "engine/indices.h"
+#include "engine/on_bytes.h"
 #include "engine/strided_copy.h"
 #include "ops/ops.h"
 
@@ -40,6 +41,6 @@ class UnfoldTensor final : public Kernel {
 
 }  // namespace
 
-void RegisterUnfoldTensor(KernelRegistry& registry) { registry.Add(Op("UnfoldTensor", "com.microsoft").Make<UnfoldTensor>()); }
+void RegisterUnfoldTensor(KernelRegistry& registry) { registry.Add(Op("UnfoldTensor", "com.microsoft").Factory(MakeMovement<UnfoldTensor>)); }
 
 }  // namespace tessera::cpu

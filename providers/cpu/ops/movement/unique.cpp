@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "base/cancellation.h"
+#include "base/string_memory.h"
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
 #include "engine/order_key.h"
@@ -29,7 +31,9 @@ struct Groups {
   /// `order` has equal rows together, each group in input order.
   template <class Same>
   void Assign(std::span<const int64_t> order, Same&& same) {
+    PacedCancellationPoint look(10);
     for (size_t i = 0; i < order.size(); ++i) {
+      look.Pass();
       const auto row = static_cast<size_t>(order[i]);
       if (i == 0 || !same(order[i - 1], order[i])) {
         first[static_cast<size_t>(count)] = order[i];
@@ -43,7 +47,9 @@ struct Groups {
   /// Renumbers the groups by first occurrence. The spare arrays have one element per row.
   void InInputOrder(std::span<int64_t> new_number, std::span<int64_t> spare) {
     int64_t next = 0;
+    PacedCancellationPoint look(10);
     for (size_t row = 0; row < group_of.size(); ++row) {
+      look.Pass();
       const int64_t group = group_of[row];
       if (first[static_cast<size_t>(group)] == static_cast<int64_t>(row)) {
         spare[static_cast<size_t>(next)] = counts[static_cast<size_t>(group)];
@@ -52,7 +58,7 @@ struct Groups {
       group_of[row] = new_number[static_cast<size_t>(group)];
     }
     std::copy_n(spare.begin(), count, counts.begin());
-    for (size_t row = group_of.size(); row-- > 0;) first[static_cast<size_t>(group_of[row])] = static_cast<int64_t>(row);
+    for (size_t row = group_of.size(); row-- > 0; look.Pass()) first[static_cast<size_t>(group_of[row])] = static_cast<int64_t>(row);
   }
 };
 
@@ -128,7 +134,8 @@ class Unique final : public Kernel {
       }
     });
     const bool nan_differs = rows.nan_differs && !std::is_integral_v<T>;  // whose largest key is a number
-    const Key nan = OrderKey(T(std::numeric_limits<float>::quiet_NaN()));
+    Key nan{};
+    if constexpr (!std::is_integral_v<T>) nan = OrderKey(T(std::numeric_limits<float>::quiet_NaN()));
     if constexpr (!std::is_same_v<Key, Key128>) {
       if (width == 1 && rows.rows >= kRadixFrom) {
         const std::span<Key> spare_keys = context.scratch<Key>(keys.size());
@@ -158,13 +165,18 @@ class Unique final : public Kernel {
 
   static void WriteRows(const Tensor& input, const Rows& rows, const Groups& groups, Tensor* output) {
     if (output == nullptr || output->num_elements() == 0) return;
+    StringCharge charge(*output, HostAllocator());
     const ElementKind element = KindOf(input.type());
     VisitElement(element, [&]<class T>() {
       const T* from = static_cast<const T*>(input.raw());
       T* to = static_cast<T*>(output->mutable_raw());
       for (int64_t o = 0; o < rows.outer; ++o) {
+        PacedCancellationPoint look(3);
         for (int64_t g = 0; g < groups.count; ++g, to += rows.inner) {
-          std::copy_n(from + (o * rows.rows + groups.first[static_cast<size_t>(g)]) * rows.inner, rows.inner, to);
+          look.Pass(rows.inner);
+          const T* row = from + (o * rows.rows + groups.first[static_cast<size_t>(g)]) * rows.inner;
+          if constexpr (std::is_same_v<T, std::string>) charge.Add(TextBytes(std::span(row, static_cast<size_t>(rows.inner))));
+          std::copy_n(row, rows.inner, to);
         }
       }
     });
@@ -184,6 +196,8 @@ class Unique final : public Kernel {
 
 }  // namespace
 
-void RegisterUnique(KernelRegistry& registry) { registry.Add(Op("Unique").Versions(11).Factory(MakeMovement<Unique>)); }
+void RegisterUnique(KernelRegistry& registry) { registry.Add(Op("Unique").Versions(11).Factory([](const KernelInfo& info) {
+    return OnBytes(info, std::make_unique<Unique>(info));  // strings are compared
+  })); }
 
 }  // namespace tessera::cpu

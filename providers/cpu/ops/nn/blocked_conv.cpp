@@ -49,6 +49,7 @@ class BlockedConv final : public Kernel {
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
     } else if (transformed_ && (!packed_ || ChooseForm(window, batch) == form_)) {
+      Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info", input.shape());
       ConvolveBlockedWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input), epilogue,
                               output->mutable_data<float>());
     } else {

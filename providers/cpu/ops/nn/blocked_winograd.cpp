@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
@@ -50,6 +51,7 @@ class BlockedRun {
       for (int64_t part = begin; part < end; ++part) {
         const BlockedBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * steps};
         for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+          CancellationPoint();
           const int64_t slice = i / per_slice, first = i % per_slice * rows;
           const BlockedTileRows block = Rows(first, std::min(first + rows, slice_.end_row));
           Transform(block, slice, 0, block.summed_blocks(), own.columns);
@@ -259,7 +261,8 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
 
 }  // namespace
 
-bool FitsForm(const Window& window, WinogradForm form) {
+bool FitsForm(const Window& image, WinogradForm form) {
+  const Window window = Upright(image);
   return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
 }
 
@@ -275,7 +278,7 @@ std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const Blo
   double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(share * pixels, weights);
   std::optional<WinogradForm> best;
   for (const WinogradForm form : kWinogradForms) {
-    if (form.transposed() || !FitsForm(window, form) || depth * of.outputs > kMostWeights / form.factors()) continue;
+    if (form.transposed() || !FitsForm(image, form) || depth * of.outputs > kMostWeights / form.factors()) continue;
     const double time = TransformedNs(form, window, images, depth, of.outputs);
     if (time >= least) continue;
     least = time;

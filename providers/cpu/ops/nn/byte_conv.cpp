@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/rounding.h"
+#include "base/work_array.h"
 #include "ops/nn/shared_lines.h"
 
 namespace tessera::cpu {
@@ -124,7 +125,7 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
   const double work = static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
   context.threads().ParallelFor(chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
-    alignas(64) uint8_t packed[kMostPanelBytes];
+    const WorkArray<uint8_t> packed(static_cast<size_t>(chunk * panel_bytes));
     PixelRun runs[64];
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / parts * chunk * width, part = i % parts;
@@ -167,7 +168,7 @@ void ByteConv::RunDepthwise(KernelContext& context, const ConvCall& call) const 
   };
   const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(kernel) * 0.06);
   context.threads().ParallelFor(x.shape()[0] * group_, cost, [&](int64_t begin, int64_t end) {
-    alignas(64) uint8_t buffer[kChannelBytes];
+    const WorkArray<uint8_t> buffer(static_cast<size_t>(alone ? kChannelBytes : 0));
     if (alone) std::fill_n(buffer + layout.channel_size(), kReadBehind, uint8_t{0});
     for (int64_t channel = begin; channel < end; ++channel) {
       if (!alone) {

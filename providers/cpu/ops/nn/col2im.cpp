@@ -2,7 +2,9 @@
 
 #include <complex>
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
+#include "base/string_memory.h"
 #include "ops/nn/float_view.h"
 #include "ops/nn/multi_index.h"
 #include "ops/nn/pool.h"
@@ -40,13 +42,16 @@ void AddColumns(const Window& window, const T* columns, T* image) {
   const int64_t width = window.output[last];
   const int64_t stride = window.strides[last];
   const auto outer_columns = window.output.dims().first(last);
+  PacedCancellationPoint look(1);
   ForEachIndex(window.kernel.dims(), [&](const Shape& kernel) {
     // Columns whose pixel along the last axis lies inside the image.
     const int64_t shift = kernel[last] * window.dilations[last] - window.begin[last];
     const int64_t first = shift >= 0 ? 0 : CeilDiv(-shift, stride);
     const int64_t room = window.input[last] - shift;
     const int64_t end = room <= 0 ? 0 : std::min(width, CeilDiv(room, stride));
+    CancellationPoint();
     ForEachIndex(outer_columns, [&](const Shape& column) {
+      look.Pass(width + 8);
       int64_t row = 0;
       bool inside = true;
       for (size_t i = 0; i < last; ++i) {
@@ -91,6 +96,7 @@ class Col2Im final : public Kernel {
     for (int64_t dim : image) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
+    if constexpr (std::is_same_v<T, std::string>) StringCharge(*output, context.allocator()).Add(TextBytes(input.values<std::string>()));
     const C* in = ComputeView<T>(context, &input);
     ComputeResult<T> result(context, *output);
     if constexpr (std::is_floating_point_v<C>) {

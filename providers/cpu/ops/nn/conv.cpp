@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "engine/strided_copy.h"
@@ -197,6 +198,7 @@ void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const Conv
       C* buffer = buffers.data() + part * size;
       std::fill_n(buffer + input.channel_size(), size - input.channel_size(), C{0});
       for (int64_t plane = planes * part / parts; plane < planes * (part + 1) / parts; ++plane) {
+        CancellationPoint();
         const C* from = problem.input + plane * problem.plane;
         if (input.in_place()) {
           std::memcpy(buffer, from, static_cast<size_t>(problem.plane) * sizeof(C));
@@ -204,6 +206,7 @@ void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const Conv
           input.LayOut<C>(from, buffer);
         }
         for (int64_t i = 0; i < problem.group_outputs(); ++i) {
+          CancellationPoint();
           const int64_t output = plane % problem.channels * problem.group_outputs() + i;
           const int64_t at = plane / problem.channels * problem.outputs + output;
           ComputeDepthwisePlane<C>({buffer, input.row_offsets().data(), static_cast<int64_t>(input.row_offsets().size()),

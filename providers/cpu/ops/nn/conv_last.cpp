@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "engine/slots.h"
@@ -27,7 +28,10 @@ template <class Body>
 void ForEachItem(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
   threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) body(part, item);
+      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
+        CancellationPoint();
+        body(part, item);
+      }
     }
   });
 }
@@ -37,8 +41,8 @@ class QLinearConvLast final : public Kernel {
   explicit QLinearConvLast(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
     const Tensor* w = info.constant_input(3);
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-    Require(w != nullptr && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
-            "the weights must be constant, of rank 4, in {} groups", group_);
+    Require(w != nullptr && BitWidth(w->type()) == 8 && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
+            "the weights must be constant, bytes of rank 4, in {} groups", group_);
     Require(HasConstantZeros(info, *w), "the weights' zero points must be constant, one or {}", w->shape()[0]);
     weights_ = w->shape();
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
@@ -263,7 +267,7 @@ class QLinearConvLast final : public Kernel {
 void RegisterQLinearConvLast(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
   if (CodeRowsWidth() == 0) return;
-  registry.Add(Op("QLinearConvLast", "ai.tessera").Types(0, kBytes).Make<QLinearConvLast>());
+  registry.Add(Op("QLinearConvLast", "ai.tessera").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvLast>());
 }
 
 }  // namespace tessera::cpu

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/window.h"
@@ -121,6 +122,7 @@ class DeformConv final : public Kernel {
         const int64_t position = i / parts, group = position / kernel, k = position % kernel, part = i % parts;
         FindPlaces(window, k, offsets + position * 2 * pixels, mask == nullptr ? nullptr : mask + position * pixels, at);
         for (int64_t c = group * of_group + of_group * part / parts; c < group * of_group + of_group * (part + 1) / parts; ++c) {
+          CancellationPoint();
           const C* plane = x + c * height * width;
           C* to = columns + (c * kernel + k) * pixels;
           for (int64_t p = 0; p < pixels; ++p) to[p] = SampleAt(plane, height, width, at[p]);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "ops/nn/float_view.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -13,8 +14,10 @@ namespace {
 /// Destroys `a`, an n by n matrix. Sums in double.
 double Determinant(double* a, int64_t n) {
   double result = 1;
+  PacedCancellationPoint look(0.5);
   for (int64_t column = 0; column < n; ++column) {
     int64_t pivot = column;
+    look.Pass(n - column);
     for (int64_t row = column + 1; row < n; ++row) {
       if (std::abs(a[row * n + column]) > std::abs(a[pivot * n + column])) pivot = row;
     }
@@ -27,6 +30,7 @@ double Determinant(double* a, int64_t n) {
     result *= value;
     for (int64_t row = column + 1; row < n; ++row) {
       const double factor = a[row * n + column] / value;
+      look.Pass(n - column);
       if (factor == 0) continue;
       for (int64_t j = column + 1; j < n; ++j) a[row * n + j] -= factor * a[column * n + j];
     }
@@ -55,7 +59,9 @@ class Det final : public Kernel {
     context.threads().ParallelFor(output->num_elements(), cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double* matrix = work.data() + i * size;
-        for (int64_t j = 0; j < size; ++j) matrix[j] = static_cast<double>(in[i * size + j]);
+        InCancellablePieces(0, size, 1.0, [&](int64_t from, int64_t to) {
+          for (int64_t j = from; j < to; ++j) matrix[j] = static_cast<double>(in[i * size + j]);
+        });
         result.data()[i] = static_cast<ComputeType<T>>(Determinant(matrix, n));
       }
     });

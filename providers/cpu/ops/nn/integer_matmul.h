@@ -145,10 +145,12 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
   // A's matrices lie one after the other, so all are widened at once.
   const int64_t a_row = 2 * Pairs(shape.k);
   const auto wide = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(a_count * shape.m, a_row)));
-  context.threads().ParallelFor(a_count, static_cast<double>(shape.m * shape.k) * 0.3, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      WidenRows(static_cast<const uint8_t*>(in.a->raw()) + i * shape.m * shape.k, IsSigned(in.a->type()), shape.m, shape.k, shape.k,
-                a_zero.of(i), a_zero.step(), wide.data() + i * shape.m * a_row);
+  context.threads().ParallelFor(a_count * shape.m, static_cast<double>(shape.k) * 0.3, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t i = begin / shape.m, row = begin % shape.m, rows = std::min(shape.m - row, end - begin);
+      WidenRows(static_cast<const uint8_t*>(in.a->raw()) + begin * shape.k, IsSigned(in.a->type()), rows, shape.k, shape.k,
+                a_zero.of(i) + row * a_zero.step(), a_zero.step(), wide.data() + begin * a_row);
+      begin += rows;
     }
   });
   Int8GemmArgs args;

@@ -45,7 +45,7 @@ class MaxPoolLast final : public Kernel {
     Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
     const Window window = attributes_.Fit(shape.dims().subspan(1, 2), attributes_.kernel().dims());
     const int64_t rows = window.output[0], columns = window.output[1];
-    Tensor* y = context.output(0, {shape[0], rows, columns, shape[3]});
+    Tensor* y = context.output(0, x.type(), {shape[0], rows, columns, shape[3]});
     if (y == nullptr || y->num_elements() == 0) return;
     const bool is_signed = x.is(ElementType::kInt8);
     const int64_t height = shape[1], channels = shape[3], line_bytes = shape[2] * channels;
@@ -79,7 +79,7 @@ class MaxPoolLast final : public Kernel {
 
 void RegisterMaxPoolLast(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-  registry.Add(Op("MaxPoolLast", "ai.tessera").Types(0, kBytes).Make<MaxPoolLast>());
+  registry.Add(Op("MaxPoolLast", "ai.tessera").Types(0, kBytes).OutputTypes(0, kBytes).Make<MaxPoolLast>());
 }
 
 }  // namespace tessera::cpu

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/work_array.h"
 #include "rounding.h"
 #include "simd/gemm_bf16.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlock = 4096;  // floats that are looked at together
+constexpr int64_t kBlock = 1024;  // floats that are looked at together
 
 bool FitsBFloat16(const float* values, int64_t count) {
   uint32_t low = 0;
@@ -71,7 +72,7 @@ class PanelConverter {
     } else {
       for (int64_t i = 0; i < lines; ++i) {
         S line[kTogether];
-        std::memcpy(line, from + i * row_, static_cast<size_t>(length) * sizeof(S));
+        std::memcpy(line, reinterpret_cast<const std::byte*>(from) + i * row_ * static_cast<int64_t>(sizeof(S)), static_cast<size_t>(length) * sizeof(S));
         ConvertToFloat(line, lines_ + i * length, length);
       }
       PackGemmPanel<float>(lines_, transposed_ ? 1 : length, transposed_ ? length : 1, rows, width, panel);
@@ -81,8 +82,8 @@ class PanelConverter {
   int64_t row_;  // elements from row to row of the matrix
   bool transposed_;
   PanelType type_;
-  float lines_[kTogether * kMostWidth];
-  float panel_[kTogether * kMostWidth];
+  const WorkArray<float> lines_{kTogether * kMostWidth};
+  const WorkArray<float> panel_{kTogether * kMostWidth};
 };
 
 }  // namespace

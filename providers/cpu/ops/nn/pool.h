@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/window.h"
@@ -78,6 +79,7 @@ class PoolRows {
         rest /= window_.output[i];
       }
       const int64_t count = FindRows(index, rows);
+      CancellationPoint();
       visit({item / output_rows_, item % output_rows_, index.dims(), {rows, static_cast<size_t>(count)}}, part);
     }
   }
@@ -135,7 +137,9 @@ class PoolPlanes {
     if (finish == PoolFinish::kDivide) {
       counts = context.scratch<T>(static_cast<size_t>(PoolCountsSize(output))).data();
       std::fill_n(counts, PoolCountsSize(output), T{1});
-      for (int64_t o = 0; o < output; ++o) counts[o] = static_cast<T>(counted(outer_, o));
+      InCancellablePieces(0, output, 5, [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) counts[o] = static_cast<T>(counted(outer_, o));
+      });
     }
     along_ = {kind, finish, window.input[outer_], output, window.kernel[outer_], window.strides[outer_], window.dilations[outer_],
               window.begin[outer_], counts};
@@ -242,7 +246,9 @@ class PoolPlanes {
     context_.threads().ParallelFor(parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const int64_t first = planes * part / parts, count = planes * (part + 1) / parts - first;
-        PoolSmallPlanes<T>(small, count, in + first * in_size, buffers.data() + part * size, out + first * out_size);
+        InCancellablePieces(first, first + count, cost, [&](int64_t from, int64_t to) {
+          PoolSmallPlanes<T>(small, to - from, in + from * in_size, buffers.data() + part * size, out + from * out_size);
+        });
       }
     });
   }
@@ -254,7 +260,9 @@ class PoolPlanes {
     for (size_t i = 0; i < outer_; ++i) {
       const int64_t stride = window_.input.SizeOfRange(i + 1, outer_ + 1);
       steps_[i] = window_.dilations[i] * stride;
+      PacedCancellationPoint look(10);
       for (int64_t o = 0; o < window_.output[i]; ++o) {
+        look.Pass();
         const KernelRange range = InsideInput(window_, i, o);
         const int64_t first = o * window_.strides[i] - window_.begin[i] + range.first * window_.dilations[i];
         *position++ = {first * stride, range.last - range.first, finish == PoolFinish::kDivide ? counted(i, o) : 1};

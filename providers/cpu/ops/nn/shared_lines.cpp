@@ -90,6 +90,24 @@ std::shared_ptr<const PackedLines> Unflatten(const std::shared_ptr<const Tensor>
   return lines;
 }
 
+/// Lines that count against the limit of the load that made them for as long as any session has them. How much that is shows when they are
+/// packed: each weight and what stands aside take no more than four bytes.
+std::shared_ptr<const PackedLines> MakeCounted(const KernelInfo& info, const Tensor& constant,
+                                               const std::function<std::shared_ptr<const PackedLines>()>& make) {
+  struct CountedLines {
+    MemoryCharge charge;
+    std::shared_ptr<const PackedLines> lines;
+  };
+  auto counted = std::make_shared<CountedLines>();
+  counted->charge = MemoryCharge(info.allocator(), CheckedMul<size_t>(constant.byte_size(), 4));
+  counted->lines = make();
+  if (counted->lines == nullptr) return nullptr;
+  const size_t bytes = counted->lines->values.byte_size() + counted->lines->extras.byte_size();
+  counted->charge = MemoryCharge();
+  counted->charge = MemoryCharge(info.allocator(), bytes);
+  return {counted, counted->lines.get()};
+}
+
 }  // namespace
 
 std::shared_ptr<const PackedLines> SharedLines(const KernelInfo& info, const Tensor& constant, std::string_view key,
@@ -101,7 +119,7 @@ std::shared_ptr<const PackedLines> SharedLines(const KernelInfo& info, const Ten
     if (const auto held = store->Find(constant, form, kFlat, std::nullopt)) return Unflatten(held);
   }
   auto lines = std::static_pointer_cast<const PackedLines>(
-      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return make(); }));
+      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info, constant, make); }));
   if (store != nullptr && store->keeps() && lines != nullptr) store->Add(constant, form, std::make_shared<Tensor>(Flatten(*lines)));
   return lines;
 }

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "engine/slots.h"
@@ -54,11 +55,13 @@ struct TransposedProblem {
   }
 };
 
-/// Runs parts [0, parts) of `items`: body(part, begin, end).
+/// Runs parts [0, parts) of `items`: body(part, begin, end), piece after piece of a part.
 template <class Body>
 void ForEachPart(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
   threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) body(part, items * part / parts, items * (part + 1) / parts);
+    for (int64_t part = begin; part < end; ++part) {
+      InCancellablePieces(items * part / parts, items * (part + 1) / parts, cost_ns, [&](int64_t first, int64_t last) { body(part, first, last); });
+    }
   });
 }
 

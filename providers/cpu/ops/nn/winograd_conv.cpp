@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
@@ -51,6 +52,7 @@ class Run {
       for (int64_t part = begin; part < end; ++part) {
         const Buffers own = Part(all, part, parts);
         for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+          CancellationPoint();
           const int64_t first = i % per_image * rows;
           const WinogradBlock block = Block(first, std::min(first + rows, image_.end_row));
           Input(block, i / per_image, 0, block.channels, own.rows, own);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/nn/winograd_products.h"
@@ -50,6 +51,7 @@ void ConvolveWinogradLines(KernelContext& context, const Window& window, int64_t
     for (int64_t part = begin; part < end; ++part) {
       float *columns = scratch.data() + part * part_size, *products = columns + columns_size;
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+        CancellationPoint();
         const int64_t image = i / per_image;
         WinogradLines block = lines;
         block.first_tile = i % per_image * tiles;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <functional>
 
+#include "base/cancellable_sort.h"
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/ops.h"
@@ -22,7 +24,9 @@ struct Limits {
 
 /// Boxes of one image as corners, whatever their order was.
 void ToCorners(const float* boxes, int64_t count, bool center, const BoxArrays& corners) {
+  PacedCancellationPoint look(3);
   for (int64_t i = 0; i < count; ++i, boxes += 4) {
+    look.Pass();
     float x_min, x_max, y_min, y_max;
     if (center) {
       const float half_width = boxes[2] / 2, half_height = boxes[3] / 2;
@@ -55,7 +59,9 @@ uint64_t SortKey(float score, uint32_t index) {
 int64_t Select(const float* scores, int64_t boxes, const BoxArrays& corners, const Limits& limits, uint64_t* keys,
                const BoxArrays& selected, int32_t* result) {
   int64_t candidates = 0;
+  PacedCancellationPoint look(2);
   for (int64_t i = 0; i < boxes; ++i) {
+    look.Pass();
     keys[candidates] = SortKey(scores[i], static_cast<uint32_t>(i));
     candidates += !limits.by_score || scores[i] > limits.score;
   }
@@ -64,10 +70,11 @@ int64_t Select(const float* scores, int64_t boxes, const BoxArrays& corners, con
   for (int64_t next = 0; next < candidates && count < limits.max_output; ++next) {
     if (next == sorted) {
       const int64_t end = std::min(candidates, sorted + std::max<int64_t>(512, 2 * limits.max_output));
-      if (end < candidates) std::nth_element(keys + sorted, keys + end, keys + candidates, std::greater<>());
-      std::sort(keys + sorted, keys + end, std::greater<>());
+      if (end < candidates) NthElementCancellably(keys + sorted, keys + end, keys + candidates, std::greater<>());
+      SortCancellably(keys + sorted, keys + end, std::greater<>());
       sorted = end;
     }
+    look.Pass(8 + count);
     const auto box = static_cast<int32_t>(~static_cast<uint32_t>(keys[next]));
     const float x_min = corners.x_min[box], y_min = corners.y_min[box], x_max = corners.x_max[box], y_max = corners.y_max[box];
     const float area = corners.area[box];
@@ -141,7 +148,8 @@ class NonMaxSuppression final : public Kernel {
     const int64_t selected_stride = (kept + 31) / 16 * 16;
     const std::span<uint64_t> keys = context.scratch<uint64_t>(static_cast<size_t>(CheckedMul(chunks, stride)));
     const std::span<float> selected = context.scratch<float>(static_cast<size_t>(CheckedMul(chunks * 5, selected_stride)));
-    std::ranges::fill(selected, 0.0f);
+    InCancellablePieces(0, static_cast<int64_t>(selected.size()), 0.5,
+                        [&](int64_t begin, int64_t end) { std::fill(selected.begin() + begin, selected.begin() + end, 0.0f); });
     context.threads().ParallelFor(
         chunks, static_cast<double>(count) * 10 * static_cast<double>(problems) / static_cast<double>(chunks),
         [&](int64_t begin, int64_t end) {
@@ -165,7 +173,9 @@ class NonMaxSuppression final : public Kernel {
     Tensor* output = context.output(0, Shape{total, 3});
     if (output == nullptr) return;
     int64_t* out = output->mutable_data<int64_t>();
+    PacedCancellationPoint look(2);
     for (size_t p = 0; p < counts.size(); ++p) {
+      look.Pass(1 + counts[p]);
       const auto problem = static_cast<int64_t>(p);
       for (int64_t i = 0; i < counts[p]; ++i) {
         *out++ = problem / classes;

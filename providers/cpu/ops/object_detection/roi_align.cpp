@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/ops.h"
@@ -43,10 +44,13 @@ Sample SampleAt(const Sampling& sampling, int64_t bin, int64_t i, int64_t size) 
 /// Sums the samples of each bin into weights of the positions that they read.
 template <class F>
 void FillAxis(const Sampling& sampling, int64_t size, const RoiAxis<F>& axis) {
+  PacedCancellationPoint look(5);
   for (int64_t b = 0; b < axis.bins; ++b) {
+    look.Pass(1 + axis.stride / 16);
     F* weights = axis.weights + b * axis.stride;
     int64_t first = size, last = -1;
     for (int64_t i = 0; i < sampling.grid; ++i) {
+      look.Pass();
       const Sample sample = SampleAt(sampling, b, i, size);
       if (!sample.inside) continue;
       if (last < 0) {
@@ -71,13 +75,16 @@ void FillAxis(const Sampling& sampling, int64_t size, const RoiAxis<F>& axis) {
 template <class F>
 void MaxPlane(const F* plane, int64_t height, int64_t width, const Sampling& rows, const Sampling& columns, int64_t out_height,
               int64_t out_width, F* out) {
+  PacedCancellationPoint look(8);
   for (int64_t y = 0; y < out_height; ++y) {
     for (int64_t x = 0; x < out_width; ++x) {
+      look.Pass();
       F best = 0;
       bool any = false;
       for (int64_t i = 0; i < rows.grid; ++i) {
         const Sample row = SampleAt(rows, y, i, height);
         for (int64_t j = 0; j < columns.grid; ++j) {
+          look.Pass();
           const Sample column = SampleAt(columns, x, j, width);
           F value = 0;
           if (row.inside && column.inside) {
@@ -164,7 +171,9 @@ class RoiAlign final : public Kernel {
     Pool(context, shape, numbers, rois.data<T>(), batches.data<int64_t>(), count, out);
     if constexpr (!std::is_same_v<F, T>) {
       T* elements = output->template mutable_data<T>();
-      for (int64_t i = 0; i < output->num_elements(); ++i) elements[i] = static_cast<T>(out[i]);
+      InCancellablePieces(0, output->num_elements(), 1.0, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) elements[i] = static_cast<T>(out[i]);
+      });
     }
   }
 
@@ -227,6 +236,7 @@ class RoiAlign final : public Kernel {
             for (int32_t i = 0; i < rows.count[b]; ++i) rows.weights[b * rows.stride + i] /= samples;
           }
           for (int64_t i = first; i < last; ++i) {
+            CancellationPoint();
             RoiAverage(planes + i * height * width, width, rows, columns, blended, target + i * bins);
           }
         }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 
+#include "base/cancellation.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -17,8 +18,9 @@ class RandomStream {
  public:
   explicit RandomStream(std::optional<uint32_t> seed) : engine_(seed ? *seed : FreshSeed()) {}
 
-  /// In [0, 1), 53 random bits.
+  /// In [0, 1), 53 random bits. Whoever draws many can be cancelled.
   double Uniform() {
+    look_.Pass();
     const uint64_t high = engine_() >> 5, low = engine_() >> 6;
     return (static_cast<double>(high) * 67108864.0 + static_cast<double>(low)) / 9007199254740992.0;
   }
@@ -55,6 +57,7 @@ class RandomStream {
 
   std::mt19937 engine_;
   std::optional<double> spare_;
+  PacedCancellationPoint look_{10};
 };
 
 /// The `seed` attribute, a float in most operators and an int in Dropout.

@@ -1,5 +1,6 @@
 // CumSum: versions 11, 14. CumProd: version 26. The axis is an input.
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "engine/axis.h"
 #include "engine/convert_row.h"
@@ -29,19 +30,24 @@ A Join(A a, A b) {
   return kProduct ? a * b : a + b;
 }
 
+constexpr int64_t kLongRow = int64_t{1} << 18;  // elements between cancellation points
+
 /// Running totals of kRows rows at once, so that the additions of different rows overlap. `step` is 1 or -1.
 template <bool kProduct, bool kExclusive, int kRows, class T>
 void ScanRows(const T* x, T* y, int64_t count, int64_t row_stride, int64_t step) {
   using A = typename AccumulatorOf<T>::Type;
   A total[kRows];
   std::fill_n(total, kRows, kProduct ? A{1} : A{0});
-  for (int64_t k = 0, i = step > 0 ? 0 : count - 1; k < count; ++k, i += step) {
-    for (int r = 0; r < kRows; ++r) {
-      const A v = static_cast<A>(x[r * row_stride + i]);  // before y, which may be x, is written
-      const A next = Join<kProduct>(total[r], v);
-      y[r * row_stride + i] = static_cast<T>(kExclusive ? total[r] : next);
-      total[r] = next;
+  for (int64_t k = 0, i = step > 0 ? 0 : count - 1; k < count;) {
+    for (const int64_t end = std::min(count, k + kLongRow); k < end; ++k, i += step) {
+      for (int r = 0; r < kRows; ++r) {
+        const A v = static_cast<A>(x[r * row_stride + i]);  // before y, which may be x, is written
+        const A next = Join<kProduct>(total[r], v);
+        y[r * row_stride + i] = static_cast<T>(kExclusive ? total[r] : next);
+        total[r] = next;
+      }
     }
+    if (k < count) CancellationPoint();
   }
 }
 
@@ -50,7 +56,9 @@ template <bool kProduct, bool kExclusive, class T>
 void ScanHalfColumns(const T* x, T* y, const ScanArguments& a) {
   float total[kScanColumns];
   std::fill_n(total, a.columns, kProduct ? 1.0f : 0.0f);
+  PacedCancellationPoint look(0.5);
   for (int64_t k = 0, i = a.step > 0 ? 0 : a.count - 1; k < a.count; ++k, i += a.step) {
+    look.Pass(a.columns);
     const T* in = x + i * a.stride;
     T* out = y + i * a.stride;
     for (int64_t j = 0; j < a.columns; ++j) {

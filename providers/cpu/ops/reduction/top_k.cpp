@@ -6,9 +6,12 @@
 #include <functional>
 #include <limits>
 
+#include "base/cancellable_sort.h"
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "engine/axis.h"
 #include "engine/convert_row.h"
+#include "engine/found_position.h"
 #include "engine/slots.h"
 #include "ops/ops.h"
 #include "simd/top_k.h"
@@ -90,14 +93,18 @@ class TopK final : public Kernel {
     if constexpr (std::is_floating_point_v<T>) {
       kernels_.make_keys(x, keys, count, flip_);
     } else {
-      for (int64_t i = 0; i < count; ++i) keys[i] = KeyOf(x[i], flip_);
+      InCancellablePieces(0, count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) keys[i] = KeyOf(x[i], flip_);
+      });
     }
   }
 
   void Write(const Job& job, int64_t outer, int64_t column, const Candidate* candidates) const {
     const int64_t inner = job.view.inner, to = outer * job.k * inner + column, from = outer * job.view.count * inner + column;
+    PacedCancellationPoint look(5);
     for (int64_t i = 0; i < job.k; ++i) {
-      const int64_t position = PositionOf(candidates[i]);
+      look.Pass();
+      const int64_t position = FoundPosition(PositionOf(candidates[i]), job.view.count);
       if (job.indices != nullptr) job.indices[to + i * inner] = position;
       if (job.values != nullptr) job.values[to + i * inner] = job.x[from + position * inner];
     }
@@ -122,7 +129,9 @@ class TopK final : public Kernel {
         if (inner == 1) {
           MakeKeys(x, panel, count);
         } else {
+          PacedCancellationPoint look(2);
           for (int64_t i = 0; i < count; ++i) {
+            look.Pass(n);
             for (int64_t c = 0; c < n; ++c) panel[c * count + i] = KeyOf(x[i * inner + c], flip_);
           }
         }
@@ -151,7 +160,7 @@ class TopK final : public Kernel {
         }
       });
       for (int64_t part = 0; part < parts; ++part) std::copy_n(candidates.data() + part * room, k, merged.data() + part * k);
-      std::sort(merged.begin(), merged.begin() + k * parts, std::greater<Candidate>());
+      SortCancellably(merged.begin(), merged.begin() + k * parts, std::greater<Candidate>());
       Write(job, outer, 0, merged.data());
     }
   }

@@ -1,8 +1,8 @@
 // The attributes activations, activation_alpha and activation_beta of the recurrent operators.
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/ascii.h"
 #include "ops/rnn/recurrent.h"
 
 namespace tessera::cpu {
@@ -29,8 +29,8 @@ constexpr FunctionTerms kFunctions[] = {
     {"softplus", RecurrentFunction::kSoftplus, false, false, 0, 0},
 };
 
-const FunctionTerms& FindFunction(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+const FunctionTerms& FindFunction(std::string_view given) {
+  const std::string name = AsciiLower(given);
   for (const FunctionTerms& terms : kFunctions) {
     if (terms.name == name) return terms;
   }

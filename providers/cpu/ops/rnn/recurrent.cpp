@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
@@ -241,7 +242,9 @@ void Recurrent<T>::FillGates(KernelContext& context, const RecurrentSizes& s, co
   const int64_t width = gates_ * s.hidden;
   for (int64_t d = 0; d < s.directions; ++d) {
     const std::span<const F> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
+    PacedCancellationPoint look(1);
     for (int64_t row = 0; row < s.steps * s.batch; ++row, gates += width) {
+      look.Pass(width);
       sums.empty() ? std::fill_n(gates, width, F{0}) : std::copy_n(sums.data(), width, gates);
     }
   }
@@ -343,9 +346,10 @@ void Recurrent<T>::RunDirection(RecurrentRun<F> run, F* gates, const F* initial_
   const bool reverse = reverse_ || run.direction == 1;
   FillState(run, initial_h, run.h);
   if (has_cell_) FillState(run, initial_c, run.c);
-  gates += run.direction * run.whole_batch * s.steps * width + run.first * (batch_first_ ? s.steps * width : width);
+  if (gates != nullptr) gates += run.direction * run.whole_batch * s.steps * width + run.first * (batch_first_ ? s.steps * width : width);
   run.gates_row = batch_first_ ? s.steps * width : width;
   for (int64_t i = 0; i < s.steps; ++i) {
+    CancellationPoint();
     run.step = reverse ? s.steps - 1 - i : i;
     run.gates = gates + run.step * (batch_first_ ? width : run.whole_batch * width);
     Step(run);

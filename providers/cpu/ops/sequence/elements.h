@@ -3,14 +3,16 @@
 // What the sequence operators share.
 
 #include "base/check.h"
+#include "base/value_type.h"
+#include "engine/sequences.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
 
 /// An element that outlives the run: tensors that look at planned memory are copied.
-inline Value OwnedElement(const Value& value) {
+inline Value OwnedElement(const KernelContext& context, const Value& value) {
   const Tensor* tensor = value.tensor_if();
-  return tensor == nullptr || tensor->owner() != nullptr ? value : Value(tensor->Clone());
+  return tensor == nullptr || tensor->owner() != nullptr ? value : Value(tensor->Clone(context.allocator()));
 }
 
 /// The declared element type of a sequence, else that of its first element.
@@ -20,13 +22,19 @@ inline TypeInfo ElementTypeOfSequence(const TypeInfo& sequence, const TypeInfo& 
   return type;
 }
 
-inline void RequireOneType(const Sequence& sequence) {
-  for (const Value& element : sequence.elements) {
-    const Tensor* first = sequence.elements.front().tensor_if();
-    const Tensor* tensor = element.tensor_if();
-    Require(first == nullptr || tensor == nullptr || first->type() == tensor->type(), "elements of a sequence are {} and {}",
-            sequence.elements.front().type(), element.type());
+/// Whoever takes elements out relies on the type that the sequence states.
+inline void RequireFits(const Sequence& sequence, const Value& element) {
+  const Tensor* first = sequence.elements.front().tensor_if();
+  const Tensor* tensor = element.tensor_if();
+  Require(first == nullptr || tensor == nullptr || first->type() == tensor->type(), "elements of a sequence are {} and {}",
+          sequence.elements.front().type(), element.type());
+  if (!Fits(element, sequence.element_type)) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument, "an element is {}, the sequence is of {}", element.type(), sequence.element_type);
   }
+}
+
+inline void RequireOneType(const Sequence& sequence) {
+  for (const Value& element : sequence.elements) RequireFits(sequence, element);
 }
 
 /// The one integer in an int32 or int64 tensor.

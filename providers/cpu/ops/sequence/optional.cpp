@@ -13,7 +13,7 @@ class Optional final : public Kernel {
   explicit Optional(const KernelInfo&) {}
   void Compute(KernelContext& context) override {
     const Value* value = context.input_value(0);
-    context.set_output(0, value == nullptr ? Value() : OwnedElement(*value));
+    context.set_output(0, value == nullptr ? Value() : OwnedElement(context, *value));
   }
 };
 

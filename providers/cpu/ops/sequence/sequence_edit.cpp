@@ -11,16 +11,22 @@ class SequenceInsert final : public Kernel {
 
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr && context.input_value(1) != nullptr, "a sequence and an element are required");
-    Sequence sequence = context.input_value(0)->sequence();
-    size_t at = sequence.elements.size();
+    const Sequence& given_sequence = context.input_value(0)->sequence();
+    size_t at = given_sequence.elements.size();
     if (const Tensor* position = context.input(2)) {
       // The end is a valid place to insert at: [-n, n].
-      const int64_t given = ScalarIndex(*position), n = static_cast<int64_t>(sequence.elements.size());
+      const int64_t given = ScalarIndex(*position), n = static_cast<int64_t>(given_sequence.elements.size());
       Require(given >= -n && given <= n, "position {} is outside [-{}, {}]", given, n, n);
       at = static_cast<size_t>(given < 0 ? given + n : given);
     }
-    sequence.elements.insert(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at), OwnedElement(*context.input_value(1)));
-    RequireOneType(sequence);
+    Sequence sequence = MakeSequence(context, given_sequence.element_type, given_sequence.elements.size() + 1);
+    const auto place = given_sequence.elements.begin() + static_cast<std::ptrdiff_t>(at);
+    sequence.elements.assign(given_sequence.elements.begin(), place);
+    sequence.elements.push_back(OwnedElement(context, *context.input_value(1)));
+    sequence.elements.insert(sequence.elements.end(), place, given_sequence.elements.end());
+    // All that were there already fit.
+    RequireFits(sequence, sequence.elements[at]);
+    RequireFits(sequence, sequence.elements.back());
     context.set_output(0, std::move(sequence));
   }
 };
@@ -31,10 +37,13 @@ class SequenceErase final : public Kernel {
 
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr, "a sequence is required");
-    Sequence sequence = context.input_value(0)->sequence();
+    const Sequence& given = context.input_value(0)->sequence();
     const Tensor* position = context.input(1);
-    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1, sequence.elements.size());
-    sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
+    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1, given.elements.size());
+    Sequence sequence = MakeSequence(context, given.element_type, given.elements.size() - 1);
+    const auto place = given.elements.begin() + static_cast<std::ptrdiff_t>(at);
+    sequence.elements.assign(given.elements.begin(), place);
+    sequence.elements.insert(sequence.elements.end(), place + 1, given.elements.end());
     context.set_output(0, std::move(sequence));
   }
 };

@@ -27,13 +27,13 @@ class SplitToSequence final : public Kernel {
     const size_t axis = ResolveAxis(axis_, -rank, rank);
     const int64_t size = x.shape()[axis];
     const int64_t inner = x.shape().SizeOfRange(axis + 1, x.shape().rank()), outer = x.shape().SizeOfRange(0, axis);
-    Sequence sequence{element_type_, {}};
+    Sequence sequence = MakeSequence(context, element_type_, NumberOfParts(split, size), kTensorOverhead);
     int64_t at = 0;
     const auto take = [&](int64_t length) {
       Require(length >= 0 && length <= size - at, "the parts of a split exceed dimension {} of {}", axis, x.shape());
       Shape part = x.shape();
       part[axis] = length;
-      Tensor piece(x.type(), part);
+      Tensor piece(x.type(), part, context.allocator());
       for (int64_t row = 0; row < outer; ++row) CopyElements(x, (row * size + at) * inner, piece, row * length * inner, length * inner);
       at += length;
       if (split == nullptr && !keeps_dims_) {
@@ -46,9 +46,7 @@ class SplitToSequence final : public Kernel {
       sequence.elements.emplace_back(std::move(piece));
     };
     if (split == nullptr || split->shape().rank() == 0) {
-      const int64_t length = split == nullptr ? 1 : ScalarIndex(*split);
-      Require(length > 0, "split is {}; parts need at least one element", length);
-      Require(size / length <= kMostParts, "dimension {} of {} would be split into {} parts", axis, x.shape(), size / length);
+      const int64_t length = LengthOfParts(split);
       while (at < size) take(std::min(length, size - at));
     } else {
       for (int64_t i = 0; i < split->num_elements(); ++i) {
@@ -60,7 +58,16 @@ class SplitToSequence final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kMostParts = int64_t{1} << 24;  // of an empty tensor any number could be made
+  static int64_t LengthOfParts(const Tensor* split) {
+    const int64_t length = split == nullptr ? 1 : ScalarIndex(*split);
+    Require(length > 0, "split is {}; parts need at least one element", length);
+    return length;
+  }
+  /// An empty tensor may have any number of parts: they count before they are made.
+  static size_t NumberOfParts(const Tensor* split, int64_t size) {
+    if (split != nullptr && split->shape().rank() > 0) return static_cast<size_t>(split->num_elements());
+    return size == 0 ? 0 : static_cast<size_t>((size - 1) / LengthOfParts(split) + 1);
+  }
 
   int64_t axis_;
   bool keeps_dims_;
@@ -94,7 +101,7 @@ class ConcatFromSequence final : public Kernel {
               ElementTypeName(tensor.type()), tensor.shape(), axis);
       result[axis] += extent(tensor);
     }
-    Tensor& y = *context.output(0, result);
+    Tensor& y = *context.output(0, first.type(), result);
     const int64_t outer = result.SizeOfRange(0, axis), inner = result.SizeOfRange(axis + 1, result.rank());
     int64_t at = 0;
     for (const Value& element : elements) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "ops/ops.h"
 #include "ops/signal/transform.h"
@@ -9,6 +10,8 @@
 
 namespace tessera::cpu {
 namespace {
+
+constexpr double kLoadNs = 1;  // or stores, of one number
 
 /// Signals lie along the middle axis of [outer, points, inner, components].
 struct Layout {
@@ -53,7 +56,7 @@ class Dft final : public Kernel {
     Tensor* output = context.output(0, out_shape);
     if (output == nullptr || output->num_elements() == 0) return;
 
-    const auto spectrum = cache_.Get(length);
+    const auto spectrum = cache_.Get(context, length);
     const T* source = input.data<T>();
     T* target = output->template mutable_data<T>();
     const int64_t signals = shape.SizeOfRange(0, a) * in.inner;
@@ -68,11 +71,15 @@ class Dft final : public Kernel {
  private:
   static void Load(const Layout& in, const T* source, int64_t length, F* re, F* im) {
     const int64_t points = std::min(length, in.points), step = in.step();
-    for (int64_t k = 0; k < points; ++k) re[k] = static_cast<F>(source[k * step]);
+    InCancellablePieces(0, points, kLoadNs, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) re[k] = static_cast<F>(source[k * step]);
+    });
     std::fill(re + points, re + length, F{0});
     if (im == nullptr) return;
     if (in.components == 2) {
-      for (int64_t k = 0; k < points; ++k) im[k] = static_cast<F>(source[k * step + 1]);
+      InCancellablePieces(0, points, kLoadNs, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) im[k] = static_cast<F>(source[k * step + 1]);
+      });
       std::fill(im + points, im + length, F{0});
     } else {
       std::fill_n(im, length, F{0});
@@ -115,13 +122,16 @@ class Dft final : public Kernel {
   static void Store(const Layout& out, const F* re, const F* im, T* target) {
     const int64_t step = out.step();
     if (out.components == 1) {
-      for (int64_t k = 0; k < out.points; ++k) target[k * step] = static_cast<T>(re[k]);
-      return;
+      return InCancellablePieces(0, out.points, kLoadNs, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) target[k * step] = static_cast<T>(re[k]);
+      });
     }
-    for (int64_t k = 0; k < out.points; ++k) {
-      target[k * step] = static_cast<T>(re[k]);
-      target[k * step + 1] = static_cast<T>(im[k]);
-    }
+    InCancellablePieces(0, out.points, kLoadNs, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        target[k * step] = static_cast<T>(re[k]);
+        target[k * step + 1] = static_cast<T>(im[k]);
+      }
+    });
   }
 
   int64_t axis_;

@@ -40,7 +40,7 @@ class Stft final : public Kernel {
     Tensor* output = context.output(0, Shape{shape[0], frames, bins, 2});
     if (output == nullptr || output->num_elements() == 0) return;
 
-    const auto spectrum = cache_.Get(length);
+    const auto spectrum = cache_.Get(context, length);
     const T* source = signal.data<T>();
     const T* weights = window == nullptr ? nullptr : window->data<T>();
     T* target = output->template mutable_data<T>();

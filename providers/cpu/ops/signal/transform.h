@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 
+#include "base/cancellation.h"
 #include "base/check.h"
+#include "base/checked.h"
 #include "simd/fft.h"
 #include "tessera/kernel.h"
 
@@ -32,7 +34,9 @@ class Spectrum {
  public:
   explicit Spectrum(int64_t length)
       : length_(length), full_(length), half_(length % 2 == 0 ? length / 2 : 1), rotation_re_(Rotations()), rotation_im_(rotation_re_.size()) {
+    PacedCancellationPoint look(40);
     for (size_t k = 0; k < rotation_re_.size(); ++k) {
+      look.Pass();
       const double angle = -2 * 3.14159265358979323846 * static_cast<double>(k) / static_cast<double>(length);
       rotation_re_[k] = static_cast<F>(std::cos(angle));
       rotation_im_[k] = static_cast<F>(std::sin(angle));
@@ -69,6 +73,11 @@ class Spectrum {
     }
   }
 
+  /// Of what a spectrum of `length` keeps, at most.
+  static int64_t TableNumbers(int64_t length) {
+    return FftPlan<F>::TableNumbers(length) + FftPlan<F>::TableNumbers(length / 2) + length + 2;
+  }
+
  private:
   std::vector<F> Rotations() const { return std::vector<F>(length_ % 2 == 0 ? static_cast<size_t>(length_ / 2 + 1) : 0); }
 
@@ -82,13 +91,24 @@ class Spectrum {
 template <class F>
 class SpectrumCache {
  public:
-  std::shared_ptr<const Spectrum<F>> Get(int64_t length) {
+  /// Its tables count against the memory of the run that made them.
+  std::shared_ptr<const Spectrum<F>> Get(KernelContext& context, int64_t length) {
     const std::lock_guard lock(mutex_);
-    if (spectrum_ == nullptr || spectrum_->length() != length) spectrum_ = std::make_shared<const Spectrum<F>>(length);
+    if (spectrum_ != nullptr && spectrum_->length() == length) return spectrum_;
+    spectrum_ = nullptr;
+    auto counted = std::make_shared<Counted>(context.allocator(), length);
+    spectrum_ = {counted, &counted->spectrum};
     return spectrum_;
   }
 
  private:
+  struct Counted {
+    Counted(Allocator& memory, int64_t length)
+        : charge(memory, CheckedMul(static_cast<size_t>(Spectrum<F>::TableNumbers(length)), sizeof(F))), spectrum(length) {}
+    MemoryCharge charge;
+    const Spectrum<F> spectrum;
+  };
+
   std::mutex mutex_;
   std::shared_ptr<const Spectrum<F>> spectrum_;
 };
@@ -100,8 +120,12 @@ void ForEachSignal(KernelContext& context, int64_t count, int64_t size, double c
   const std::span<F> memory = context.scratch<F>(static_cast<size_t>(size * chunks));
   context.threads().ParallelFor(chunks, cost_ns * static_cast<double>(count) / static_cast<double>(chunks),
                                 [&](int64_t begin, int64_t end) {
+                                  PacedCancellationPoint look(cost_ns);
                                   for (int64_t c = begin; c < end; ++c) {
-                                    for (int64_t i = count * c / chunks; i < count * (c + 1) / chunks; ++i) body(i, memory.data() + c * size);
+                                    for (int64_t i = count * c / chunks; i < count * (c + 1) / chunks; ++i) {
+                                      look.Pass();
+                                      body(i, memory.data() + c * size);
+                                    }
                                   }
                                 });
 }

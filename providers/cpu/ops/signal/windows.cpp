@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/cancellation.h"
 #include "ops/ops.h"
 #include "ops/signal/transform.h"
 #include "types.h"
@@ -97,7 +98,9 @@ class MelWeightMatrix final : public Kernel {
 
     const std::span<int64_t> edges = context.scratch<int64_t>(static_cast<size_t>(mels + 2));
     const double step = (high - low) / static_cast<double>(mels + 2);
+    PacedCancellationPoint look(50);
     for (size_t i = 0; i < edges.size(); ++i) {
+      look.Pass();
       const double hertz = 700 * std::expm1((static_cast<double>(i) * step + low) / 2595 * std::numbers::ln10);
       const double bin = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
       Require(bin >= 0 && bin <= static_cast<double>(i + 1 == edges.size() ? bins : bins - 1), "mel band {} lies at spectrogram bin {} of {}", i, bin, bins);
@@ -113,7 +116,8 @@ class MelWeightMatrix final : public Kernel {
 
   template <class T>
   static void Fill(std::span<const int64_t> edges, int64_t bins, int64_t mels, T* out) {
-    std::fill_n(out, bins * mels, T{});
+    InCancellablePieces(0, bins * mels, 1, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, T{}); });
+    PacedCancellationPoint look(10);  // elements of a band are a row apart
     for (int64_t i = 0; i < mels; ++i) {
       const int64_t low = edges[static_cast<size_t>(i)], center = edges[static_cast<size_t>(i + 1)],
                     high = edges[static_cast<size_t>(i + 2)];
@@ -121,10 +125,12 @@ class MelWeightMatrix final : public Kernel {
         out[center * mels + i] = FromDouble<T>(1);
       } else {
         for (int64_t j = low; j <= center; ++j) {
+          look.Pass();
           out[j * mels + i] = FromDouble<T>(static_cast<double>(j - low) / static_cast<double>(center - low));
         }
       }
       for (int64_t j = center; j < high; ++j) {
+        look.Pass();
         out[j * mels + i] = FromDouble<T>(static_cast<double>(high - j) / static_cast<double>(high - center));
       }
     }

@@ -1,6 +1,10 @@
 // StringConcat (20): elementwise with broadcasting.
 
+#include <algorithm>
+
+#include "base/cancellation.h"
 #include "base/check.h"
+#include "base/string_memory.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -23,13 +27,27 @@ class StringConcat final : public Kernel {
       }
     }
     Tensor& y = *context.output(0, result);
+    StringCharge(y, context.allocator()).Add(SumOfBytes(a, b, result));
     auto out = y.mutable_values<std::string>();
+    PacedCancellationPoint look(50);
     for (int64_t i = 0; i < y.num_elements(); ++i) {
       out[static_cast<size_t>(i)] = a.data<std::string>()[Source(i, a.shape(), result)] + b.data<std::string>()[Source(i, b.shape(), result)];
+      look.Pass(1 + static_cast<int64_t>(out[static_cast<size_t>(i)].size() / 256));
     }
   }
 
  private:
+  /// What the results take. Sizes that no memory holds stay that large.
+  static size_t SumOfBytes(const Tensor& a, const Tensor& b, const Shape& result) {
+    constexpr size_t kMost = size_t{1} << 62;
+    size_t sum = 0;
+    for (int64_t i = 0; i < result.num_elements(); ++i) {
+      sum += TextBytes(a.data<std::string>()[Source(i, a.shape(), result)].size() + b.data<std::string>()[Source(i, b.shape(), result)].size());
+      sum = std::min(sum, kMost);
+    }
+    return sum;
+  }
+
   /// The element of an operand of `shape` behind element `i` of the result.
   static int64_t Source(int64_t i, const Shape& shape, const Shape& result) {
     int64_t at = 0, stride = 1;

@@ -1,9 +1,12 @@
 // StringNormalizer (10): drops stop words and changes case. Case follows Unicode's simple mappings, which no locale that ONNX
 // names changes; ill-formed UTF-8 is an error.
 
-#include <unordered_set>
 #include <vector>
 
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/seeded_hash.h"
+#include "base/string_memory.h"
 #include "ops/text/utf8.h"
 #include "tessera/kernel.h"
 
@@ -49,14 +52,20 @@ class StringNormalizer final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     Require(shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 1), "the input is {}; [C] or [1,C] is expected", shape);
+    // A character may grow from one byte to three.
+    MemoryCharge charge(context.allocator(), CheckedMul<size_t>(TextBytes(x.values<std::string>()), 4));
     std::vector<std::string> kept;
+    kept.reserve(static_cast<size_t>(x.num_elements()) + 1);
+    PacedCancellationPoint look(20);  // of a character
     for (const std::string& text : x.values<std::string>()) {
+      look.Pass(1 + static_cast<int64_t>(text.size()));
       const bool stops = !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));
       if (!stops) kept.push_back(ChangeCase(text, action_));
     }
     if (kept.empty()) kept.emplace_back();  // an empty result is one empty string
     const auto count = static_cast<int64_t>(kept.size());
     Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{count} : Shape{1, count});
+    StringCharge(y, context.allocator()).Add(TextBytes(kept));
     std::move(kept.begin(), kept.end(), y.mutable_data<std::string>());
   }
 
@@ -64,7 +73,7 @@ class StringNormalizer final : public Kernel {
   CaseChange action_;
   bool case_sensitive_;
   CaseChange compare_case_;
-  std::unordered_set<std::string> stop_words_;
+  StringSet stop_words_;
 };
 
 }  // namespace

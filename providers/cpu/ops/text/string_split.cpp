@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/check.h"
+#include "base/checked.h"
+#include "base/string_memory.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -20,16 +23,24 @@ class StringSplit final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     std::vector<std::vector<std::string_view>> pieces;
-    size_t longest = 0;
+    MemoryCharge charge(context.allocator(), CheckedMul(static_cast<size_t>(x.num_elements()), sizeof(pieces[0])));
+    pieces.reserve(static_cast<size_t>(x.num_elements()));
+    size_t longest = 0, bytes = 0;
     for (const std::string& text : x.values<std::string>()) {
+      CancellationPoint();
+      charge.Add(CheckedMul(MostPieces(text), 2 * sizeof(std::string_view)));  // while the list grows
       pieces.push_back(delimiter_.empty() ? SplitAtSpace(text) : SplitAtDelimiter(text));
       longest = std::max(longest, pieces.back().size());
+      bytes += TextBytes(pieces.back());
     }
     Shape shape = x.shape();
     shape.Append(static_cast<int64_t>(longest));
     Tensor& y = *context.output(0, shape);
+    StringCharge(y, context.allocator()).Add(bytes);
     Tensor* counts = context.output(1, x.shape());
+    PacedCancellationPoint look(20);
     for (size_t i = 0; i < pieces.size(); ++i) {
+      look.Pass(static_cast<int64_t>(longest) + 1);
       std::string* row = y.mutable_data<std::string>() + i * longest;
       for (size_t j = 0; j < longest; ++j) row[j] = j < pieces[i].size() ? pieces[i][j] : std::string_view();
       if (counts != nullptr) counts->mutable_data<int64_t>()[i] = static_cast<int64_t>(pieces[i].size());
@@ -37,6 +48,11 @@ class StringSplit final : public Kernel {
   }
 
  private:
+  size_t MostPieces(std::string_view text) const {
+    const size_t separated = text.size() / std::max<size_t>(delimiter_.size(), 1) + 1;
+    return most_ < 0 ? separated : std::min(separated, static_cast<size_t>(most_) + 1);
+  }
+
   bool MaySplit(size_t done) const { return most_ < 0 || static_cast<int64_t>(done) < most_; }
 
   /// Runs of white space separate; none is kept at either end.

@@ -5,6 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/string_memory.h"
 #include "ops/text/utf8.h"
 #include "tessera/kernel.h"
 
@@ -27,7 +30,9 @@ std::unique_ptr<const RE2> Compile(const std::string& pattern) {
 template <class F>
 void ForEachMatch(const RE2& expression, std::string_view text, F found) {
   re2::StringPiece match;
+  PacedCancellationPoint look(100);
   for (size_t at = 0; at < text.size() && expression.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, &match, 1);) {
+    look.Pass();
     const auto begin = static_cast<size_t>(match.data() - text.data());
     if (match.empty()) {
       if (begin == text.size()) return;
@@ -63,6 +68,10 @@ class Tokenizer final : public Kernel {
     const Tensor& x = context.required_input(0);
     Require(x.shape().rank() == 1 || x.shape().rank() == 2, "the input is {}; [C] or [N,C] is expected", x.shape());
     const std::span<const std::string> texts = x.values<std::string>();
+    // Lists of tokens, one of which is at least a byte, double as they grow.
+    size_t bytes = CheckedMul(texts.size(), sizeof(Tokens));
+    for (const std::string& text : texts) bytes = CheckedAdd(bytes, CheckedMul(text.size() + 1, 2 * sizeof(std::string_view)));
+    const MemoryCharge charge(context.allocator(), bytes);
     std::vector<Tokens> tokens(texts.size());
     context.threads().ParallelFor(x.num_elements(), 500, [&](int64_t begin, int64_t end) {
       for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) tokens[i] = Split(texts[i]);
@@ -74,8 +83,12 @@ class Tokenizer final : public Kernel {
     shape.Append(static_cast<int64_t>(length));
     Tensor* y = context.output(0, shape);
     if (y == nullptr || length == 0) return;
+    StringCharge written(*y, context.allocator());
+    for (const Tokens& row : tokens) written.Add(CheckedAdd(TextBytes(row), CheckedMul(length - row.size(), TextBytes(padding_.size()))));
     std::string* out = y->mutable_data<std::string>();
+    PacedCancellationPoint look(20);
     for (const Tokens& row : tokens) {
+      look.Pass(static_cast<int64_t>(length));
       const std::string* end = out + length;
       if (mark_) (out++)->assign(1, kStart);
       for (const std::string_view token : row) *out++ = token;

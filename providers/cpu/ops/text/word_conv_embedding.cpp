@@ -44,7 +44,7 @@ class WordConvEmbedding final : public Kernel {
     }
     context.threads().ParallelFor(s[0], static_cast<double>(filters.num_elements()) * static_cast<double>(s[1]) * 0.1 + 50,
                                   [&](int64_t begin, int64_t end) {
-      Scratch scratch(s[1], f);
+      Scratch scratch(context.allocator(), s[1], f);
       for (int64_t i = begin; i < end; ++i) {
         Embed(words.subspan(static_cast<size_t>(i * s[1]), static_cast<size_t>(s[1])), filters, bias, table, scratch,
               y->mutable_data<float>() + i * f[0]);
@@ -54,8 +54,11 @@ class WordConvEmbedding final : public Kernel {
 
  private:
   struct Scratch {
-    Scratch(int64_t length, const Shape& f)
-        : characters(static_cast<size_t>(CheckedMul(length, f[3]))), windows(static_cast<size_t>(CheckedMul(length - f[2] + 1, f[0]))) {}
+    Scratch(Allocator& memory, int64_t length, const Shape& f)
+        : charge(memory, CheckedMul(CheckedAdd(CheckedMul(length, f[3]), CheckedMul(length - f[2] + 1, f[0])), int64_t{sizeof(float)})),
+          characters(static_cast<size_t>(length * f[3])),
+          windows(static_cast<size_t>((length - f[2] + 1) * f[0])) {}
+    MemoryCharge charge;
     std::vector<float> characters, windows;
   };
 

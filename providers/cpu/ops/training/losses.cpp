@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/loss.h"
 #include "types.h"
 
@@ -33,8 +34,10 @@ class Loss final : public Kernel {
     Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
     Tensor& y = *context.output(0, reduction_ == LossReduction::kNone ? rest : Shape{});
     double sum = 0, weight_sum = 0;
+    PacedCancellationPoint look(20);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t d = 0; d < inner; ++d) {
+        look.Pass(softmax_ ? classes : 1);
         const T* column = scores + n * classes * inner + d;
         const int64_t label = Label(labels, n * inner + d);
         const bool counts = !ignored_ || label != *ignored_;
