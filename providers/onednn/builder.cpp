@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/check.h"
+#include "graph/graph.h"
 #include "lowering.h"
 #include "shared_weights.h"
 
@@ -30,8 +32,11 @@ std::optional<DataType> HalvesOf(const GraphViewer& region) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type)
+ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type, Allocator& memory)
     : region_(region), halves_(HalvesOf(region)), factor_type_(halves_.value_or(factor_type)), program_(std::make_unique<Program>()) {
+  program_->charge = MemoryCharge(memory);
+  outputs_.insert(region.outputs().begin(), region.outputs().end());
+  for (const NodeIndex index : region.nodes()) CountReaders(index, +1);
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
@@ -47,7 +52,7 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
   for (NodeIndex index : region_.nodes()) {
     if (done_.contains(index)) continue;
     const Node& node = region_.node(index);
-    done_.insert(index);
+    SetDone(index);
     try {
       FindLowering(node)->lower(*this, node);
     } catch (const Error& error) {
@@ -65,6 +70,7 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
 }
 
 MemoryIndex ProgramBuilder::AddMemory(MemorySlot slot) {
+  program_->charge.Add(sizeof(slot));
   program_->memories.push_back(std::move(slot));
   return static_cast<MemoryIndex>(program_->memories.size()) - 1;
 }
@@ -81,7 +87,22 @@ void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) {
   Require(!shape || declared.consumers.empty() || shape->size() == value.dims.size(),
           "the result has {} dimensions, the model declares {}: correct its value_info", value.dims.size(), shape ? shape->size() : 0);
   (void)Shape(value.dims).num_elements();  // refuses what no memory holds before strides are made of it
+  values_in_[program_->Root(value.memory).first].push_back(index);
   values_[index] = std::move(value);
+}
+
+void ProgramBuilder::SetDone(NodeIndex node) {
+  if (done_.insert(node).second) CountReaders(node, -1);
+}
+
+void ProgramBuilder::SetUndone(NodeIndex node) {
+  if (done_.erase(node) != 0) CountReaders(node, +1);
+}
+
+void ProgramBuilder::CountReaders(NodeIndex node, int change) {
+  for (const ValueIndex input : region_.node(node).inputs) {
+    if (input != kNone) readers_[input] += change;
+  }
 }
 
 RegionValue ProgramBuilder::input(const Node& node, size_t i) {
@@ -103,6 +124,7 @@ MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
   if (const auto found = reordered_.find(key); found != reordered_.end()) return found->second;
   MemoryIndex result;
   if (source.kind == MemoryKind::kConstant) {
+    program_->charge.Add(desc.get_size());
     MemorySlot slot{
         .desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
     result = AddMemory(std::move(slot));
@@ -110,6 +132,7 @@ MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
     result = Temporary(desc);
     Reorder(memory, result);
   }
+  for (const MemoryIndex other : {memory, result}) reorders_of_[program_->Root(other).first].push_back(key);
   reordered_.emplace(std::move(key), result);
   return result;
 }
@@ -121,7 +144,77 @@ MemoryIndex ProgramBuilder::Alias(MemoryIndex memory, const Desc& desc) {
     MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::Viewed(source.constant, desc)};
     return AddMemory(std::move(slot));
   }
-  return AddMemory({.desc = desc, .kind = MemoryKind::kAlias, .index = memory, .constant = {}});
+  // Of what lies beneath: views of views of views are as many as a model has nodes.
+  const auto [root, offset] = program_->Root(memory);
+  return AddMemory({.desc = desc, .kind = MemoryKind::kAlias, .index = root, .offset = offset, .constant = {}});
+}
+
+std::optional<MemoryIndex> ProgramBuilder::Part(MemoryIndex memory, const Box& box) {
+  const Desc whole = desc(memory);
+  Box part = box;
+  const Dims dims = DimsOf(whole);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != 1) continue;
+    part.first[i] = 0;
+    part.count[i] = 1;
+  }
+  if (part.count == dims) return memory;
+  if (constant(memory) != nullptr) return std::nullopt;
+  const auto inside = BoxInside(whole, part.first, part.count);
+  if (!inside) return std::nullopt;
+  return AddMemory({.desc = inside->desc, .kind = MemoryKind::kAlias, .index = memory, .offset = inside->offset, .constant = {}});
+}
+
+void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, double ns_per_byte,
+                                FunctionRef<void(std::span<const MemoryIndex>)> add, size_t kept) {
+  auto bytes = static_cast<double>(desc(result).get_size());
+  for (const MemoryIndex operand : operands) bytes += static_cast<double>(desc(operand).get_size());
+  AddInBoxes(result, operands, AllAxes(dims(result), kept), ns_per_byte * bytes, add);
+}
+
+void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, std::vector<CutAxis> axes, double ns,
+                                FunctionRef<void(std::span<const MemoryIndex>)> add) {
+  std::vector<MemoryIndex> whole = {result};
+  whole.insert(whole.end(), operands.begin(), operands.end());
+  const Dims dims = this->dims(result);
+  // What of a memory belongs to a box of the result.
+  const auto part_of = [&](MemoryIndex memory, Box box) {
+    const Dims own = this->dims(memory);
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (box.count[i] == dims[i]) box.count[i] = own[i];
+    }
+    return Part(memory, box);
+  };
+  std::erase_if(axes, [&](const CutAxis& cut) {
+    return std::any_of(whole.begin(), whole.end(), [&](MemoryIndex memory) {
+      Dims count = this->dims(memory);
+      return std::exchange(count[cut.axis], 1) > 1 && !BoxInside(desc(memory), Dims(count.size(), 0), count);
+    });
+  });
+  std::vector<std::vector<MemoryIndex>> parts;
+  for (const Box& box : BoxesOf(dims, axes, ns)) {
+    auto& part = parts.emplace_back();
+    for (const MemoryIndex memory : whole) {
+      const auto of_box = part_of(memory, box);
+      if (!of_box) return add(whole);
+      part.push_back(*of_box);
+    }
+  }
+  for (const auto& part : parts) {
+    CancellationPoint();
+    add(part);
+  }
+}
+
+bool ProgramBuilder::AddOperands(const Fusion& fusion, MemoryIndex output, const Box& box,
+                                 std::vector<std::pair<int, MemoryIndex>>& arguments) {
+  for (size_t i = 0; i < fusion.ops.size(); ++i) {
+    if (fusion.ops[i].eltwise || fusion.ops[i].in_place) continue;
+    const auto part = Part(InLayout(fusion.ops[i].operand.memory, desc(output)), box);
+    if (!part) return false;
+    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, *part);
+  }
+  return true;
 }
 
 MemoryIndex ProgramBuilder::Temporary(const Desc& desc) {
@@ -141,19 +234,34 @@ bool ProgramBuilder::PlaceInside(MemoryIndex part, MemoryIndex whole, const Dims
   MemorySlot& slot = program_->memories[static_cast<size_t>(part)];
   if (slot.kind != MemoryKind::kTemporary) return false;
   const auto offset = OffsetInside(desc(whole), slot.desc, offsets);
-  if (!offset) return false;
+  if (!offset || parts_deep_[part] >= kDeepestPart) return false;
+  parts_deep_[whole] = std::max(parts_deep_[whole], parts_deep_[part] + 1);
   slot.kind = MemoryKind::kAlias;
   slot.index = whole;
   slot.offset = *offset;
+  // What lay in the part lies in the whole now.
+  const MemoryIndex root = program_->Root(whole).first;
+  const auto move = [&](auto& lists) {
+    const auto from = lists.find(part);
+    if (from == lists.end()) return;
+    auto held = std::move(from->second);
+    lists.erase(from);
+    auto& into = lists[root];
+    into.insert(into.end(), held.begin(), held.end());
+  };
+  move(values_in_);
+  move(reorders_of_);
   return true;
 }
 
 void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(CpuEngine(), desc(from), CpuEngine(), desc(to), attr);
-  const Desc scratchpad = reorder.scratchpad_desc();
-  Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, &scratchpad);
+  AddInBoxes(to, {from}, 1, [&](std::span<const MemoryIndex> part) {
+    const dnnl::reorder::primitive_desc reorder(CpuEngine(), desc(part[1]), CpuEngine(), desc(part[0]), attr);
+    const Desc scratchpad = reorder.scratchpad_desc();
+    Add(dnnl::reorder(reorder), {{DNNL_ARG_FROM, part[1]}, {DNNL_ARG_TO, part[0]}}, &scratchpad);
+  });
 }
 
 void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
@@ -178,8 +286,7 @@ const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
   const GraphValue& value = region_.value(index);
   if (value.is_output || value.consumers.size() != 1 || !region_.contains(value.consumers[0])) return nullptr;
   const Node& consumer = region_.node(value.consumers[0]);
-  const auto uses = std::count(consumer.inputs.begin(), consumer.inputs.end(), index);
-  return uses == 1 && !done_.contains(consumer.index) ? &consumer : nullptr;
+  return region_.graph().ReadsOnce(consumer.index, index) && !done_.contains(consumer.index) ? &consumer : nullptr;
 }
 
 const Node* ProgramBuilder::SwishOf(const Node& sigmoid) const {
@@ -244,8 +351,8 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dim
       return other.eltwise == op.eltwise && (other.alpha != op.alpha || other.beta != op.beta);
     });
     if (op.node == kNone || differs) break;
-    done_.insert(op.node);
-    if (op.gate != kNone) done_.insert(op.gate);
+    SetDone(op.node);
+    if (op.gate != kNone) SetDone(op.gate);
     fusion.result = region_.node(op.node).outputs[0];
     fusion.ops.push_back(std::move(op));
   }
@@ -253,11 +360,9 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dim
 }
 
 bool ProgramBuilder::IsNeeded(ValueIndex value) const {
-  const auto outputs = region_.outputs();
-  if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return true;
-  const auto& consumers = region_.value(value).consumers;
-  return std::any_of(consumers.begin(), consumers.end(),
-                     [&](NodeIndex node) { return region_.contains(node) && !done_.contains(node); });
+  if (outputs_.contains(value)) return true;
+  const auto readers = readers_.find(value);
+  return readers != readers_.end() && readers->second > 0;
 }
 
 std::optional<MemoryIndex> ProgramBuilder::Fusion::destination() const {
@@ -278,11 +383,18 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, const std::v
       return !other.eltwise && reads(other.operand.memory);
     });
     if (readers > 1 || std::any_of(read.begin(), read.end(), reads)) continue;
-    const bool needed = std::any_of(values_.begin(), values_.end(),
-                                    [&](const auto& entry) { return reads(entry.second.memory) && IsNeeded(entry.first); });
-    if (needed) continue;
+    auto& held = values_in_[memory];
+    if (std::any_of(held.begin(), held.end(), [&](ValueIndex value) { return IsNeeded(value); })) continue;
+    // What was done before this chain stays so: nobody has to look at it again.
+    const auto read_here = [&](ValueIndex value) {
+      return std::any_of(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
+        const auto reads_it = [&](NodeIndex node) { return node != kNone && std::ranges::find(region_.node(node).inputs, value) != region_.node(node).inputs.end(); };
+        return reads_it(other.node) || reads_it(other.gate);
+      });
+    };
+    std::erase_if(held, [&](ValueIndex value) { return !read_here(value); });
     // Neither copies of what it held are of use any more, nor it itself as another's copy.
-    std::erase_if(reordered_, [&](const auto& entry) { return reads(entry.first.first) || reads(entry.second); });
+    for (const auto& key : std::exchange(reorders_of_[memory], {})) reordered_.erase(key);
     op.in_place = true;
     return;
   }
@@ -290,8 +402,8 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, const std::v
 
 void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
   while (fusion.ops.size() > keep) {
-    done_.erase(fusion.ops.back().node);
-    done_.erase(fusion.ops.back().gate);
+    SetUndone(fusion.ops.back().node);
+    if (fusion.ops.back().gate != kNone) SetUndone(fusion.ops.back().gate);
     fusion.ops.pop_back();
   }
   fusion.result = fusion.ops.empty() ? fusion.start : region_.node(fusion.ops.back().node).outputs[0];
@@ -300,7 +412,7 @@ void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
 void ProgramBuilder::FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims) {
   for (const Node* next = OnlyConsumer(value); next != nullptr && affine.Append(region_, *next, value, dims);
        next = OnlyConsumer(value)) {
-    done_.insert(next->index);
+    SetDone(next->index);
     value = next->outputs[0];
   }
 }
@@ -315,7 +427,7 @@ std::optional<MemoryIndex> ProgramBuilder::FollowBias(ValueIndex& value, int64_t
   const size_t rank = bias->shape().rank();
   if (rank == 0 || rank > (shape ? shape->size() : 1) || bias->shape()[rank - 1] != columns) return std::nullopt;
   const MemoryIndex memory = Alias(InPlainLayout(input(*next, other)), Plain({1, columns}));
-  done_.insert(next->index);
+  SetDone(next->index);
   value = next->outputs[0];
   return memory;
 }

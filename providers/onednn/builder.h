@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "channel_affine.h"
+#include "parts.h"
 #include "program.h"
+#include "tessera/function_ref.h"
 #include "tessera/graph.h"
 
 namespace tessera::onednn {
@@ -29,7 +31,8 @@ struct RegionValue {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type);
+  /// `memory`: what the program keeps counts there.
+  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type, Allocator& memory);
 
   /// Lowers every node. Throws Error or dnnl::error.
   std::unique_ptr<Program> Build();
@@ -44,6 +47,8 @@ class ProgramBuilder {
   RegionValue input(const Node& node, size_t i);
   /// A copy: what is added moves the descriptions.
   Desc desc(MemoryIndex memory) const { return program_->memories[static_cast<size_t>(memory)].desc; }
+
+  Dims dims(MemoryIndex memory) const { return DimsOf(desc(memory)); }
 
   /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode, which
   /// means the same, and ignores it.) Our own steps compute in float32 only.
@@ -75,6 +80,15 @@ class ProgramBuilder {
   MemoryIndex Constant(const Desc& desc, std::shared_ptr<const dnnl::memory> memory);
   /// Lets a temporary that `concat` would copy from live inside it from the start; false when it must be copied.
   bool PlaceInside(MemoryIndex part, MemoryIndex whole, const Dims& offsets);
+  /// A box of a memory; along axes where it has one element, and the box not, that one. Nothing where the layout does not allow it.
+  std::optional<MemoryIndex> Part(MemoryIndex memory, const Box& box);
+  /// Adds what computes `result` from operands of as many dimensions, box by box: add(memories) gets the box's result and then what it
+  /// reads of the operands, which along axes that are cut have the result's size or 1. `ns`: of all, on one thread.
+  void AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, std::vector<CutAxis> axes, double ns,
+                  FunctionRef<void(std::span<const MemoryIndex>)> add);
+  /// The same along all axes but `kept`; `ns_per_byte`: of what is read and written.
+  void AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, double ns_per_byte,
+                  FunctionRef<void(std::span<const MemoryIndex>)> add, size_t kept = static_cast<size_t>(-1));
   /// Elements of one layout into another of the same dimensions.
   void Reorder(MemoryIndex from, MemoryIndex to);
 
@@ -118,7 +132,7 @@ class ProgramBuilder {
   /// x * Sigmoid(x): the Mul, when nothing else needs this Sigmoid.
   const Node* SwishOf(const Node& sigmoid) const;
   /// Says that `node` is lowered, within another.
-  void MarkDone(const Node& node) { done_.insert(node.index); }
+  void MarkDone(const Node& node) { SetDone(node.index); }
   /// When one of the operators adds a value that nothing else needs any more, in the layout of the output: the addition
   /// happens in place, in the fusion's destination. Not in one of `read`, which the primitive reads while it writes.
   void AddInPlace(Fusion& fusion, const Desc& output, const std::vector<MemoryIndex>& read);
@@ -135,6 +149,8 @@ class ProgramBuilder {
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
                 const Fusion& fusion, RegionValue output);
+  /// The other operands of what was fused, as arguments of a primitive that computes `box` of the output; false where they can't be cut.
+  bool AddOperands(const Fusion& fusion, MemoryIndex output, const Box& box, std::vector<std::pair<int, MemoryIndex>>& arguments);
   /// Says where a fused chain's last value lies, when the caller added the primitive itself.
   void SetFused(const Fusion& fusion, RegionValue value) { SetValue(fusion.result, std::move(value)); }
 
@@ -148,6 +164,10 @@ class ProgramBuilder {
   /// The operator that alone reads the value, as something to fuse; its node stays kNone when it is none.
   Fusion::Op FollowerOf(ValueIndex value, const Dims& output) const;
   bool IsNeeded(ValueIndex value) const;
+  void SetDone(NodeIndex node);
+  void SetUndone(NodeIndex node);
+  /// How many more nodes of the region will read each of the node's inputs.
+  void CountReaders(NodeIndex node, int change);
   void FinishOutputs();
   MemoryIndex AddMemory(MemorySlot slot);
 
@@ -157,7 +177,15 @@ class ProgramBuilder {
   std::unique_ptr<Program> program_;
   std::map<ValueIndex, RegionValue> values_;
   std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;
+  // What lies in each memory, by its root: the values, and the reorders from and into it.
+  std::map<MemoryIndex, std::vector<ValueIndex>> values_in_;
+  std::map<MemoryIndex, std::vector<std::pair<MemoryIndex, std::string>>> reorders_of_;
+  /// Parts of parts of parts: a memory that holds as deep ones is part of no other, so that finding what a view looks at stays cheap.
+  static constexpr int kDeepestPart = 32;
+  std::map<MemoryIndex, int> parts_deep_;
   std::set<NodeIndex> done_;
+  std::set<ValueIndex> outputs_;            // of the region
+  std::map<ValueIndex, int64_t> readers_;  // nodes of the region that are not done
 };
 
 }  // namespace tessera::onednn

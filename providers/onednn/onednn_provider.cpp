@@ -1,7 +1,6 @@
-#include <omp.h>
-
 #include "base/check.h"
 #include "base/cpu_features.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/precision.h"
 #include "builder.h"
@@ -9,8 +8,11 @@
 #include "lowering.h"
 #include "program_cache.h"
 #include "region.h"
+#include "runtime/openmp.h"
+#include "runtime/openmp_team.h"
 #include "runtime/packed_store.h"
 #include "runtime/thread_pools.h"
+#include "shared_weights.h"
 #include "team_size.h"
 #include "tessera/providers/onednn.h"
 
@@ -41,8 +43,12 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, const ThreadPool* pool, int threads, DataType factor_type, bool has_context)
-      : region_(region), pool_(dynamic_cast<const SessionThreadPool*>(pool)), threads_(threads), factor_type_(factor_type) {
+  RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType factor_type, bool has_context)
+      : region_(region),
+        pool_(dynamic_cast<const SessionThreadPool*>(services.threads)),
+        memory_(*services.memory),
+        threads_(threads),
+        factor_type_(factor_type) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
     bool known = true;
@@ -81,6 +87,7 @@ class RegionKernel final : public Kernel {
     auto outputs = context.scratch<void*>(program->output_shapes.size());
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context.output(i, program->output_shapes[i])->mutable_raw();
     auto block = context.scratch<std::byte>(program->block_bytes());
+    EnterOpenMpTeam(program->threads);
     const TeamSize team(program->threads);
     program->Run(inputs, outputs, block.data(), program->threads > 1 ? context.threads() : *serial_);
   }
@@ -102,8 +109,9 @@ class RegionKernel final : public Kernel {
 
   std::shared_ptr<Program> CompileFor(const std::vector<Shape>& shapes, int threads) const {
     const TeamSize team(threads);  // implementations are chosen for a number of threads
+    const SharedWeights::Counting counting(memory_);
     try {
-      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, factor_type_).Build();
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, factor_type_, memory_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
@@ -114,6 +122,7 @@ class RegionKernel final : public Kernel {
 
   GraphViewer region_;
   const SessionThreadPool* const pool_;  // null: none that counts runs
+  Allocator& memory_;
   const int threads_;
   const DataType factor_type_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
@@ -210,7 +219,7 @@ class OnednnProvider final : public ExecutionProvider {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
       kernels.push_back(
-          std::make_unique<RegionKernel>(subgraph.graph, services_.threads, Threads(), factor_type_, PackedStore::Current() != nullptr));
+          std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), factor_type_, PackedStore::Current() != nullptr));
     }
     return kernels;
   }
@@ -251,6 +260,9 @@ const ProviderFactory& OnednnProviderFactory() {
       .cli_name = "dnnl",
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
+        if (LostInFork(ForeignThreads::kOneDnn)) {
+          Fail(ErrorCode::kEpFail, "another thread was in oneDNN when this process was forked, whose locks it holds for ever");
+        }
         onednn::CpuEngine();
         const onednn::DataType factor_type = onednn::RequestedType(options);
         return std::make_unique<onednn::OnednnProvider>(factor_type, onednn::ClaimsOf(options, factor_type));

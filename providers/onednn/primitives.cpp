@@ -58,6 +58,18 @@ std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Di
   return static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(part));
 }
 
+std::optional<SubMemory> BoxInside(const Desc& whole, const Dims& first, const Dims& count) {
+  const auto layout = BlockingOf(whole);
+  if (!layout || layout->offset != 0) return std::nullopt;
+  int64_t offset = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[i] == 0 && count[i] == layout->dims[i]) continue;
+    if (std::ranges::count(layout->inner_dims, static_cast<int64_t>(i)) > 0) return std::nullopt;
+    offset += first[i] * layout->strides[i];
+  }
+  return SubMemory{whole.submemory_desc(count, Dims(first.size(), 0)), static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(whole))};
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 std::string LayoutKey(const Desc& desc) {
   const auto layout = BlockingOf(desc);

@@ -61,14 +61,16 @@ inline DataType TypeOf(const Desc& desc) {
 #endif
 }
 
-/// Whether a dimension is 0. oneDNN says 0 bytes of what lies behind an offset, too.
-inline bool IsEmpty(const Desc& desc) {
+inline Dims DimsOf(const Desc& desc) {
 #if DNNL_VERSION_MAJOR >= 3
-  return Elements(desc.get_dims()) == 0;
+  return desc.get_dims();
 #else
-  return Elements(desc.dims()) == 0;
+  return desc.dims();
 #endif
 }
+
+/// Whether a dimension is 0. oneDNN says 0 bytes of what lies behind an offset, too.
+inline bool IsEmpty(const Desc& desc) { return Elements(DimsOf(desc)) == 0; }
 
 /// Float32 for what is rounded.
 inline DataType Unrounded(DataType type) { return type == DataType::bf16 || type == DataType::f16 ? DataType::f32 : type; }
@@ -124,6 +126,13 @@ inline Desc ChannelsLast(const Dims& dims, DataType type = DataType::f32) {
 /// Where `part`, as it is laid out, stands in `whole` from element `offsets` on: the first byte; nothing when the elements
 /// would not lie as `part` says, or when padding of `part` would cover other elements.
 std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets);
+
+/// A box of `whole`, without copying it: its description, and the byte where it begins. Nothing where an axis that is cut lies in blocks.
+struct SubMemory {
+  Desc desc;
+  size_t offset;
+};
+std::optional<SubMemory> BoxInside(const Desc& whole, const Dims& first, const Dims& count);
 
 /// Equal for equal layouts, whatever oneDNN's version.
 std::string LayoutKey(const Desc& desc);
@@ -303,13 +312,16 @@ inline dnnl::prelu_forward::primitive_desc PReluDesc(const dnnl::engine& engine,
 }
 
 inline dnnl::lstm_forward::primitive_desc LstmDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
-  return {dnnl::lstm_forward::desc(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.initial_c, d.w, d.r, d.bias, d.y, d.last_h, d.last_c), attr,
-          engine};
+  // Such a description takes kilobytes, too many for small stacks.
+  const auto operation = std::make_unique<dnnl::lstm_forward::desc>(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.initial_c, d.w, d.r,
+                                                                    d.bias, d.y, d.last_h, d.last_c);
+  return {*operation, attr, engine};
 }
 /// Of gru_forward and lbr_gru_forward.
 template <class Gru>
 typename Gru::primitive_desc GruDesc(const dnnl::engine& engine, dnnl::rnn_direction direction, const RecurrentDescs& d, const dnnl::primitive_attr& attr) {
-  return {typename Gru::desc(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.w, d.r, d.bias, d.y, d.last_h), attr, engine};
+  const auto operation = std::make_unique<typename Gru::desc>(dnnl::prop_kind::forward_inference, direction, d.x, d.initial_h, d.w, d.r, d.bias, d.y, d.last_h);
+  return {*operation, attr, engine};
 }
 
 #endif

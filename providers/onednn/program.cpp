@@ -4,8 +4,10 @@
 #include <array>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/rounding.h"
+#include "runtime/buffer_arranger.h"
 
 namespace tessera::onednn {
 namespace {
@@ -47,24 +49,29 @@ void Program::PlanTemporaries() {
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return memories[a].desc.get_size() > memories[b].desc.get_size(); });
-  std::vector<size_t> placed;
+  PlacedBuffers placed(commands.size());
+  std::vector<const PlacedBuffers::Placed*> meeting;
+  // Lives that may still be compared: of very many that all overlap the last ones go behind the others.
+  constexpr size_t kLeastEffort = 64;
+  size_t effort = size_t{1} << 22;
   for (size_t i : order) {
     const size_t size = RoundUp(memories[i].desc.get_size(), kHostAlignment);
-    std::vector<std::pair<size_t, size_t>> taken;
-    for (size_t other : placed) {
-      if (lives[other].first <= lives[i].last && lives[i].first <= lives[other].last) {
-        taken.emplace_back(memories[other].offset, memories[other].offset + RoundUp(memories[other].desc.get_size(), kHostAlignment));
-      }
-    }
-    std::sort(taken.begin(), taken.end());
+    const BufferLife life{.first = static_cast<int32_t>(lives[i].first), .last = static_cast<int32_t>(lives[i].last), .bytes = size};
+    const size_t most = std::max(effort, kLeastEffort);
+    placed.FindMeeting(life, most, meeting);
+    effort -= std::min(effort, meeting.size());
     size_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (offset + size <= begin) break;
-      offset = std::max(offset, end);
+    if (meeting.size() > most) {
+      offset = placed.EndOf(life);
+    } else {
+      for (const PlacedBuffers::Placed* other : meeting) {
+        if (offset + size <= other->offset) break;
+        offset = std::max(offset, other->offset + other->life.bytes);
+      }
     }
     memories[i].offset = offset;
     block_bytes_ = std::max(block_bytes_, offset + size);
-    placed.push_back(i);
+    placed.Add(life, offset);
   }
 }
 
@@ -109,6 +116,7 @@ void Program::Bind(Execution& execution, std::span<const void* const> inputs, st
 
 dnnl_status_t Program::Execute(const Execution& execution, ThreadPool& pool) const {
   for (size_t i = 0; i < commands.size(); ++i) {
+    CancellationPoint();
     const Command& command = commands[i];
     const auto& arguments = execution.arguments[i];
     if (command.native == nullptr) {
@@ -137,6 +145,7 @@ void Program::Run(std::span<const void* const> inputs, std::span<void* const> ou
   }
   if (execution == nullptr) execution = NewExecution();
   Bind(*execution, inputs, outputs, block);
+  // A run that is cancelled drops its execution: what it enqueued is done when Execute returns, since primitives of processors run at once.
   const dnnl_status_t status = Execute(*execution, pool);
   execution->stream.wait();
   {

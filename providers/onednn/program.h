@@ -52,6 +52,7 @@ class Program {
 
   double operations = 0;  // multiplications and additions of convolutions and products
   int threads = 1;        // that its primitives were made for
+  MemoryCharge charge;    // of what it keeps, packed constants above all
 
   /// Whether one thread takes less time than starting a team for each command.
   bool is_small() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "lowering.h"
 
@@ -69,22 +70,6 @@ bool RoundsFactors(const GraphViewer& graph, const Node& node) {
 
 namespace {
 
-/// Does any of `from`, or a region that one of them depends on, equal `target`? A region runs as one node, so what any of
-/// its nodes depends on, all its outputs depend on.
-bool DependsOn(const std::set<int>& from, int target, const std::vector<std::set<int>>& region_depends) {
-  std::set<int> seen;
-  std::vector<int> waiting(from.begin(), from.end());
-  while (!waiting.empty()) {
-    const int region = waiting.back();
-    waiting.pop_back();
-    if (region == target) return true;
-    if (!seen.insert(region).second) continue;
-    const auto& next = region_depends[static_cast<size_t>(region)];
-    waiting.insert(waiting.end(), next.begin(), next.end());
-  }
-  return false;
-}
-
 std::vector<ValueIndex> ReadBy(const Node& node) {
   std::vector<ValueIndex> inputs;
   for (const auto* list : {&node.inputs, &node.implicit_inputs}) {
@@ -95,49 +80,45 @@ std::vector<ValueIndex> ReadBy(const Node& node) {
   return inputs;
 }
 
-/// Regions grown along the topological order: each node joins a region of its producers where that stays convex.
+/// Regions that grow along the graph: nodes that read each other and lie as many borders away from its beginning, a border being where
+/// a path leaves what is taken and comes back. No path from one of them that leaves it comes back to it, since it gets further away. This
+/// takes a step for each edge; regions that could be one are joined afterwards.
 std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
+  std::vector<int32_t> borders(takes.size(), 0);   // by node
+  std::vector<NodeIndex> above(takes.size(), kNone);  // another node of the region, or the node itself
+  const auto first_of = [&](NodeIndex node) {
+    while (above[static_cast<size_t>(node)] != node) {
+      NodeIndex& next = above[static_cast<size_t>(node)];
+      node = next = above[static_cast<size_t>(next)];
+    }
+    return node;
+  };
+  std::vector<NodeIndex> producers;
+  for (const NodeIndex index : graph.nodes()) {
+    const auto at = static_cast<size_t>(index);
+    producers.clear();
+    for (const ValueIndex input : ReadBy(graph.node(index))) {
+      const NodeIndex producer = graph.value(input).producer;
+      if (producer == kNone || !graph.contains(producer)) continue;
+      producers.push_back(producer);
+      const bool leaves = takes[static_cast<size_t>(producer)] && !takes[at];
+      borders[at] = std::max(borders[at], borders[static_cast<size_t>(producer)] + (leaves ? 1 : 0));
+    }
+    if (!takes[at]) continue;
+    above[at] = index;
+    for (const NodeIndex producer : producers) {
+      if (!takes[static_cast<size_t>(producer)] || borders[static_cast<size_t>(producer)] != borders[at]) continue;
+      const NodeIndex a = first_of(producer), b = first_of(index);
+      above[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
+  }
   std::vector<std::vector<NodeIndex>> regions;
-  std::vector<std::set<int>> region_depends;
-  // For each value: its producer's region, and every region that it depends on.
-  std::vector<int> region_of(graph.num_values(), -1);
-  std::vector<std::set<int>> ancestors(graph.num_values());
-  for (NodeIndex index : graph.nodes()) {
-    const Node& node = graph.node(index);
-    const std::vector<ValueIndex> inputs = ReadBy(node);
-    std::set<int> depends;
-    for (ValueIndex input : inputs)
-      depends.insert(ancestors[static_cast<size_t>(input)].begin(), ancestors[static_cast<size_t>(input)].end());
-    int region = -1;
-    if (takes[static_cast<size_t>(index)]) {
-      for (ValueIndex input : inputs) {
-        const int candidate = region_of[static_cast<size_t>(input)];
-        if (candidate < 0 || candidate <= region) continue;
-        // Every input must come from the region itself or not depend on it at all.
-        const bool convex = std::all_of(inputs.begin(), inputs.end(), [&](ValueIndex other) {
-          const auto at = static_cast<size_t>(other);
-          return region_of[at] == candidate || !DependsOn(ancestors[at], candidate, region_depends);
-        });
-        if (convex) region = candidate;
-      }
-      if (region < 0) {
-        region = static_cast<int>(regions.size());
-        regions.emplace_back();
-        region_depends.emplace_back();
-      }
-      regions[static_cast<size_t>(region)].push_back(index);
-      for (ValueIndex input : inputs) {
-        const auto at = static_cast<size_t>(input);
-        if (region_of[at] != region)
-          region_depends[static_cast<size_t>(region)].insert(ancestors[at].begin(), ancestors[at].end());
-      }
-      depends.insert(region);
-    }
-    for (ValueIndex output : node.outputs) {
-      if (output == kNone) continue;
-      region_of[static_cast<size_t>(output)] = region;
-      ancestors[static_cast<size_t>(output)] = depends;
-    }
+  std::map<NodeIndex, size_t> number;
+  for (const NodeIndex index : graph.nodes()) {
+    if (!takes[static_cast<size_t>(index)]) continue;
+    const auto [region, first] = number.try_emplace(first_of(index), regions.size());
+    if (first) regions.emplace_back();
+    regions[region->second].push_back(index);
   }
   return regions;
 }
@@ -145,18 +126,20 @@ std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const 
 /// The graph with each region as one unit, and each other node as one by itself.
 class Units {
  public:
-  Units(const GraphViewer& graph, const std::vector<std::vector<NodeIndex>>& regions) : next_(regions.size()) {
+  Units(const GraphViewer& graph, const std::vector<std::vector<NodeIndex>>& regions) : next_(regions.size()), previous_(regions.size()) {
     std::map<NodeIndex, size_t> unit_of;
     for (size_t i = 0; i < regions.size(); ++i) {
       for (NodeIndex node : regions[i]) unit_of[node] = i;
     }
     for (NodeIndex index : graph.nodes()) {
       const auto [entry, is_new] = unit_of.try_emplace(index, next_.size());
-      if (is_new) next_.emplace_back();
+      if (is_new) next_.emplace_back(), previous_.emplace_back();
       const size_t unit = entry->second;
       for (ValueIndex input : ReadBy(graph.node(index))) {
         const auto producer = unit_of.find(graph.value(input).producer);
-        if (producer != unit_of.end() && producer->second != unit) next_[producer->second].insert(unit);
+        if (producer == unit_of.end() || producer->second == unit) continue;
+        next_[producer->second].insert(unit);
+        previous_[unit].insert(producer->second);
       }
     }
   }
@@ -164,56 +147,70 @@ class Units {
   /// The units that read what this one computes.
   const std::set<size_t>& next(size_t unit) const { return next_[unit]; }
 
-  /// Whether a path through other units leads from one to the other: as one unit they would wait for themselves.
-  bool HasDetour(size_t from, size_t to) const {
-    std::vector<bool> seen(next_.size());
+  /// Whether a path through other units leads from one to the other: as one unit they would wait for themselves. True also where looking
+  /// for one would take too long.
+  bool HasDetour(size_t from, size_t to) {
+    std::unordered_set<size_t> seen = {to};  // the direct way is none
     std::vector<size_t> waiting;
     const auto follow = [&](size_t unit) {
       for (const size_t reader : next_[unit]) {
-        if (seen[reader]) continue;
-        seen[reader] = true;
-        waiting.push_back(reader);
+        if (seen.insert(reader).second) waiting.push_back(reader);
       }
+      Spend(1 + next_[unit].size());
     };
-    seen[to] = true;  // the direct way is none
     follow(from);
     while (!waiting.empty()) {
       const size_t unit = waiting.back();
       waiting.pop_back();
-      if (next_[unit].contains(to)) return true;
+      if (effort_ == 0 || next_[unit].contains(to)) return true;
       follow(unit);
     }
     return false;
   }
 
   void Merge(size_t from, size_t into) {
+    for (const size_t reader : next_[from]) Replace(previous_[reader], from, into);
+    for (const size_t source : previous_[from]) Replace(next_[source], from, into);
+    Spend(next_[from].size() + previous_[from].size());
     next_[into].merge(next_[from]);
+    previous_[into].merge(previous_[from]);
     next_[from].clear();
-    for (auto& readers : next_) {
-      if (readers.erase(from) != 0) readers.insert(into);
-    }
+    previous_[from].clear();
     next_[into].erase(into);
+    previous_[into].erase(into);
   }
 
+  void Spend(size_t steps) noexcept { effort_ -= std::min(effort_, steps); }
+  /// Whether there is time to look for more.
+  bool has_effort() const noexcept { return effort_ > 0; }
+
  private:
-  std::vector<std::set<size_t>> next_;
+  static void Replace(std::set<size_t>& units, size_t from, size_t into) {
+    units.erase(from);
+    units.insert(into);
+  }
+
+  std::vector<std::set<size_t>> next_, previous_;
+  size_t effort_ = size_t{1} << 22;
 };
 
 /// Makes one of two regions wherever one reads the other and no path through what is left outside joins them. Edges suffice: of
 /// more regions that could be one, the earliest reader of the first has no other path to it.
 void MergeRegions(const GraphViewer& graph, std::vector<std::vector<NodeIndex>>& regions) {
   Units units(graph, regions);
-  for (bool merged = true; merged;) {
+  for (bool merged = true; merged && units.has_effort();) {
     merged = false;
     for (size_t from = 0; from < regions.size(); ++from) {
-      const auto can_join = [&](size_t to) { return to < regions.size() && !units.HasDetour(from, to); };
+      const auto can_join = [&](size_t to) { return to < regions.size() && units.has_effort() && !units.HasDetour(from, to); };
       const auto& readers = units.next(from);
-      const auto to = std::find_if(readers.begin(), readers.end(), can_join);
-      if (to == readers.end()) continue;
-      auto& target = regions[*to];
+      const auto found = std::find_if(readers.begin(), readers.end(), can_join);
+      if (found == readers.end()) continue;
+      const size_t to = *found;
+      auto& target = regions[to];
+      units.Spend(regions[from].size());
       target.insert(target.end(), regions[from].begin(), regions[from].end());
       regions[from].clear();
-      units.Merge(from, *to);
+      units.Merge(from, to);
       merged = true;
     }
   }

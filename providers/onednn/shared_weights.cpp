@@ -1,7 +1,5 @@
 #include "shared_weights.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "base/weight_memory.h"
 #include "program.h"
+#include "runtime/openmp.h"
 #include "runtime/packed_store.h"
 #include "team_size.h"
 
@@ -35,6 +34,20 @@ std::span<float> Floats(const dnnl::memory& memory) {
 
 Shape BytesOf(const Desc& desc) { return Shape{static_cast<int64_t>(desc.get_size())}; }
 
+thread_local Allocator* counted_by = nullptr;
+
+/// Bytes for a form of a weight, counted before they are taken.
+std::shared_ptr<Tensor> NewBytes(const Desc& desc) {
+  struct Counted {
+    MemoryCharge charge;
+    Tensor bytes;
+  };
+  auto counted = std::make_shared<Counted>();
+  if (counted_by != nullptr) counted->charge = MemoryCharge(*counted_by, desc.get_size());
+  counted->bytes = Tensor(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  return {counted, &counted->bytes};
+}
+
 /// A memory over a tensor of bytes, which lives as long.
 Weights Over(const Desc& desc, std::shared_ptr<const Tensor> bytes) {
   dnnl::memory memory(desc, CpuEngine(), const_cast<void*>(bytes->raw()));
@@ -51,7 +64,7 @@ Weights FromContext(const Weights& source, const std::string& what, const Desc& 
     constexpr ElementType kBytes[] = {ElementType::kUInt8};
     if (auto held = store->Find(constant, what, kBytes, BytesOf(desc))) return Over(desc, std::move(held));
   }
-  auto bytes = std::make_shared<Tensor>(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  auto bytes = NewBytes(desc);
   dnnl::memory target(desc, CpuEngine(), bytes->mutable_raw());
   make(target);
   ForgetPages(source->get_data_handle(), source->get_desc().get_size());
@@ -76,6 +89,9 @@ Weights MadeOnce(const Weights& source, const std::string& what, const Desc& des
 }
 
 }  // namespace
+
+SharedWeights::Counting::Counting(Allocator& memory) noexcept : previous_(std::exchange(counted_by, &memory)) {}
+SharedWeights::Counting::~Counting() { counted_by = previous_; }
 
 Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
   return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.unaligned_raw())), tensor);
@@ -123,7 +139,7 @@ Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sourc
   static std::map<std::string, std::weak_ptr<const dnnl::memory>> cache;
   const std::lock_guard lock(mutex);
   if (auto held = cache[key].lock()) return held;
-  auto bytes = std::make_shared<Tensor>(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  auto bytes = NewBytes(desc);
   const dnnl::memory memory(desc, CpuEngine(), bytes->mutable_raw());
   make(Floats(memory));
   for (const Tensor& source : sources) ForgetPages(source.unaligned_raw(), source.byte_size());

@@ -45,6 +45,17 @@ class SharedWeights {
   /// and, by address, the sources, which are kept alive.
   static std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
                                                      const std::function<void(std::span<float>)>& make);
+
+  /// While it lives, what this thread makes counts against `memory`, for as long as anybody has it.
+  class Counting {
+   public:
+    explicit Counting(Allocator& memory) noexcept;
+    Counting(const Counting&) = delete;
+    ~Counting();
+
+   private:
+    Allocator* previous_;
+  };
 };
 
 }  // namespace tessera::onednn

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <omp.h>
+#include "runtime/openmp.h"
 
 namespace tessera::onednn {
 

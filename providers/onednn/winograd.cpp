@@ -1,11 +1,10 @@
 #include "winograd.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "base/rounding.h"
 #include "epilogue.h"
+#include "runtime/openmp.h"
 #include "shared_weights.h"
 #include "simd/winograd_blocked.h"
 
@@ -161,21 +160,15 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
   return SharedWeights::Converted("winograd", weights, desc, [&](std::span<const float> from, std::span<float> to) {
     std::vector<float> transformed(static_cast<size_t>(kWinogradPoints * outputs * channels));
     const int64_t width = cpu::GemmPanelWidth<float>(), panels = CeilDiv(outputs, width);
-#pragma omp parallel
-    {
-#pragma omp for
-      for (int64_t o = 0; o < outputs; ++o) {
-        cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9, channels,
-                                      outputs * channels, transformed.data() + o * channels);
-      }
-#pragma omp for
-      for (int64_t i = 0; i < kWinogradPoints * panels; ++i) {
-        const int64_t point = i / panels, first = i % panels * width;
-        cpu::PackGemmPanel(transformed.data() + (point * outputs + first) * channels, 1, channels, channels,
-                           std::min(width, outputs - first),
-                           to.data() + point * static_cast<int64_t>(packed) + first * channels);
-      }
-    }
+    OpenMpFor(outputs, [&](int64_t o) {
+      cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9, channels,
+                                    outputs * channels, transformed.data() + o * channels);
+    });
+    OpenMpFor(kWinogradPoints * panels, [&](int64_t i) {
+      const int64_t point = i / panels, first = i % panels * width;
+      cpu::PackGemmPanel(transformed.data() + (point * outputs + first) * channels, 1, channels, channels,
+                         std::min(width, outputs - first), to.data() + point * static_cast<int64_t>(packed) + first * channels);
+    });
   });
 }
 

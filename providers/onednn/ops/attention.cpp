@@ -122,14 +122,14 @@ MemoryIndex AddStackProduct(ProgramBuilder& builder, MemoryIndex a, const Dims& 
   builder.CountOperations(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]));
   const auto describe = [&](DataType type) { return MatmulDesc(CpuEngine(), Plain(a_dims, type), Desc(b_dims, type, b_strides), nullptr, Plain(out), OwnScratchpad()); };
   const DataType type = FactorType(builder, a_dims[2], describe);
-  const auto pd = describe(type);
-  const MemoryIndex dst = builder.Temporary(Plain(out));
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::matmul(pd),
-              {{DNNL_ARG_SRC, builder.InLayout(builder.Alias(a, Plain(a_dims)), Plain(a_dims, type))},
-               {DNNL_ARG_WEIGHTS, builder.InLayout(builder.Alias(b, Desc(b_dims, DataType::f32, b_strides)), Desc(b_dims, type, b_strides))},
-               {DNNL_ARG_DST, dst}},
-              &scratchpad);
+  const MemoryIndex dst = builder.Temporary(Plain(out)), left = builder.InLayout(builder.Alias(a, Plain(a_dims)), Plain(a_dims, type)),
+                    right = builder.InLayout(builder.Alias(b, Desc(b_dims, DataType::f32, b_strides)), Desc(b_dims, type, b_strides));
+  const double ns = ProductNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]), describe(type).impl_info_str());
+  builder.AddInBoxes(dst, {left, right}, {{0}}, ns, [&](std::span<const MemoryIndex> part) {
+    const auto pd = MatmulDesc(CpuEngine(), builder.desc(part[1]), builder.desc(part[2]), nullptr, builder.desc(part[0]), OwnScratchpad());
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::matmul(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_WEIGHTS, part[2]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  });
   return dst;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "implementations.h"
 #include "lowering.h"
@@ -57,6 +58,35 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
     }
   });
   return {builder.Constant(weights, folded), builder.Constant(vector, bias)};
+}
+
+/// The convolution that `arguments` are of, its parameters last, as one primitive for each box of its output; false, and nothing done, where
+/// it stays whole.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window,
+                const std::vector<std::pair<int, MemoryIndex>>& whole, const ProgramBuilder::Fusion& fusion) {
+  if (boxes.size() == 1) return false;
+  const MemoryIndex src = whole[0].second, weights = whole[1].second, dst = whole[2].second;
+  const Desc bias = whole.size() > 3 ? builder.desc(whole[3].second) : Desc();
+  std::vector<std::pair<Window, std::vector<std::pair<int, MemoryIndex>>>> parts;
+  for (const Box& box : boxes) {
+    const auto seen = PartOf(window, builder.dims(src), box);
+    const auto from = seen ? builder.Part(src, seen->input) : std::nullopt, to = builder.Part(dst, box);
+    if (!from || !to) return false;
+    auto arguments = whole;
+    arguments[0].second = *from;
+    arguments[2].second = *to;
+    if (!builder.AddOperands(fusion, dst, box, arguments)) return false;
+    parts.emplace_back(seen->window, std::move(arguments));
+  }
+  for (auto& [part, arguments] : parts) {
+    CancellationPoint();
+    const Desc out = builder.desc(arguments[2].second);
+    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(arguments[0].second), builder.desc(weights), whole.size() > 3 ? &bias : nullptr, out, part,
+                                    fusion.Attributes(out));
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::convolution_forward(pd), std::move(arguments), &scratchpad);
+  }
+  return true;
 }
 
 void LowerConv(ProgramBuilder& builder, const Node& node) {
@@ -125,6 +155,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
+  const double ns = ProductNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel)), pd.impl_info_str());
+  if (AddInParts(builder, BoxesOf(out, SpatialAxes(out), ns), window.window, arguments, fusion)) return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 

@@ -2,7 +2,9 @@
 // windows do not meet, a convolution of single pixels.
 
 #include <algorithm>
+#include <array>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "lowering.h"
 
@@ -159,7 +161,28 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(given, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, read.back());
-  builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
+  const double ns = ProductNs(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1] * Elements(window.kernel)), pd.impl_info_str());
+  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, ns);
+  for (const Box& box : boxes) {
+    CancellationPoint();
+    auto of_box = arguments;
+    const Dims seen = builder.dims(arguments[0].second);
+    Box input{Dims(seen.size(), 0), seen};
+    input.first[0] = box.first[0];
+    input.count[0] = box.count[0];
+    const auto src = builder.Part(arguments[0].second, input), to = builder.Part(dst, box);
+    if (boxes.size() == 1 || !src || !to || !builder.AddOperands(fusion, dst, box, of_box)) {
+      return builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
+    }
+    of_box[0].second = *src;
+    of_box[2].second = *to;
+    const Desc result = builder.desc(*to);
+    const auto of_part = DeconvolutionDesc(CpuEngine(), builder.desc(*src), pd.weights_desc(), has_bias ? &bias : nullptr, result, window,
+                                           fusion.Attributes(result));
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::deconvolution_forward(of_part), std::move(of_box), &scratchpad);
+  }
+  builder.SetFused(fusion, {out, dst});
 }
 
 constexpr Lowering kDeconvolutionLowerings[] = {{"ConvTranspose", 1, kLatestVersion, false, RefuseConvTranspose, LowerConvTranspose}};

@@ -103,9 +103,13 @@ bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, Memo
     return false;
   }
   const MemoryIndex dst = builder.Temporary(layout);
-  builder.AddFused(dnnl::binary(pd),
-                   {{DNNL_ARG_SRC_0, left}, {DNNL_ARG_SRC_1, builder.InLayout(right, right_desc)}, {DNNL_ARG_DST, dst}},
-                   pd.scratchpad_desc(), fusion, {dims, dst});
+  builder.AddInBoxes(dst, {left, builder.InLayout(right, right_desc)}, 1, [&](std::span<const MemoryIndex> part) {
+    const Desc of_left = builder.desc(part[1]);
+    const auto of_part = BinaryDesc(CpuEngine(), BinaryOf(node), of_left, builder.desc(part[2]), of_left, fusion.Attributes(of_left));
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::binary(of_part), {{DNNL_ARG_SRC_0, part[1]}, {DNNL_ARG_SRC_1, part[2]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  });
+  builder.SetFused(fusion, {dims, dst});
   return true;
 }
 
@@ -165,10 +169,13 @@ void LowerPRelu(ProgramBuilder& builder, const Node& node) {
     Require(slope[i] == x.dims[i] || slope[i] == 1, "a slope of size {} does not broadcast to {}", slope[i], x.dims[i]);
   }
   const MemoryIndex src = builder.InPlainLayout(x), slopes = builder.Alias(builder.InPlainLayout(given), Plain(slope));
-  const auto pd = PReluDesc(CpuEngine(), Plain(x.dims), Plain(slope), OwnScratchpad());
   const MemoryIndex dst = builder.Temporary(Plain(x.dims));
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::prelu_forward(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, builder.InLayout(slopes, pd.weights_desc())}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.AddInBoxes(dst, {src, slopes}, 1, [&](std::span<const MemoryIndex> part) {
+    const auto pd = PReluDesc(CpuEngine(), builder.desc(part[1]), builder.desc(part[2]), OwnScratchpad());
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::prelu_forward(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_WEIGHTS, builder.InLayout(part[2], pd.weights_desc())}, {DNNL_ARG_DST, part[0]}},
+                &scratchpad);
+  });
   builder.SetOutput(node, {x.dims, dst});
 }
 
@@ -238,10 +245,12 @@ MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& el
   const Desc layout = builder.desc(x);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = EltwiseDesc(CpuEngine(), eltwise.algorithm, layout, eltwise.alpha, eltwise.beta, attr);
   const MemoryIndex dst = builder.Temporary(layout);
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.AddInBoxes(dst, {x}, 4, [&](std::span<const MemoryIndex> part) {
+    const auto of_part = EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(part[0]), eltwise.alpha, eltwise.beta, attr);
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::eltwise_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  });
   return dst;
 }
 

@@ -27,12 +27,17 @@ void AddBatchNorm(ProgramBuilder& builder, const RegionValue& x, float epsilon, 
   const bool pads = x.dims[1] % ChannelBlock() != 0;
   const MemoryIndex src = pads ? builder.InPlainLayout(x) : x.memory;
   const Desc layout = builder.desc(src);
-  const auto pd = BatchNormDesc(CpuEngine(), layout, epsilon, fusion.Attributes(layout));
   const MemoryIndex dst = builder.Temporary(layout);
-  builder.AddFused(dnnl::batch_normalization_forward(pd),
-                   {{DNNL_ARG_SRC, src}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
-                    {DNNL_ARG_MEAN, parameters[2]}, {DNNL_ARG_VARIANCE, parameters[3]}, {DNNL_ARG_DST, dst}},
-                   pd.scratchpad_desc(), fusion, {x.dims, dst});
+  builder.AddInBoxes(dst, {src}, 1, [&](std::span<const MemoryIndex> part) {
+    const Desc of_part = builder.desc(part[0]);
+    const auto pd = BatchNormDesc(CpuEngine(), of_part, epsilon, fusion.Attributes(of_part));
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::batch_normalization_forward(pd),
+                {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
+                 {DNNL_ARG_MEAN, parameters[2]}, {DNNL_ARG_VARIANCE, parameters[3]}, {DNNL_ARG_DST, part[0]}},
+                &scratchpad);
+  }, 1);
+  builder.SetFused(fusion, {x.dims, dst});
 }
 
 void LowerBatchNorm(ProgramBuilder& builder, const Node& node) {
@@ -62,10 +67,13 @@ void LowerSoftmax(ProgramBuilder& builder, const Node& node) {
   const MemoryIndex src = builder.InPlainLayout(x);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = SoftmaxDesc(CpuEngine(), builder.desc(src), static_cast<int>(axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis), attr);
+  const int64_t summed = axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis;
   const MemoryIndex dst = builder.Temporary(builder.desc(src));
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(Softmax(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  builder.AddInBoxes(dst, {src}, 2, [&](std::span<const MemoryIndex> part) {
+    const auto pd = SoftmaxDesc(CpuEngine(), builder.desc(part[0]), static_cast<int>(summed), attr);
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(Softmax(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  }, static_cast<size_t>(summed));
   builder.SetOutput(node, {x.dims, dst});
 }
 
@@ -82,11 +90,16 @@ void LowerLrn(ProgramBuilder& builder, const Node& node) {
   const MemoryIndex src = x.dims.size() == 4 && x.dims[1] % ChannelBlock() == 0 ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto pd = LrnDesc(CpuEngine(), builder.desc(src), AttributeOr<int64_t>(node, "size", 1), AttributeOr<float>(node, "alpha", 1e-4f),
-                          AttributeOr<float>(node, "beta", 0.75f), AttributeOr<float>(node, "bias", 1.0f), attr);
-  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::lrn_forward(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  const auto describe = [&](const Desc& layout) {
+    return LrnDesc(CpuEngine(), layout, AttributeOr<int64_t>(node, "size", 1), AttributeOr<float>(node, "alpha", 1e-4f),
+                   AttributeOr<float>(node, "beta", 0.75f), AttributeOr<float>(node, "bias", 1.0f), attr);
+  };
+  const MemoryIndex dst = builder.Temporary(describe(builder.desc(src)).dst_desc());
+  builder.AddInBoxes(dst, {src}, 4, [&](std::span<const MemoryIndex> part) {
+    const auto pd = describe(builder.desc(part[1]));
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::lrn_forward(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  }, 1);
   builder.SetOutput(node, {x.dims, dst});
 }
 

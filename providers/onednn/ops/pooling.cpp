@@ -1,5 +1,6 @@
 // MaxPool (1-22, values only), AveragePool (1-22), GlobalAveragePool, GlobalMaxPool -> pooling_forward.
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "lowering.h"
 
@@ -19,6 +20,30 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+/// One primitive for each box of the result; false, and nothing done, where it stays whole.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::algorithm algorithm, const Window& window, MemoryIndex src,
+                MemoryIndex dst) {
+  if (boxes.size() == 1) return false;
+  struct PartOfPool {
+    Window window;
+    MemoryIndex src, dst;
+  };
+  std::vector<PartOfPool> parts;
+  for (const Box& box : boxes) {
+    const auto seen = PartOf(window, builder.dims(src), box);
+    const auto from = seen ? builder.Part(src, seen->input) : std::nullopt, to = builder.Part(dst, box);
+    if (!from || !to) return false;
+    parts.push_back({seen->window, *from, *to});
+  }
+  for (const PartOfPool& part : parts) {
+    CancellationPoint();
+    const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(part.src), builder.desc(part.dst), part.window, OwnScratchpad());
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(Pooling(pd), {{DNNL_ARG_SRC, part.src}, {DNNL_ARG_DST, part.dst}}, &scratchpad);
+  }
+  return true;
+}
+
 void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm, const RegionValue& x, const WindowShape& window) {
   Dims out = {x.dims[0], x.dims[1]};
   out.insert(out.end(), window.output.begin(), window.output.end());
@@ -35,9 +60,11 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   const MemoryIndex src = of_codes ? builder.InLayout(x.memory, ChannelsLast(x.dims, type)) : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
   const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
+  const double ns = 8 * ProductNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)), pd.impl_info_str());
+  builder.SetOutput(node, {out, dst});
+  if (AddInParts(builder, BoxesOf(out, SpatialAxes(out), ns), algorithm, window.window, src, dst)) return;
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
-  builder.SetOutput(node, {out, dst});
 }
 
 void LowerWindowPool(ProgramBuilder& builder, const Node& node) {

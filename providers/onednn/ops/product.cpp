@@ -1,9 +1,11 @@
 // MatMul (1-13) and Gemm (7-13) -> matmul, with bias and following elementwise operators inside.
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "epilogue.h"
 #include "implementations.h"
 #include "lowering.h"
+#include "runtime/openmp.h"
 #include "shared_weights.h"
 
 namespace tessera::onednn {
@@ -59,11 +61,11 @@ void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, 
   const auto panels = SharedWeights::Converted(
       "packed", builder.constant(p.b), packed, [&](std::span<const float> from, std::span<float> to) {
         const int64_t width = cpu::GemmPanelWidth<float>(), b_k = transposed ? 1 : n, b_col = transposed ? k : 1;
-#pragma omp parallel for
-        for (int64_t column = 0; column < n; column += width) {
+        OpenMpFor(CeilDiv(n, width), [&](int64_t panel) {
+          const int64_t column = panel * width;
           cpu::PackGemmPanel(from.data() + column * b_col, b_k, b_col, k, std::min(width, n - column),
                              to.data() + column * k);
-        }
+        });
       });
   const Epilogue epilogue = TakeEpilogue(builder, value, result, Plain(result), {p.a});
   std::vector<MemoryIndex> memories = {p.a, builder.Constant(packed, panels), epilogue.destination};
@@ -71,6 +73,60 @@ void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, 
   if (epilogue.residual) memories.push_back(*epilogue.residual);
   builder.AddNative(std::make_shared<ProductStep>(m, n, k, epilogue.activation, p.bias.has_value()), memories);
   builder.SetFused(epilogue.fusion, {result, epilogue.destination});
+}
+
+struct ProductMemories {
+  MemoryIndex a, b, bias, out;  // bias: -1 for none
+};
+
+int PostOpOperand(size_t op) { return DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(op)) | DNNL_ARG_SRC_1; }
+
+/// Stacks first, then rows and columns, of which few pay for the packing of the other operand.
+std::vector<CutAxis> CutAxesOf(const Product& p) {
+  const size_t rank = p.out.size();
+  std::vector<CutAxis> axes = {{rank - 2, 256}, {rank - 1, 256}, {rank - 2, 16}, {rank - 1, 16}};
+  for (size_t axis = rank - 2; axis-- > 0;) axes.insert(axes.begin(), {axis, 1});
+  return axes;
+}
+
+/// One primitive for each box of the product; false, and nothing done, where the layouts do not allow them.
+bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const ProductMemories& m, std::span<const MemoryIndex> operands,
+                const ProgramBuilder::Fusion& fusion) {
+  struct PartOfProduct {
+    ProductMemories memories;
+    std::vector<MemoryIndex> operands;
+  };
+  const size_t row = boxes[0].count.size() - 2, column = row + 1;
+  const int64_t depth = builder.dims(m.a).back();
+  std::vector<PartOfProduct> parts;
+  for (const Box& box : boxes) {
+    CancellationPoint();
+    Box a = box, b = box;
+    a.first[column] = b.first[row] = 0;
+    a.count[column] = b.count[row] = depth;
+    const auto part_a = builder.Part(m.a, a), part_b = builder.Part(m.b, b), out = builder.Part(m.out, box);
+    const auto bias = m.bias < 0 ? std::optional(m.bias) : builder.Part(m.bias, Box{{0, box.first[column]}, {1, box.count[column]}});
+    if (!part_a || !part_b || !out || !bias) return false;
+    parts.push_back({{*part_a, *part_b, *bias, *out}, {}});
+    for (const MemoryIndex operand : operands) {
+      const auto part = builder.Part(operand, box);
+      if (!part) return false;
+      parts.back().operands.push_back(*part);
+    }
+  }
+  for (const auto& [part, part_operands] : parts) {
+    CancellationPoint();
+    const Desc out = builder.desc(part.out), bias = part.bias < 0 ? Desc() : builder.desc(part.bias);
+    const auto pd = MatmulDesc(CpuEngine(), builder.desc(part.a), builder.desc(part.b), part.bias < 0 ? nullptr : &bias, out, fusion.Attributes(out));
+    std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, part.a}, {DNNL_ARG_WEIGHTS, part.b}, {DNNL_ARG_DST, part.out}};
+    if (part.bias >= 0) arguments.emplace_back(DNNL_ARG_BIAS, part.bias);
+    for (size_t i = 0, operand = 0; i < fusion.ops.size(); ++i) {
+      if (!fusion.ops[i].eltwise) arguments.emplace_back(PostOpOperand(i), part_operands[operand++]);
+    }
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);
+  }
+  return true;
 }
 
 void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
@@ -110,15 +166,19 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   const auto pd = DescribeWanted<dnnl::matmul>(builder, node, p.a, fusion, p.bias ? &bias : nullptr, [&] { return describe(type); });
   const Desc out = Plain(p.out, out_type(type));
   const MemoryIndex dst = builder.Temporary(Plain(result, out_type(type)));
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(p.a, Plain(p.a_dims, type))},
-                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(p.b, pd.weights_desc())},
-                                                        {DNNL_ARG_DST, builder.Alias(dst, out)}};
+  const ProductMemories memories{builder.InLayout(p.a, Plain(p.a_dims, type)), builder.InLayout(p.b, pd.weights_desc()), p.bias.value_or(-1),
+                                 builder.Alias(dst, out)};
+  std::vector<MemoryIndex> operands;  // of the post-ops
+  for (const auto& op : fusion.ops) {
+    if (!op.eltwise) operands.push_back(builder.Alias(builder.InLayout(op.operand.memory, Plain(result, out_type(type))), out));
+  }
+  const double ns = ProductNs(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()), pd.impl_info_str());
+  const auto boxes = BoxesOf(p.out, CutAxesOf(p), ns);
+  if (boxes.size() > 1 && AddInParts(builder, boxes, memories, operands, fusion)) return builder.SetFused(fusion, {result, dst});
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, memories.a}, {DNNL_ARG_WEIGHTS, memories.b}, {DNNL_ARG_DST, memories.out}};
   if (p.bias) arguments.emplace_back(DNNL_ARG_BIAS, *p.bias);
-  for (size_t i = 0; i < fusion.ops.size(); ++i) {
-    if (fusion.ops[i].eltwise) continue;
-    const MemoryIndex operand = builder.InLayout(fusion.ops[i].operand.memory, Plain(result, out_type(type)));
-    arguments.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
-                           builder.Alias(operand, out));
+  for (size_t i = 0, operand = 0; i < fusion.ops.size(); ++i) {
+    if (!fusion.ops[i].eltwise) arguments.emplace_back(PostOpOperand(i), operands[operand++]);
   }
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);

@@ -65,11 +65,13 @@ void LowerReduction(ProgramBuilder& builder, const Node& node) {
   } else if (kept == x.dims) {
     if (reduction.alone) dst = AddEltwise(builder, dst, {*reduction.alone});
   } else {
-    const auto pd = ReductionDesc(CpuEngine(), reduction.algorithm, Plain(x.dims), result, reduction.power, OwnScratchpad());
     const MemoryIndex src = dst;
     dst = builder.Temporary(result);
-    const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(dnnl::reduction(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
+    builder.AddInBoxes(dst, {src}, 1, [&](std::span<const MemoryIndex> part) {
+      const auto pd = ReductionDesc(CpuEngine(), reduction.algorithm, builder.desc(part[1]), builder.desc(part[0]), reduction.power, OwnScratchpad());
+      const Desc scratchpad = pd.scratchpad_desc();
+      builder.Add(dnnl::reduction(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+    });
   }
   builder.SetOutput(node, {out, builder.Alias(dst, Plain(AtLeastOne(out)))});
 }

@@ -88,8 +88,12 @@ void LowerResize(ProgramBuilder& builder, const Node& node) {
   const Desc layout = builder.desc(x.memory);
   const auto pd = ResamplingDesc(CpuEngine(), algorithm, layout, AnyLayout(out, TypeOf(layout)), OwnScratchpad());
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::resampling_forward(pd), {{DNNL_ARG_SRC, x.memory}, {DNNL_ARG_DST, dst}}, &scratchpad);
+  const double ns = 2 * MovementNs(static_cast<double>(pd.dst_desc().get_size()) * 8);
+  builder.AddInBoxes(dst, {x.memory}, {{0}, {1}}, ns, [&](std::span<const MemoryIndex> part) {
+    const auto of_part = ResamplingDesc(CpuEngine(), algorithm, builder.desc(part[1]), builder.desc(part[0]), OwnScratchpad());
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::resampling_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  });
   builder.SetOutput(node, {out, dst});
 }
 

@@ -30,13 +30,15 @@ MemoryIndex AddRows(ProgramBuilder& builder, MemoryIndex src, int64_t rows, int6
   auto flags = normalization_flags::none;
   if (scale >= 0) flags |= normalization_flags::use_scale;
   if (shift >= 0) flags |= normalization_flags::use_shift;
-  const auto pd = LayerNormDesc(CpuEngine(), layout, epsilon, flags, OwnScratchpad());
   const MemoryIndex dst = builder.Temporary(layout);
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.Alias(src, layout)}, {DNNL_ARG_DST, dst}};
-  if (scale >= 0) arguments.emplace_back(DNNL_ARG_SCALE, scale);
-  if (shift >= 0) arguments.emplace_back(DNNL_ARG_SHIFT, shift);
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::layer_normalization_forward(pd), std::move(arguments), &scratchpad);
+  builder.AddInBoxes(dst, {builder.Alias(src, layout)}, 1, [&](std::span<const MemoryIndex> part) {
+    const auto pd = LayerNormDesc(CpuEngine(), builder.desc(part[0]), epsilon, flags, OwnScratchpad());
+    std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}};
+    if (scale >= 0) arguments.emplace_back(DNNL_ARG_SCALE, scale);
+    if (shift >= 0) arguments.emplace_back(DNNL_ARG_SHIFT, shift);
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::layer_normalization_forward(pd), std::move(arguments), &scratchpad);
+  }, builder.dims(dst).size() - 1);
   return dst;
 }
 
@@ -72,13 +74,15 @@ void LowerGroups(ProgramBuilder& builder, const Node& node, const RegionValue& x
                                    AttributeOr<float>(node, "epsilon", 1e-5f), -1, -1);
   const std::vector<float> zeros(static_cast<size_t>(channels), 0.0f), ones(static_cast<size_t>(channels), 1.0f);
   const Desc layout = Plain({x.dims[0], channels, pixels});
-  const auto pd = BatchNormDesc(CpuEngine(), layout, 0, OwnScratchpad());
-  const MemoryIndex dst = builder.Temporary(layout);
-  const Desc scratchpad = pd.scratchpad_desc();
-  builder.Add(dnnl::batch_normalization_forward(pd),
-              {{DNNL_ARG_SRC, builder.Alias(even, layout)}, {DNNL_ARG_SCALE, scale}, {DNNL_ARG_SHIFT, shift}, {DNNL_ARG_MEAN, builder.Constant(Dims{channels}, zeros)},
-               {DNNL_ARG_VARIANCE, builder.Constant(Dims{channels}, ones)}, {DNNL_ARG_DST, dst}},
-              &scratchpad);
+  const MemoryIndex dst = builder.Temporary(layout), mean = builder.Constant(Dims{channels}, zeros), variance = builder.Constant(Dims{channels}, ones);
+  builder.AddInBoxes(dst, {builder.Alias(even, layout)}, 1, [&](std::span<const MemoryIndex> part) {
+    const auto pd = BatchNormDesc(CpuEngine(), builder.desc(part[0]), 0, OwnScratchpad());
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::batch_normalization_forward(pd),
+                {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_SCALE, scale}, {DNNL_ARG_SHIFT, shift}, {DNNL_ARG_MEAN, mean},
+                 {DNNL_ARG_VARIANCE, variance}, {DNNL_ARG_DST, part[0]}},
+                &scratchpad);
+  }, 1);
   builder.SetOutput(node, {x.dims, builder.Alias(dst, Plain(x.dims))});
 }
 
