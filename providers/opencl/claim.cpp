@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -300,12 +301,18 @@ class Claims {
     return !value.is_output && std::all_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex consumer) {
       const auto offer = offers_.find(consumer);
       if (offer == offers_.end()) return true;
-      const Node& reader = graph_.node(consumer);
-      for (size_t i = 0; i < reader.inputs.size(); ++i) {
-        if (reader.inputs[i] == index && !offer->second->is_host_input(i)) return false;
-      }
-      return true;
+      return !DeviceReads(consumer, *offer->second).contains(index);
     });
+  }
+
+  /// What the kernel reads on the device; looked up once for each node, which may have very many inputs.
+  const std::set<ValueIndex>& DeviceReads(NodeIndex index, const KernelDef& def) const {
+    const auto [reads, first] = device_reads_.try_emplace(index);
+    const auto& inputs = graph_.node(index).inputs;
+    for (size_t i = 0; first && i < inputs.size(); ++i) {
+      if (!def.is_host_input(i)) reads->second.insert(inputs[i]);
+    }
+    return reads->second;
   }
 
   /// Takes back offers of integers that come from the host and that only the host reads (indices that are reshaped before a
@@ -329,6 +336,7 @@ class Claims {
   RefusalSink& refusals_;
   std::vector<bool> on_host_, on_device_, host_made_;  // by value
   std::unordered_map<NodeIndex, const KernelDef*> offers_;  // nodes that kernels of the device can run
+  mutable std::unordered_map<NodeIndex, std::set<ValueIndex>> device_reads_;
   std::vector<ComputeCapability> claims_;
 };
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "sources.h"
 
 namespace tessera::opencl {
@@ -101,7 +102,11 @@ Capabilities Probe(cl_device_id id) {
 std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type type, std::string_view platform_part) {
   // Drivers initialize when they are first asked, and not all of them (pocl 3.1) let a second thread wait for that.
   static std::mutex mutex;
+  if (LostInFork(ForeignThreads::kOpenCl)) {
+    Fail(ErrorCode::kEpFail, "OpenCL was in use when this process was forked, which its drivers do not survive; start a process of its own (exec)");
+  }
   const std::lock_guard lock(mutex);
+  NoteUse(ForeignThreads::kOpenCl);
   std::vector<std::pair<cl_platform_id, cl_device_id>> found;
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return found;

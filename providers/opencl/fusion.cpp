@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "graph/graph.h"
 #include "ops/elementwise.h"
 #include "sources.h"
 
@@ -109,7 +110,7 @@ class Chain {
     const NodeIndex reader = value.consumers.front();
     if (std::ranges::any_of(value.consumers, [&](NodeIndex other) { return other != reader; })) return nullptr;
     const Node& node = graph_.node(reader);
-    return std::ranges::count(node.inputs, value_) == 1 && node.implicit_inputs.empty() ? &node : nullptr;
+    return graph_.graph().ReadsOnce(reader, value_) && node.implicit_inputs.empty() ? &node : nullptr;
   }
 
   std::span<const NodeIndex> nodes() const { return nodes_; }

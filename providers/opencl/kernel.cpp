@@ -227,7 +227,7 @@ double HostNumber(const Tensor& tensor, int64_t i) {
 BufferRange RangeOf(const Tensor& tensor) { return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()); }
 
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried)
-    : name_(name), kernel_(device.CreateKernel(source, defines, name)) {
+    : name_(name), kernel_(device.CreateKernel(source, defines, name)), pace_(KernelSource(source)) {
   largest_group_ = kGroup;
   Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_, &largest_group_, nullptr),
         "clGetKernelWorkGroupInfo");
@@ -276,8 +276,9 @@ void Launchable::Set(cl_uint& index, const BufferRange& range) {
   Check(clSetKernelArg(kernel_.get(), index++, sizeof offset, &offset), "clSetKernelArg");
 }
 
-void Launchable::Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> global, std::array<size_t, 3> local) {
-  Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, event),
+void Launchable::Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> offset, std::array<size_t, 3> global,
+                         std::array<size_t, 3> local) {
+  Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, offset.data(), global.data(), local.data(), 0, nullptr, event),
         "clEnqueueNDRangeKernel");
 }
 

@@ -134,14 +134,23 @@ class Launchable {
   /// as no buffer; numbers and structs by value; spans one after the other.
   template <class... Args>
   void operator()(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
-    const auto& stream = *static_cast<const DeviceStream*>(context.stream());
-    if (stream.waits()) return Timed(*context.stream(), global, local, args...);
-    On(static_cast<cl_command_queue>(stream.native_handle()), global, local, args...);
+    auto& stream = static_cast<DeviceStream&>(*context.stream());
+    if (stream.waits()) return Timed(stream, global, local, args...);
+    if (global[0] * global[1] * global[2] == 0) return;
+    const std::array<size_t, 3> groups = {global[0] / local[0], global[1] / local[1], global[2] / local[2]};
+    pace_.Run(stream.pace(), groups, (BytesOf(args) + ... + 0.0), LeastGroups(stream.device()), [&](const GroupRange& range) {
+      std::array<size_t, 3> offset, size;
+      for (size_t d = 0; d < 3; ++d) {
+        offset[d] = range.first[d] * local[d];
+        size[d] = range.count[d] * local[d];
+      }
+      Launch(stream.pace().queue(), nullptr, offset, size, local, args...);
+    });
   }
   /// The same without a run.
   template <class... Args>
   void On(cl_command_queue queue, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
-    Launch(queue, nullptr, global, local, args...);
+    Launch(queue, nullptr, {}, global, local, args...);
   }
   /// Over items x rows x planes, in groups of one size: drivers that compile for each size do so once. The kernel's first
   /// argument is the number of items, because the last group of a row reaches past it.
@@ -184,22 +193,23 @@ class Launchable {
 
  private:
   template <class... Args>
-  void Launch(cl_command_queue queue, cl_event* event, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
+  void Launch(cl_command_queue queue, cl_event* event, std::array<size_t, 3> offset, std::array<size_t, 3> global,
+              std::array<size_t, 3> local, const Args&... args) {
     if (global[0] * global[1] * global[2] == 0) return;
     const std::lock_guard lock(mutex_);
     cl_uint index = 0;
     (Set(index, args), ...);
-    Enqueue(queue, event, global, local);
+    Enqueue(queue, event, offset, global, local);
   }
   /// Waits for the kernel, and writes down when it ran.
   template <class... Args>
-  void Timed(Stream& stream, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
+  void Timed(DeviceStream& stream, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
     cl_event handle = nullptr;
     const auto queued = std::chrono::steady_clock::now();
-    Launch(static_cast<cl_command_queue>(stream.native_handle()), &handle, global, local, args...);
+    Launch(stream.pace().queue(), &handle, {}, global, local, args...);
     const Event event(handle);
     stream.Synchronize();
-    static_cast<const DeviceStream&>(stream).Trace(name_, handle, queued);
+    stream.Trace(name_, handle, queued);
   }
   void Set(cl_uint& index, const Tensor& tensor) { Set(index, RangeOf(tensor)); }
   void Set(cl_uint& index, const Tensor* tensor);
@@ -218,11 +228,30 @@ class Launchable {
   void Set(cl_uint& index, const T& value) {
     Check(clSetKernelArg(kernel_.get(), index++, sizeof value, &value), "clSetKernelArg");
   }
-  void Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> global, std::array<size_t, 3> local);
+  void Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> offset, std::array<size_t, 3> global,
+               std::array<size_t, 3> local);
+
+  /// Bytes of an operand, as far as it is a tensor.
+  static double BytesOf(const Tensor& tensor) noexcept { return static_cast<double>(tensor.byte_size()); }
+  static double BytesOf(const Tensor* tensor) noexcept { return tensor == nullptr ? 0.0 : BytesOf(*tensor); }
+  template <class T>
+  static double BytesOf(const std::span<T>& operands) noexcept {
+    double bytes = 0;
+    for (const auto& operand : operands) bytes += BytesOf(operand);
+    return bytes;
+  }
+  template <class T>
+    requires(!std::is_convertible_v<const T&, const Tensor*>)
+  static double BytesOf(const T&) noexcept {
+    return 0;
+  }
+  /// Enough for all of the device.
+  static size_t LeastGroups(const Device& device) noexcept { return 2 * size_t{device.capabilities().compute_units}; }
 
   const char* name_;
   ClKernel kernel_;
   size_t largest_group_, group_;
+  LaunchPace pace_;
   std::mutex mutex_;
 };
 

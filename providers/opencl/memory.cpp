@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "base/pages.h"
 
 namespace tessera::opencl {
@@ -87,6 +88,7 @@ cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
 }
 
 void DeviceAllocator::Free(void* address) noexcept {
+  if (LostInFork(ForeignThreads::kOpenCl)) return;  // the driver would wait for threads of the parent's
   const std::optional<Region> region = RemoveRegion(address);
   if (!region) return;
   const bool shares = device_->capabilities().shares_host_memory;

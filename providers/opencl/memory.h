@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device.h"
+#include "pace.h"
 #include "regions.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
@@ -164,11 +165,13 @@ class DeviceStream final : public Stream {
  public:
   /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device. Its own times go to `trace`.
   DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits, const Device& device, DeviceTrace* trace)
-      : queue_(std::move(queue)), downloads_(std::move(chunks)), waits_(waits), device_(device), trace_(trace) {}
+      : queue_(std::move(queue)), pace_(queue_->get()), downloads_(std::move(chunks)), waits_(waits), device_(device), trace_(trace) {}
   bool waits() const noexcept { return waits_; }
   /// When a command ran that is done; `queued`: the host's clock when it was enqueued.
   void Trace(std::string_view name, cl_event command, std::chrono::steady_clock::time_point queued) const;
   Downloads& downloads() noexcept { return downloads_; }
+  QueuePace& pace() noexcept { return pace_; }
+  const Device& device() const noexcept { return device_; }
   void Synchronize() override {
     downloads_.Finish();
     Finish(queue_->get());
@@ -177,6 +180,7 @@ class DeviceStream final : public Stream {
 
  private:
   std::shared_ptr<const Queue> queue_;
+  QueuePace pace_;
   Downloads downloads_;
   bool waits_;
   const Device& device_;

@@ -1,14 +1,15 @@
 #include "program_cache.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+
+#include "base/new_file.h"
+#include "base/regular_file.h"
+#include "tessera/error.h"
 
 namespace tessera::opencl {
 namespace {
@@ -36,43 +37,36 @@ std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes
 
 std::filesystem::path ProgramCache::Path(std::string_view key) const { return folder_ / fmt::format("{:016x}.clbin", Hash(BytesOf(key))); }
 
-std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) const {
+std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) const try {
   if (!enabled()) return std::nullopt;
-  std::ifstream file(Path(key), std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::vector<std::byte> bytes = RegularFile::OfCache(Path(key)).Read();
   Header header;
-  if (text.size() < sizeof header) return std::nullopt;
-  std::memcpy(&header, text.data(), sizeof header);
-  const std::string_view rest = std::string_view(text).substr(sizeof header);
-  if (header.magic != kMagic || header.key_bytes != key.size() || rest.size() < key.size() || rest.substr(0, key.size()) != key) {
-    return std::nullopt;
-  }
-  const auto binary = BytesOf(rest.substr(key.size()));
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto rest = std::span(bytes).subspan(sizeof header);
+  if (header.magic != kMagic || header.key_bytes != key.size() || rest.size() < key.size()) return std::nullopt;
+  if (!std::ranges::equal(rest.first(key.size()), BytesOf(key))) return std::nullopt;
+  const auto binary = rest.subspan(key.size());
   if (binary.size() != header.binary_bytes || binary.empty() || Hash(binary) != header.checksum) return std::nullopt;
   return std::vector<std::byte>(binary.begin(), binary.end());
+} catch (const Error&) {
+  return std::nullopt;  // none there, or one that others may have written
 }
 
-void ProgramCache::Store(std::string_view key, std::span<const std::byte> binary) const {
+void ProgramCache::Store(std::string_view key, std::span<const std::byte> binary) const try {
   if (!enabled()) return;
-  // Another process must see the whole file or none: it is written aside, then renamed.
-  static std::atomic<int> count = 0;
-  std::error_code error;
-  std::filesystem::create_directories(folder_, error);
+  MakePrivateFolders(folder_);
   const std::filesystem::path path = Path(key);
-  const std::filesystem::path aside = path.string() + fmt::format(".{}.{}", getpid(), count++);
+  RemoveAbandonedFiles(path);
+  // Another process must see the whole file or none: it is written aside, then renamed.
+  NewFile file(path);
   const Header header{.key_bytes = key.size(), .binary_bytes = binary.size(), .checksum = Hash(binary)};
-  bool written = false;
-  {
-    std::ofstream file(aside, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(&header), sizeof header);
-    file.write(key.data(), static_cast<std::streamsize>(key.size()));
-    file.write(reinterpret_cast<const char*>(binary.data()), static_cast<std::streamsize>(binary.size()));
-    file.close();
-    written = !file.fail();
-  }
-  if (written) std::filesystem::rename(aside, path, error);
-  if (!written || error) std::filesystem::remove(aside, error);
+  file.WriteAt(0, &header, sizeof header);
+  file.WriteAt(sizeof header, key.data(), key.size());
+  file.WriteAt(sizeof header + key.size(), binary.data(), binary.size());
+  file.Publish();
+} catch (const Error&) {
+  // What cannot be kept is compiled again.
 }
 
 }  // namespace tessera::opencl

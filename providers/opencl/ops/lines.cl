@@ -4,14 +4,15 @@
 #define X(i) GET_X(x_ + xo, start + (i) * stride)
 
 #ifdef KERNEL_arg
-// The index of the largest (smallest) element, the first or last of equal ones; of the first NaN where there is one.
+// The index of the largest (smallest) element, the first or last of equal ones; of the first or last NaN where there is one.
 __kernel void arg(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int smallest, int last) {
   LINE
-  TX best = X(0);
-  long at = 0;
-  for (long i = 1; i < n && best == best; ++i) {
+  long at = last ? n - 1 : 0;
+  TX best = X(at);
+  for (long k = 1; k < n && best == best; ++k) {
+    const long i = last ? n - 1 - k : k;
     const TX x = X(i);
-    if (x != x || (smallest ? x < best : x > best) || (last && x == best)) {
+    if (x != x || (smallest ? x < best : x > best)) {
       best = x;
       at = i;
     }
@@ -21,13 +22,14 @@ __kernel void arg(ulong total, __global uchar* x_, ulong xo, __global uchar* y_,
 #endif
 
 #ifdef KERNEL_hardmax
+// 1 at the largest element, which a NaN is.
 __kernel void hardmax(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride) {
   LINE
   TX best = X(0);
   long at = 0;
-  for (long i = 1; i < n; ++i) {
+  for (long i = 1; i < n && best == best; ++i) {
     const TX x = X(i);
-    if (x > best) {
+    if (x != x || x > best) {
       best = x;
       at = i;
     }

@@ -3,6 +3,10 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
+// Launches may be divided (pace.h): groups are counted as in the whole of it. (In a whole launch get_global_size tells its size; a dimension
+// that is asked for is not divided.)
+#define get_group_id(d) (get_group_id(d) + get_global_offset(d) / get_local_size(d))
+
 // A tensor argument is a buffer and a byte offset.
 #define AT(type, buffer, offset) ((__global type*)((__global uchar*)(buffer) + (offset)))
 

@@ -1,11 +1,11 @@
 // RNN, GRU, LSTM (1-22): see ops/recurrent.cl.
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "ops/slices.h"
@@ -44,8 +44,8 @@ constexpr Function kFunctions[] = {
     {"softplus", "act_softplus(x)", 0},
 };
 
-const Function& FindFunction(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+const Function& FindFunction(std::string_view given) {
+  const std::string name = AsciiLower(given);
   for (const Function& function : kFunctions) {
     if (function.name == name) return function;
   }
