@@ -1,17 +1,19 @@
 #include "case_json.h"
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
+#include "base/regular_file.h"
+
 namespace tessera::runner {
 
 void ReadTolerance(const std::filesystem::path& path, TestCase& test) {
-  std::ifstream file(path);
-  if (!file) return;
-  const auto json = nlohmann::json::parse(file);
+  if (!std::filesystem::exists(path)) return;
+  const std::vector<std::byte> text = RegularFile(path).Read();
+  const auto* begin = reinterpret_cast<const char*>(text.data());
+  const auto json = nlohmann::json::parse(begin, begin + text.size());
   test.rtol = json.value("rtol", test.rtol);
   test.atol = json.value("atol", test.atol);
   test.states_tolerance = json.contains("rtol") || json.contains("atol");
@@ -44,6 +46,7 @@ std::string ToJson(const CaseResult& result) {
                                {"outcome", static_cast<int>(result.outcome)},
                                {"cause", result.cause},         {"message", result.message},
                                {"operators", result.operators}, {"nodes", result.nodes_per_provider},
+                               {"warnings", result.warnings},
                                {"load_ms", result.load_ms},     {"run_ms", result.run_ms}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -56,6 +59,7 @@ CaseResult CaseResultFromJson(const std::string& line) {
   result.outcome = static_cast<Outcome>(json.at("outcome").get<int>());
   result.cause = json.at("cause");
   result.message = json.at("message");
+  result.warnings = json.at("warnings").get<std::vector<std::string>>();
   result.operators = json.at("operators").get<std::set<std::string>>();
   result.nodes_per_provider = json.at("nodes").get<std::map<std::string, size_t>>();
   result.load_ms = json.at("load_ms");

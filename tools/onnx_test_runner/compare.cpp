@@ -178,8 +178,8 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
   for (size_t i = 0; i < expected_keys.size(); ++i) {
     const auto found = std::find(actual_keys.begin(), actual_keys.end(), expected_keys[i]);
     if (found == actual_keys.end()) return Differ("values", fmt::format("map key {} of the expected map is missing", i));
-    const auto& value = actual.values[static_cast<size_t>(found - actual_keys.begin())];
-    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.values[i], tolerance))) {
+    const Value value = actual.at(static_cast<size_t>(found - actual_keys.begin()));
+    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.at(i), tolerance))) {
       return difference;
     }
   }

@@ -1,8 +1,8 @@
 #include "defective_data.h"
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
+
+#include "base/regular_file.h"
 
 namespace tessera::runner {
 namespace {
@@ -29,11 +29,8 @@ constexpr Defect kDefects[] = {
 };
 
 uint64_t Fnv1a(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
   uint64_t hash = 0xcbf29ce484222325;
-  for (std::istreambuf_iterator<char> it(file), end; it != end; ++it) {
-    hash = (hash ^ static_cast<unsigned char>(*it)) * 0x100000001b3;
-  }
+  for (const std::byte byte : RegularFile(path).Read()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
   return hash;
 }
 

@@ -14,6 +14,7 @@
 #include "defective_data.h"
 #include "provider_options.h"
 #include "report.h"
+#include "terminal.h"
 #include "worker.h"
 
 namespace tessera::runner {
@@ -43,22 +44,32 @@ class Progress {
 
   void Report(const CaseResult& result) {
     ++done_;
+    for (const std::string& warning : result.warnings) {
+      ClearLine();
+      Print("warning: {}: {}\n", result.name, warning);
+    }
     if (result.outcome == Outcome::kFailed) {
-      fmt::print("{}FAILED {} [{}] {}\n", terminal_ ? "\r\033[K" : "", result.name, result.cause, result.message);
+      ClearLine();
+      Print("FAILED {} [{}] {}\n", result.name, result.cause, result.message);
     } else if (verbosity_ > 0) {
-      fmt::print("{}{} {} ({:.2f} ms)\n", terminal_ ? "\r\033[K" : "",
-                 result.outcome == Outcome::kPassed ? "passed" : "skipped", result.name, result.run_ms);
+      ClearLine();
+      Print("{} {} ({:.2f} ms)\n", result.outcome == Outcome::kPassed ? "passed" : "skipped", result.name, result.run_ms);
     }
     if (terminal_) {
-      fmt::print("\r\033[K{}/{} {}", done_, total_, result.name);
-      if (done_ == total_) fmt::print("\r\033[K");
+      ClearLine();
+      Print("{}/{} {}", done_, total_, result.name);
+      if (done_ == total_) ClearLine();
     } else if (done_ % 250 == 0) {
-      fmt::print("{}/{} cases\n", done_, total_);
+      Print("{}/{} cases\n", done_, total_);
     }
     std::fflush(stdout);
   }
 
  private:
+  void ClearLine() const {
+    if (terminal_) Print("\r\033[K");
+  }
+
   size_t total_;
   size_t done_ = 0;
   int verbosity_;
@@ -75,10 +86,10 @@ void RunInProcess(std::span<const TestCase> cases, const Options& options, const
       done(std::move(result));
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 1; i < options.jobs; ++i) threads.emplace_back(serve);
   serve();
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
 }
 
 /// The names of the skip list that no case has: a case was renamed, or no longer needs its line. With -n most are merely left out.
@@ -137,7 +148,7 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
   RequireWritable(options.junit);
   const std::vector<TestCase> all = FindCases(options);
   const auto skips = ReadSkipList(options.skip_list);
-  if (all.empty()) fmt::print("No case was found: a case is a folder with a .onnx file and test_data_set_* folders.\n");
+  if (all.empty()) Print("No case was found: a case is a folder with a .onnx file and test_data_set_* folders.\n");
   const std::vector<CaseResult> results = RunCases(all, skips, options, arguments);
   std::vector<std::string> shortfalls = Shortfalls(results, options);
   bool failed = all.empty() || !shortfalls.empty() || std::ranges::count(results, Outcome::kFailed, &CaseResult::outcome) > 0;
@@ -167,6 +178,7 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
   app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
   app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
+  app.Add("--stack", options.stack, "KiB of stack of the threads that load models, run and unload them (0: the system's)").Range(0, 1 << 20);
   app.Add("-m", arguments.mode, "Kind of the cases, accepted for compatibility").OneOf({"node", "model"});
   app.Add("-n", options.name_pattern, "Only cases whose name matches this regular expression");
   app.Add("-t", options.rtol, "Relative tolerance (default: the case's tolerance.json, or 1e-3; where neither -t, -a nor the file "
@@ -215,14 +227,14 @@ int Main(int argc, char** argv) {
   try {
     Apply(arguments, options);
     if (arguments.pause && !options.worker) {
-      fmt::print(stderr, "pid {}: press Enter to go on\n", getpid());
+      Print(stderr, "pid {}: press Enter to go on\n", getpid());
       std::getchar();
     }
     return Run(options, {argv, argv + argc});
   } catch (const UsageError& error) {
     return app.Exit(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "onnx_test_runner: {}\n", error.what());
+    Print(stderr, "onnx_test_runner: {}\n", error.what());
     return 2;
   }
 }

@@ -16,6 +16,7 @@ struct Options {
   int jobs = 1;         // cases at a time
   int concurrent = 1;   // threads that call Run on one session
   int repeat = 1;       // runs of each data set
+  int stack = 0;        // KiB of the threads that load models, run and unload them; 0: the system's
   std::optional<double> rtol;
   std::optional<double> atol;
   std::string name_pattern;  // ECMAScript regular expression that a case's name must contain

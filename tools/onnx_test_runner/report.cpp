@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <pugixml.hpp>
 #include <set>
+
+#include "terminal.h"
 
 namespace tessera::runner {
 namespace {
@@ -24,14 +25,15 @@ void PrintFailures(std::span<const CaseResult> results) {
     for (const std::string& op : result.operators) ++by_operator[op];
   }
   if (by_cause.empty()) return;
-  fmt::print("\nFailures by cause:\n");
+  Print("\nFailures by cause:\n");
   constexpr size_t kMostNames = 8;
   for (const auto& [cause, names] : by_cause) {
     const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNames));
-    fmt::print("  {:<8} {:>5}  {}{}\n", cause, names.size(), fmt::join(names.begin(), end, " "), end == names.end() ? "" : " ...");
+    Print("  {:<8} {:>5}  {}{}\n", cause, names.size(), fmt::format("{}", fmt::join(names.begin(), end, " ")),
+          end == names.end() ? "" : " ...");
   }
-  fmt::print("Failed cases by operator in the model:\n");
-  for (const auto& [op, count] : by_operator) fmt::print("  {:<32} {:>5}\n", op, count);
+  Print("Failed cases by operator in the model:\n");
+  for (const auto& [op, count] : by_operator) Print("  {:<32} {:>5}\n", op, count);
 }
 
 void PrintPlacement(std::span<const CaseResult> results) {
@@ -44,16 +46,15 @@ void PrintPlacement(std::span<const CaseResult> results) {
     }
   }
   if (nodes.empty()) return;
-  fmt::print("\nPlacement:\n");
+  Print("\nPlacement:\n");
   for (const auto& [provider, count] : nodes) {
-    fmt::print("  {:<28} {:>6} nodes in {} of {} cases, {} of them whole\n", provider, count, cases[provider], results.size(),
-               whole[provider]);
+    Print("  {:<28} {:>6} nodes in {} of {} cases, {} of them whole\n", provider, count, cases[provider], results.size(), whole[provider]);
   }
 }
 
 void PrintSkips(std::span<const CaseResult> results) {
   for (const CaseResult& result : results) {
-    if (result.outcome == Outcome::kSkipped) fmt::print("skipped {}: {}\n", result.name, result.cause);
+    if (result.outcome == Outcome::kSkipped) Print("skipped {}: {}\n", result.name, result.cause);
   }
 }
 
@@ -66,15 +67,15 @@ void PrintTimes(std::span<const CaseResult> results) {
     run += result.run_ms;
   }
   std::sort(slowest.begin(), slowest.end(), [](auto* a, auto* b) { return a->run_ms > b->run_ms; });
-  fmt::print("\nTimes: {:.1f} ms loading, {:.1f} ms running (medians added up); slowest runs:\n", load, run);
+  Print("\nTimes: {:.1f} ms loading, {:.1f} ms running (medians added up); slowest runs:\n", load, run);
   for (size_t i = 0; i < std::min<size_t>(slowest.size(), 10); ++i) {
-    fmt::print("  {:<56} load {:>9.3f} ms  run {:>9.3f} ms\n", slowest[i]->name, slowest[i]->load_ms, slowest[i]->run_ms);
+    Print("  {:<56} load {:>9.3f} ms  run {:>9.3f} ms\n", slowest[i]->name, slowest[i]->load_ms, slowest[i]->run_ms);
   }
 }
 
 /// The name that placements give the provider of -e.
 std::string PlacementName(std::string_view asked) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : int{c}; };  // whatever the locale
   const auto is = [&](std::string_view name) { return std::ranges::equal(asked, name, {}, lower, lower); };
   for (const ProviderFactory* factory : RegisteredProviders()) {
     if (is(factory->name) || is(factory->cli_name)) return std::string(factory->name);
@@ -107,9 +108,9 @@ void PrintSummary(std::span<const CaseResult> results, const Options& options, s
   if (options.statistics) PrintTimes(results);
   PrintSkips(results);
   PrintFailures(results);
-  for (const std::string& remark : remarks) fmt::print("{}\n", remark);
-  fmt::print("{} passed, {} failed, {} skipped\n", Count(results, Outcome::kPassed), Count(results, Outcome::kFailed),
-             Count(results, Outcome::kSkipped));
+  for (const std::string& remark : remarks) Print("{}\n", remark);
+  Print("{} passed, {} failed, {} skipped\n", Count(results, Outcome::kPassed), Count(results, Outcome::kFailed),
+        Count(results, Outcome::kSkipped));
 }
 
 bool WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path& path) {
@@ -130,12 +131,12 @@ bool WriteJUnit(std::span<const CaseResult> results, const std::filesystem::path
     for (const CaseResult* result : members) {
       pugi::xml_node test = suite.append_child("testcase");
       test.append_attribute("classname") = group.c_str();
-      test.append_attribute("name") = result->name.c_str();
+      test.append_attribute("name") = Printable(result->name).c_str();
       test.append_attribute("time") = (result->load_ms + result->run_ms) / 1000;
       if (result->outcome == Outcome::kPassed) continue;
       pugi::xml_node child = test.append_child(result->outcome == Outcome::kFailed ? "failure" : "skipped");
-      child.append_attribute("message") = result->cause.c_str();
-      child.text() = result->message.c_str();
+      child.append_attribute("message") = Printable(result->cause).c_str();
+      child.text() = PrintableLines(result->message).c_str();
     }
   }
   return document.save_file(path.c_str());

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <regex>
 #include <thread>
 
+#include "base/regular_file.h"
 #include "case_json.h"
 #include "compare.h"
+#include "small_stack.h"
 #include "tessera/serialization.h"
 
 namespace tessera::runner {
@@ -35,11 +35,11 @@ struct Failure {
 };
 
 std::vector<std::byte> ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure{"data", fmt::format("cannot read {}", path.string())};
-  std::vector<char> chars((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto* bytes = reinterpret_cast<const std::byte*>(chars.data());
-  return {bytes, bytes + chars.size()};
+  try {
+    return RegularFile(path).Read();
+  } catch (const Error& error) {
+    throw Failure{"data", error.what()};
+  }
 }
 
 /// "input_12.pb" -> 12; -1 for other names.
@@ -101,7 +101,8 @@ void RunDataSet(const Session& session, const fs::path& data_set, const Toleranc
     try {
       for (int i = 0; i < options.repeat; ++i) {
         const auto start = Clock::now();
-        const std::vector<Value> actual = session.Run(input_names, inputs, output_names);
+        std::vector<Value> actual;
+        OnStackOf(options.stack, [&] { actual = session.Run(input_names, inputs, output_names); });
         const double time = MillisecondsSince(start);
         std::optional<Difference> difference;
         size_t at = 0;
@@ -119,10 +120,10 @@ void RunDataSet(const Session& session, const fs::path& data_set, const Toleranc
       failure = Failure{"run", error.what()};
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 1; i < options.concurrent; ++i) threads.emplace_back(run);
   run();
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
   if (failure) throw *failure;
 }
 
@@ -191,18 +192,20 @@ CaseResult RunCase(const TestCase& test, const Options& options) {
     const auto start = Clock::now();
     std::optional<Session> session;
     try {
-      session.emplace(test.model, options.session);
+      OnStackOf(options.stack, [&] { session.emplace(test.model, options.session); });
     } catch (const std::exception& error) {
       throw Failure{"load", error.what()};
     }
     result.load_ms = MillisecondsSince(start);
     DescribePlacement(*session, result);
+    result.warnings = session->warnings();
     Tolerance tolerance{.rtol = test.rtol, .atol = test.atol, .strict = test.states_tolerance};
     for (std::string_view op : kRandomOperators) {
       tolerance.values_unspecified = tolerance.values_unspecified || result.operators.contains(std::string(op));
     }
     std::vector<double> times;
     for (const fs::path& data_set : test.data_sets) RunDataSet(*session, data_set, tolerance, options, times);
+    OnStackOf(options.stack, [&] { session.reset(); });
     result.run_ms = Median(std::move(times));
     result.outcome = Outcome::kPassed;
   } catch (const Failure& failure) {

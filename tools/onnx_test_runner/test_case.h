@@ -29,6 +29,7 @@ struct CaseResult {
   Outcome outcome = Outcome::kFailed;
   std::string cause;    // one of a few words: "load", "run", "shape", "type", "values", "crash", "timeout", "data", or a skip's reason
   std::string message;  // whole
+  std::vector<std::string> warnings;  // the session's
   std::set<std::string> operators;
   std::map<std::string, size_t> nodes_per_provider;
   double load_ms = 0;

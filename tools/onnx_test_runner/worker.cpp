@@ -161,10 +161,10 @@ void RunIsolated(std::span<const TestCase> cases, const Options& options, const 
       done(std::move(result));
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 1; i < options.jobs; ++i) threads.emplace_back(serve);
   serve();
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
 }
 
 int WorkerMain(const Options& options) {

@@ -6,6 +6,7 @@
 
 #include "command_line/command_line.h"
 #include "provider_options.h"
+#include "terminal.h"
 #include "tessera/session.h"
 
 namespace tessera::inspect {
@@ -18,13 +19,14 @@ std::string Describe(const NamedType& value) {
 
 void PrintModel(const Session& session) {
   const ModelMetadata& metadata = session.metadata();
-  fmt::print("graph '{}', IR {}, producer '{}' {}\n", metadata.graph_name, metadata.ir_version, metadata.producer_name,
-             metadata.producer_version);
+  Print("graph '{}', IR {}, producer '{}' {}\n", metadata.graph_name, metadata.ir_version, metadata.producer_name,
+        metadata.producer_version);
   for (const auto& [domain, version] : metadata.opsets) {
-    fmt::print("opset {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
+    Print("opset {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
   }
-  for (const NamedType& input : session.inputs()) fmt::print("input  {}\n", Describe(input));
-  for (const NamedType& output : session.outputs()) fmt::print("output {}\n", Describe(output));
+  for (const NamedType& input : session.inputs()) Print("input  {}\n", Describe(input));
+  for (const NamedType& output : session.outputs()) Print("output {}\n", Describe(output));
+  for (const std::string& warning : session.warnings()) Print("warning: {}\n", warning);
 }
 
 void PrintProviders() {
@@ -39,14 +41,14 @@ void PrintProviders() {
     } catch (const std::exception& error) {
       state = fmt::format("not available: {}", error.what());
     }
-    fmt::print("{} (-e {}): {}\n", provider->name, provider->cli_name, state);
+    Print("{} (-e {}): {}\n", provider->name, provider->cli_name, state);
     if (provider->devices != nullptr) {
-      for (const std::string& device : provider->devices()) fmt::print("  device: {}\n", device);
+      for (const std::string& device : provider->devices()) Print("  device: {}\n", device);
     }
     for (const OptionSchema& option : provider->options) {
-      fmt::print("  {} = {}  {}\n", option.name, option.default_value.empty() ? "\"\"" : option.default_value,
-                 option.description);
-      if (!option.allowed.empty()) fmt::print("      one of {}\n", fmt::join(option.allowed, ", "));
+      Print("  {} = {}  {}\n", option.name, option.default_value.empty() ? "\"\"" : option.default_value,
+            option.description);
+      if (!option.allowed.empty()) Print("      one of {}\n", fmt::join(option.allowed, ", "));
     }
   }
 }
@@ -70,23 +72,23 @@ std::string Allowed(const OptionSchema& option) {
 }
 
 void PrintOptionTable(std::span<const OptionSchema> options) {
-  fmt::print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
+  Print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
   for (const OptionSchema& option : options) {
-    fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value),
-               Allowed(option), option.description);
+    Print("| `{}` | {} | {} | {} |\n", option.name, option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value),
+          Allowed(option), option.description);
   }
 }
 
 /// The page docs/provider_options.md, from the declared schemas.
 void PrintProviderOptions() {
   for (const ProviderFactory* provider : RegisteredProviders()) {
-    fmt::print("## {} (`-e {}`)\n\n", provider->name, provider->cli_name);
+    Print("## {} (`-e {}`)\n\n", provider->name, provider->cli_name);
     if (provider->options.empty()) {
-      fmt::print("None.\n\n");
+      Print("None.\n\n");
       continue;
     }
     PrintOptionTable(provider->options);
-    fmt::print("\n");
+    Print("\n");
   }
 }
 
@@ -100,7 +102,7 @@ std::string TypeNames(TypeSet types) {
 
 void PrintOperator(std::string_view op_type, std::string_view domain, int first_version, int last_version, std::string_view types) {
   const std::string versions = last_version == kLatestVersion ? fmt::format("{}+", first_version) : fmt::format("{}-{}", first_version, last_version);
-  fmt::print("| {} | {} | {} | {} |\n", op_type, domain.empty() ? "ai.onnx" : domain, versions, types.empty() ? "as the schema" : types);
+  Print("| {} | {} | {} | {} |\n", op_type, domain.empty() ? "ai.onnx" : domain, versions, types.empty() ? "as the schema" : types);
 }
 
 /// Inputs that share a type set are one entry: "0: int8", "0-2: float".
@@ -122,22 +124,23 @@ void PrintCompiled(const ExecutionProvider& provider) {
   std::sort(operators.begin(), operators.end(), [](const CompiledOperator& a, const CompiledOperator& b) {
     return std::tie(a.domain, a.op_type) < std::tie(b.domain, b.op_type);
   });
-  fmt::print("Compiles whole subgraphs of these operators; which of them it claims is for its options to say.\n\n{}", kOperatorTable);
+  PrintLines("Compiles whole subgraphs of these operators; which of them it claims is for its options to say.\n\n");
+  PrintLines(kOperatorTable);
   for (const CompiledOperator& one : operators) PrintOperator(one.op_type, one.domain, one.first_version, one.last_version, TypesByInput(one.inputs));
-  fmt::print("\n");
+  Print("\n");
 }
 
 /// The table of docs/operators.md, from the kernel registries and what providers say that they compile.
 void PrintOperators() {
   for (const ProviderFactory* factory : RegisteredProviders()) {
-    fmt::print("## {}\n\n", factory->name);
+    Print("## {}\n\n", factory->name);
     std::unique_ptr<ExecutionProvider> provider;
     try {
       ProviderOptions defaults;
       for (const OptionSchema& option : factory->options) defaults.emplace(option.name, option.default_value);
       provider = factory->create(defaults);
     } catch (const std::exception& error) {
-      fmt::print("Not available where this was generated: {}\n\n", error.what());
+      Print("Not available where this was generated: {}\n\n", error.what());
       continue;
     }
     const auto definitions = provider->kernels().definitions();
@@ -145,7 +148,7 @@ void PrintOperators() {
       PrintCompiled(*provider);
       continue;
     }
-    fmt::print("{}", kOperatorTable);
+    PrintLines(kOperatorTable);
     for (const KernelDef* def : definitions) {
       if (def->domain() == "ai.tessera") continue;  // the optimizer's own, on some machines
       std::string types;
@@ -154,7 +157,7 @@ void PrintOperators() {
       }
       PrintOperator(def->op_type(), def->domain(), def->first_version(), def->last_version(), types);
     }
-    fmt::print("\n");
+    Print("\n");
   }
 }
 
@@ -190,7 +193,7 @@ int Main(int argc, char** argv) {
     if (model.empty()) {
       if (list_providers || operators || provider_options || session_config) return 0;
       if (argc > 1) throw UsageError("model", "say which model, or give one of the options that list something (--help)");
-      fmt::print("{}", app.Help());
+      PrintLines(app.Help());
       return 0;
     }
     SessionOptions options;
@@ -204,19 +207,19 @@ int Main(int argc, char** argv) {
     if (!precision.empty()) options.config["session.precision"] = precision;
     const Session session(std::filesystem::path(model), options);
     if (dot) {
-      fmt::print("{}", session.placement().ToDot());
+      PrintLines(session.placement().ToDot());
     } else if (json) {
-      fmt::print("{}\n", optimization_report ? session.optimization().ToJson() : session.placement().ToJson());
+      PrintLines((optimization_report ? session.optimization().ToJson() : session.placement().ToJson()) + "\n");
     } else {
       PrintModel(session);
-      if (optimization_report) fmt::print("\n{}", session.optimization().ToText());
-      if (placement) fmt::print("\n{}\n", session.placement().ToText());
+      if (optimization_report) PrintLines("\n" + session.optimization().ToText());
+      if (placement) PrintLines("\n" + session.placement().ToText() + "\n");
     }
     return 0;
   } catch (const UsageError& error) {
     return app.Exit(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tessera_inspect: {}\n", error.what());
+    Print(stderr, "tessera_inspect: {}\n", error.what());
     return 1;
   }
 }

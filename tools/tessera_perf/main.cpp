@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "allocation_count.h"
@@ -19,6 +20,7 @@
 #include "provider_options.h"
 #include "random_inputs.h"
 #include "stored_values.h"
+#include "terminal.h"
 
 namespace tessera::perf {
 namespace {
@@ -132,7 +134,14 @@ class Callers {
   std::vector<Value> Measure(Measurement& measurement) {
     {
       std::vector<std::jthread> threads;
-      for (size_t i = 1; i < results_.size(); ++i) threads.emplace_back([this, i, &measurement] { Call(i, measurement); });
+      try {
+        for (size_t i = 1; i < results_.size(); ++i) threads.emplace_back([this, i, &measurement] { Call(i, measurement); });
+      } catch (const std::system_error&) {
+        // Those that run wait for nobody who cannot be started.
+        for (size_t i = threads.size() + 1; i < results_.size(); ++i) Leave(true);
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+      }
       Call(0, measurement);
     }
     if (failure_) std::rethrow_exception(failure_);
@@ -165,11 +174,16 @@ class Callers {
       measurement.runs_per_second += static_cast<double>(latency.size()) / seconds;
       measurement.latency_ms.insert(measurement.latency_ms.end(), latency.begin(), latency.end());
     } catch (...) {
-      if (waiting) start_.arrive_and_drop();
-      end_.arrive_and_drop();
+      Leave(waiting);
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
     }
+  }
+
+  /// Nobody waits for this caller any more.
+  void Leave(bool waiting) {
+    if (waiting) start_.arrive_and_drop();
+    end_.arrive_and_drop();
   }
 
   const Session& session_;
@@ -216,26 +230,26 @@ Profile MeasureProfile(const Arguments& arguments) {
 void PrintText(const Profile& profile) {
   double total = 0;
   for (const OperatorTime& row : profile.operators) total += row.us;
-  fmt::print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
+  Print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
   for (const OperatorTime& row : profile.operators) {
-    fmt::print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs, total > 0 ? 100 * row.us / total : 0,
-               static_cast<double>(row.calls) / profile.runs);
+    Print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs, total > 0 ? 100 * row.us / total : 0,
+          static_cast<double>(row.calls) / profile.runs);
   }
-  fmt::print("trace: {}\n", profile.trace.string());
+  Print("trace: {}\n", profile.trace.string());
 }
 
 void PrintText(const Arguments& arguments, const Measurement& m) {
-  fmt::print("{}\n", arguments.model);
-  fmt::print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
-             Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
-  fmt::print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
-  fmt::print("  load         {:.1f} ms\n", m.load_ms);
+  Print("{}\n", arguments.model);
+  Print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
+        Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
+  Print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
+  Print("  load         {:.1f} ms\n", m.load_ms);
   if (m.context.enabled) {
-    fmt::print("  context      {} ({} packed weights from it, {} not)\n", m.context.detail, m.context.packed, m.context.packed_anew);
+    Print("  context      {} ({} packed weights from it, {} not)\n", m.context.detail, m.context.packed, m.context.packed_anew);
   }
-  fmt::print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
-  fmt::print("  allocations  {:.2f} a run\n", m.allocations_per_run);
-  for (const auto& [provider, nodes] : m.providers) fmt::print("  {}: {} nodes\n", provider, nodes);
+  Print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
+  Print("  allocations  {:.2f} a run\n", m.allocations_per_run);
+  for (const auto& [provider, nodes] : m.providers) Print("  {}: {} nodes\n", provider, nodes);
   if (m.profile) PrintText(*m.profile);
 }
 
@@ -266,7 +280,7 @@ int Main(int argc, char** argv) {
     Measurement measurement = Measure(arguments);
     if (arguments.profile) measurement.profile = MeasureProfile(arguments);
     if (arguments.json) {
-      fmt::print("{}\n", ToJson(measurement));
+      PrintLines(ToJson(measurement) + "\n");
     } else {
       PrintText(arguments, measurement);
     }
@@ -274,7 +288,7 @@ int Main(int argc, char** argv) {
   } catch (const UsageError& error) {
     return app.Exit(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tessera_perf: {}\n", error.what());
+    Print(stderr, "tessera_perf: {}\n", error.what());
     return 1;
   }
 }

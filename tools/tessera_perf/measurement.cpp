@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tessera/printable.h"
+
 namespace tessera::perf {
 namespace {
 
@@ -48,7 +50,7 @@ std::string ToJson(const Measurement& m) {
   json["providers"] = m.providers;
   json["runs"] = m.latency_ms.size();
   if (m.profile) json["profile"] = ProfileJson(*m.profile);
-  return json.dump(2);
+  return PrintableJson(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace) {

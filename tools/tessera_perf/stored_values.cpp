@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <iterator>
 
+#include "base/regular_file.h"
 #include "tessera/serialization.h"
 
 namespace tessera::perf {
@@ -13,10 +13,11 @@ std::vector<Value> ReadInputs(const Session& session, const std::filesystem::pat
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs()) {
     const std::filesystem::path path = folder / fmt::format("input_{}.pb", inputs.size());
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Error(ErrorCode::kNoSuchFile, fmt::format("cannot read {}, for input '{}'", path.string(), input.name));
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    inputs.push_back(ParseValue(std::as_bytes(std::span(bytes)), input.type));
+    try {
+      inputs.push_back(ParseValue(RegularFile(path).Read(), input.type));
+    } catch (const Error& error) {
+      throw error.At(fmt::format("{}, for input '{}'", path.string(), input.name));
+    }
   }
   return inputs;
 }
