@@ -1,7 +1,7 @@
 // Runs every kernel on hostile inputs: the cases of ONNX test-data directories with shapes, elements, attributes and types
 // that no honest caller gives. Each case runs in a process of its own; every outcome but a result or an Error is a bug.
 //
-//   hostile_inputs FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [--seed N] [--per-case N] [--every N] [-j N] [--case NAME --first N]
+//   hostile_inputs FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [--seed N] [--per-case N] [--every N] [-j N] [--types] [--case NAME --first N]
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,12 +22,14 @@
 #include <mutex>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "command_line/command_line.h"
 #include "hostile_model.h"
 #include "model/proto.h"
 #include "provider_options.h"
 #include "tessera/serialization.h"
 #include "tessera/session.h"
+#include "toy_provider.h"
 
 #ifdef __SANITIZE_ADDRESS__
 /// A size that an input names may be huge: such an allocation fails, and must become an Error.
@@ -46,6 +48,7 @@ struct Settings {
   uint32_t seed = 1;
   int per_case = 30;
   int timeout_seconds = 20;  // of one attempt, before it counts as hanging
+  bool types = false;        // all attempts leave types open
   SessionOptions session;    // its providers: before the CPU provider
 };
 
@@ -105,6 +108,8 @@ class Attempts {
     options_.enable_arena = false;
     options_.enable_memory_pattern = false;
     options_.log_level = LogLevel::kFatal;
+    open_options_ = options_;
+    open_options_.providers.insert(open_options_.providers.begin(), {std::string(testing::Toy().name), {{"ops", "Untyped"}}});
     // FNV-1a: a case keeps its stream when others come and go.
     for (const char c : folder.filename().string()) name_hash_ = (name_hash_ ^ static_cast<unsigned char>(c)) * 16777619u;
   }
@@ -113,22 +118,28 @@ class Attempts {
     Random random(settings_.seed * 1'000'003u + name_hash_ + static_cast<uint32_t>(n) * 7919u);
     std::vector<Value> inputs = inputs_;
     // Half of the attempts damage inputs of one session; the others also change the model.
-    if (n % 2 == 0) {
-      if (!session_) session_ = Load(stripped_);
+    if (n % 2 == 0 && !settings_.types) {
+      if (!session_) session_ = Load(stripped_, options_);
       if (!session_) return;
       DamageSome(inputs, random);
       return RunSession(*session_, inputs);
     }
     onnx::ModelProto model = OneIn(random, 4) ? original_ : stripped_;
-    switch (random() % 5) {
+    SessionOptions* options = &options_;
+    switch (settings_.types ? kLeaveTypesOpen : random() % 6) {
       case 0:
         DamageNode(model, random);
         if (OneIn(random, 3)) DamageNode(model, random);
         break;
-      case 1: {
-        const size_t i = Below(random, inputs.size());
-        const ElementType type = i < inputs.size() && inputs[i].is_tensor() ? ChangeInputType(model, i, random) : ElementType::kUndefined;
-        if (type != ElementType::kUndefined) inputs[i] = RandomTensor(type, inputs[i].tensor().shape(), random);
+      case 1:
+        ChangeType(model, inputs, random);
+        break;
+      case kLeaveTypesOpen: {  // the outputs' declared types stay
+        const auto outputs = model.graph().output();
+        for (size_t changes = Below(random, 3); changes > 0; --changes) ChangeType(model, inputs, random);
+        *model.mutable_graph()->mutable_output() = outputs;
+        LeaveTypesOpen(model, random);
+        options = &open_options_;
         break;
       }
       case 2:
@@ -146,10 +157,19 @@ class Attempts {
         DamageSome(inputs, random);
     }
     if (OneIn(random, 2)) MakeSomeConstant(model, inputs, random);
-    if (const auto session = Load(model)) RunSession(*session, inputs);
+    if (const auto session = Load(model, *options)) RunSession(*session, inputs);
   }
 
  private:
+  static constexpr unsigned kLeaveTypesOpen = 4;  // a way to change the model
+
+  static void ChangeType(onnx::ModelProto& model, std::vector<Value>& inputs, Random& random) {
+    const size_t i = Below(random, inputs.size());
+    if (i >= inputs.size() || !inputs[i].is_tensor()) return;
+    const ElementType type = ChangeInputType(model, i, random);
+    if (type != ElementType::kUndefined) inputs[i] = RandomTensor(type, inputs[i].tensor().shape(), random);
+  }
+
   static void DamageSome(std::vector<Value>& inputs, Random& random) {
     if (inputs.empty()) return;
     for (size_t n = 1 + Below(random, 2); n > 0; --n) {
@@ -173,10 +193,10 @@ class Attempts {
     inputs = std::move(left);
   }
 
-  std::optional<Session> Load(const onnx::ModelProto& model) {
+  std::optional<Session> Load(const onnx::ModelProto& model, const SessionOptions& options) {
     try {
       const std::string bytes = model.SerializeAsString();
-      return Session(std::span(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), options_);
+      return Session(std::span(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), options);
     } catch (const Error&) {
       ++progress_.refused;
       return std::nullopt;
@@ -200,7 +220,7 @@ class Attempts {
   Progress& progress_;
   onnx::ModelProto original_, stripped_;
   std::vector<Value> inputs_;
-  SessionOptions options_;
+  SessionOptions options_, open_options_;
   std::optional<Session> session_;
   uint32_t name_hash_ = 2166136261u;
 };
@@ -342,6 +362,7 @@ int Main(int argc, char** argv) {
   app.Add("--per-case", settings.per_case, "Attempts on each case");
   app.Add("--every", every, "Take one case of so many").Range(1, std::numeric_limits<int>::max());
   app.Add("--timeout", settings.timeout_seconds, "Seconds after which an attempt counts as hanging");
+  app.Flag("--types", settings.types, "Only leave types open, and swap them");
   app.Add("-j", jobs, "Processes at a time").Range(1, std::numeric_limits<int>::max());
   app.Add("--case", only, "This case only");
   app.Add("--first", first, "Attempts from this one on");

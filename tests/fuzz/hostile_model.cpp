@@ -159,6 +159,34 @@ void DeclareUnchecked(onnx::ModelProto& model, std::vector<Value>& inputs, Rando
   graph.mutable_node()->Swap(&reshapes);
 }
 
+void LeaveTypesOpen(onnx::ModelProto& model, Random& random) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  for (auto& input : *graph.mutable_input()) {
+    if (OneIn(random, 3)) continue;
+    onnx::NodeProto& open = *nodes.Add();
+    open.set_op_type("Untyped");
+    open.set_domain("toy");
+    open.add_input(input.name() + ".given");
+    open.add_output(input.name());
+    if (OneIn(random, 4)) *graph.add_value_info() = input;
+    input.set_name(input.name() + ".given");
+  }
+  for (auto& node : *graph.mutable_node()) *nodes.Add() = std::move(node);
+  graph.mutable_node()->Swap(&nodes);
+  for (auto& output : *graph.mutable_output()) {
+    onnx::TypeProto& type = *output.mutable_type();
+    if (OneIn(random, 3)) {
+      output.clear_type();
+    } else if (type.has_tensor_type() && OneIn(random, 3)) {
+      type.mutable_tensor_type()->set_elem_type(static_cast<int>(1 + Below(random, kElementTypeCount - 1)));
+    }
+  }
+  onnx::OperatorSetIdProto& import = *model.add_opset_import();
+  import.set_domain("toy");
+  import.set_version(1);
+}
+
 void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor) {
   onnx::GraphProto& graph = *model.mutable_graph();
   for (int i = 0; i < graph.input_size(); ++i) {

@@ -22,6 +22,10 @@ void DeclareUnchecked(onnx::ModelProto& model, std::vector<Value>& inputs, Rando
 /// Makes the tensor an initializer instead of the graph's input `name`.
 void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor);
 
+/// Some inputs reach the model by the toy provider's Untyped, so that their types show only when it runs, and the types declared for
+/// outputs and inner values are kept, forgotten or others. Inputs keep their places.
+void LeaveTypesOpen(onnx::ModelProto& model, Random& random);
+
 /// Sets one attribute of one node to a hostile value, removes it, or changes which values the node reads and writes.
 void DamageNode(onnx::ModelProto& model, Random& random);
 

@@ -232,6 +232,7 @@ Value ExactCopy(const Value& value) {
   if (value.kind() == ValueKind::kMap) {
     Map copy = value.map();
     copy.keys = copy.keys.Clone();
+    if (copy.scalars.defined()) copy.scalars = copy.scalars.Clone();
     for (Value& element : copy.values) element = ExactCopy(element);
     return copy;
   }
@@ -256,6 +257,8 @@ Value Damage(const Value& value, Random& random) {
       Map map = value.map();
       if (OneIn(random, 2)) {
         map.keys = DamagedTensor(map.keys, random);  // which may leave keys and values unequal in number
+      } else if (map.scalars.defined()) {
+        map.scalars = DamagedTensor(map.scalars, random);
       } else if (!map.values.empty()) {
         Value& element = map.values[Below(random, map.values.size())];
         element = Damage(element, random);

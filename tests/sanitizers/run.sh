@@ -10,4 +10,6 @@ export LSAN_OPTIONS="suppressions=$here/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:strict_init_order=1"
 export TSAN_OPTIONS="suppressions=$here/races.txt:print_suppressions=0"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
+symbolizer=$(command -v llvm-symbolizer-19 || true)
+[ -z "$symbolizer" ] || export ASAN_SYMBOLIZER_PATH=$symbolizer
 exec "$program" "$@"

@@ -1,0 +1,478 @@
+// How long a cancelled run goes on, operator by operator: the cases of ONNX test-data folders with inputs made so large that a run
+// takes a while, cancelled on the way. Prints a table, slowest first.
+//
+//   cancel_latency FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [-t THREADS] [--per-operator N] [-n REGEX] [--memory GB] [--growth FILE]
+//
+// Inputs grow by repeating them along axes of one size, which fit each other more often than not, or by larger numbers where they are
+// sizes. How a case can grow is found out, or read from a file that an earlier call wrote, so that providers meet the same inputs. Each
+// case runs in a process of its own.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <condition_variable>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "command_line/command_line.h"
+#include "hostile_model.h"
+#include "model/proto.h"
+#include "provider_options.h"
+#include "tessera/serialization.h"
+#include "tessera/session.h"
+
+namespace tessera::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+constexpr double kLongMs = 400;       // a run that is worth cancelling
+constexpr double kCancelAtMs = 100;
+constexpr double kPatienceMs = 1500;  // while inputs grow: longer runs are cancelled
+
+struct Settings {
+  SessionOptions session;
+  double most_bytes = 1e9;  // of inputs
+  int seconds = 120;        // for a case
+};
+
+std::vector<std::byte> Read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> chars((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto* data = reinterpret_cast<const std::byte*>(chars.data());
+  return {data, data + chars.size()};
+}
+
+/// One way of growing: all axes of one size, one axis, or a number in an input.
+struct Growth {
+  int64_t size = 0;    // of axes; 0: not this way
+  int input = -1;
+  int axis = -1;       // of the input
+  int64_t element = -1;  // of the input, a number
+  auto operator<=>(const Growth&) const = default;
+};
+
+Tensor Repeat(const Tensor& tensor, size_t axis, int64_t times) {
+  Shape shape = tensor.shape();
+  const int64_t outer = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis, shape.rank());
+  shape[axis] *= times;
+  Tensor grown(tensor.type(), shape);
+  if (tensor.is(ElementType::kString)) {
+    for (int64_t i = 0; i < outer * times; ++i) {
+      const std::string* from = tensor.data<std::string>() + i / times * inner;
+      std::copy_n(from, inner, grown.mutable_data<std::string>() + i * inner);
+    }
+    return grown;
+  }
+  const size_t row = tensor.byte_size() / static_cast<size_t>(std::max<int64_t>(outer, 1));
+  for (int64_t i = 0; i < outer * times; ++i) {
+    std::memcpy(static_cast<std::byte*>(grown.mutable_raw()) + static_cast<size_t>(i) * row,
+                static_cast<const std::byte*>(tensor.raw()) + static_cast<size_t>(i / times) * row, row);
+  }
+  return grown;
+}
+
+bool IsPacked(ElementType type) {
+  return type == ElementType::kInt4 || type == ElementType::kUInt4 || type == ElementType::kInt2 || type == ElementType::kUInt2;
+}
+
+template <class T>
+Tensor Enlarge(const Tensor& tensor, int64_t element, int64_t times) {
+  Tensor grown(tensor.type(), tensor.shape());
+  std::copy_n(tensor.data<T>(), tensor.num_elements(), grown.mutable_data<T>());
+  grown.mutable_data<T>()[element] = static_cast<T>(grown.mutable_data<T>()[element] * static_cast<T>(times));
+  return grown;
+}
+
+/// The inputs grown `times`; nothing where the way is not theirs.
+std::optional<std::vector<Value>> Grow(const std::vector<Value>& inputs, const Growth& way, int64_t times) {
+  std::vector<Value> grown = inputs;
+  bool changed = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* tensor = inputs[i].tensor_if();
+    if (tensor == nullptr || !tensor->defined() || IsPacked(tensor->type())) continue;
+    if (way.element >= 0) {
+      if (static_cast<int>(i) != way.input || way.element >= tensor->num_elements()) continue;
+      if (tensor->is(ElementType::kInt64)) grown[i] = Enlarge<int64_t>(*tensor, way.element, times);
+      else if (tensor->is(ElementType::kInt32)) grown[i] = Enlarge<int32_t>(*tensor, way.element, times);
+      else if (tensor->is(ElementType::kFloat)) grown[i] = Enlarge<float>(*tensor, way.element, times);
+      else continue;
+      changed = true;
+      continue;
+    }
+    for (size_t axis = 0; axis < tensor->shape().rank(); ++axis) {
+      const bool here = way.size > 0 ? inputs[i].tensor().shape()[axis] == way.size
+                                     : static_cast<int>(i) == way.input && static_cast<int>(axis) == way.axis;
+      if (!here || inputs[i].tensor().shape()[axis] == 0) continue;
+      grown[i] = Repeat(grown[i].tensor(), axis, times);
+      changed = true;
+    }
+  }
+  if (!changed) return std::nullopt;
+  return grown;
+}
+
+double BytesOf(const std::vector<Value>& inputs) {
+  double bytes = 0;
+  for (const Value& input : inputs) {
+    if (const Tensor* tensor = input.tensor_if(); tensor != nullptr && tensor->defined()) bytes += static_cast<double>(tensor->byte_size());
+  }
+  return bytes;
+}
+
+std::vector<Growth> WaysOf(const std::vector<Value>& inputs) {
+  std::set<int64_t> sizes;
+  std::vector<Growth> ways;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* tensor = inputs[i].tensor_if();
+    if (tensor == nullptr || !tensor->defined()) continue;
+    for (size_t axis = 0; axis < tensor->shape().rank(); ++axis) {
+      const int64_t size = tensor->shape()[axis];
+      if (size > 0 && sizes.insert(size).second) ways.push_back({.size = size});
+      if (size > 0) ways.push_back({.input = static_cast<int>(i), .axis = static_cast<int>(axis)});
+    }
+    const bool number = tensor->is(ElementType::kInt64) || tensor->is(ElementType::kInt32) ||
+                        (tensor->is(ElementType::kFloat) && tensor->num_elements() == 1);
+    for (int64_t e = 0; number && tensor->num_elements() <= 4 && e < tensor->num_elements(); ++e) {
+      ways.push_back({.input = static_cast<int>(i), .element = e});
+    }
+  }
+  return ways;
+}
+
+/// What the parent reads.
+struct Result {
+  char op[96];
+  char provider[32];
+  double run_ms = 0, latency_ms = -1, megabytes = 0;
+  int outcome = 0;  // 0: not long enough, 1: cancelled, 2: went to its end
+  char growth[256];
+};
+
+class Case {
+ public:
+  Case(const fs::path& folder, const Settings& settings, Result& result) : settings_(settings), result_(result) {
+    model_ = ParseMessage<onnx::ModelProto>(Read(folder / "model.onnx"), "model");
+    for (int i = 0; i < model_.graph().input_size(); ++i) {
+      const fs::path path = folder / "test_data_set_0" / fmt::format("input_{}.pb", i);
+      if (!fs::exists(path)) break;
+      inputs_.push_back(ParseValue(Read(path), FromProto(model_.graph().input(i).type())));
+    }
+    DropShapes(model_);
+    Load();
+  }
+
+  /// Grows the inputs until a run is long, then cancels some.
+  void Run(const std::string& growth) {
+    const double first = TimeOf(inputs_);
+    if (first < 0) return;
+    result_.run_ms = first;
+    Repeat(growth);
+    if (result_.run_ms < kLongMs) Search();
+    result_.megabytes = BytesOf(inputs_) / 1e6;
+    if (result_.run_ms < 1.5 * kCancelAtMs) return;
+    for (const double at : {kCancelAtMs, kCancelAtMs / 3, std::min(2.5 * kCancelAtMs, result_.run_ms / 2)}) Cancel(at);
+  }
+
+ private:
+  void Load() {
+    const std::string bytes = model_.SerializeAsString();
+    session_.emplace(std::span(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), settings_.session);
+    for (const PlacementReport::NodeEntry& node : session_->placement().nodes) {
+      snprintf(result_.provider, sizeof result_.provider, "%s", node.provider.c_str());
+    }
+  }
+
+  /// Milliseconds; -1 for an error. Ends about when patience does.
+  double TimeOf(const std::vector<Value>& inputs) {
+    RunOptions options;
+    const Clock::time_point start = Clock::now();
+    std::string error;
+    RunUntil(inputs, options, kPatienceMs, &error);
+    if (!error.empty() && error.find("cancel") == std::string::npos) return -1;
+    return MillisecondsSince(start);
+  }
+
+  /// Runs, cancelled after `ms`; milliseconds from the cancelling to the end, or -1 where the end came first.
+  double RunUntil(const std::vector<Value>& inputs, RunOptions& options, double ms, std::string* error) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(inputs.size(), session_->inputs().size()); ++i) names.push_back(session_->inputs()[i].name);
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false;
+    Clock::time_point cancelled_at{};
+    std::thread canceller([&] {
+      std::unique_lock lock(mutex);
+      if (changed.wait_for(lock, std::chrono::duration<double, std::milli>(ms), [&] { return over; })) return;
+      cancelled_at = Clock::now();
+      options.Cancel();
+    });
+    Clock::time_point end;
+    try {
+      const auto results = session_->Run(names, std::span(inputs).first(names.size()), {}, options);
+      end = Clock::now();
+    } catch (const Error& thrown) {
+      end = Clock::now();
+      *error = thrown.what();
+    }
+    {
+      const std::lock_guard lock(mutex);
+      over = true;
+    }
+    changed.notify_one();
+    canceller.join();
+    if (cancelled_at == Clock::time_point{}) return -1;
+    return std::chrono::duration<double, std::milli>(end - cancelled_at).count();
+  }
+
+  bool Apply(const Growth& way, int64_t times) {
+    auto grown = Grow(inputs_, way, times);
+    if (!grown || BytesOf(*grown) > settings_.most_bytes) return false;
+    const double ms = TimeOf(*grown);
+    if (ms < 0) return false;
+    inputs_ = std::move(*grown);
+    result_.run_ms = ms;
+    return true;
+  }
+
+  void Note(const Growth& way, int64_t times) {
+    const size_t used = std::strlen(result_.growth);
+    snprintf(result_.growth + used, sizeof result_.growth - used, "%s%ld/%d/%d/%ld*%ld", used == 0 ? "" : ",", way.size, way.input,
+             way.axis, way.element, times);
+  }
+
+  void Repeat(const std::string& growth) {
+    size_t at = 0;
+    while (at < growth.size()) {
+      Growth way;
+      long times = 0;
+      int used = 0;
+      if (sscanf(growth.c_str() + at, "%ld/%d/%d/%ld*%ld%n", &way.size, &way.input, &way.axis, &way.element, &times, &used) != 5) return;
+      at += static_cast<size_t>(used) + 1;
+      auto grown = Grow(inputs_, way, times);
+      if (!grown) return;
+      inputs_ = std::move(*grown);
+      Note(way, times);
+    }
+    if (const double ms = TimeOf(inputs_); ms >= 0) result_.run_ms = ms;
+  }
+
+  /// Takes the way along which time grows most, again and again. Ways are forgotten where they lead to errors.
+  void Search() {
+    std::vector<Growth> ways = WaysOf(inputs_);
+    const Clock::time_point start = Clock::now();
+    while (result_.run_ms < kLongMs && !ways.empty() && MillisecondsSince(start) < settings_.seconds * 300.0) {
+      const int64_t times = result_.run_ms < kLongMs / 20 ? 8 : 2;
+      std::optional<Growth> best;
+      std::vector<Value> best_inputs;
+      double best_gain = 0, best_ms = 0;
+      std::vector<Growth> left;
+      for (const Growth& way : ways) {
+        auto grown = Grow(inputs_, way, times);
+        if (!grown || BytesOf(*grown) > settings_.most_bytes) continue;
+        const double ms = TimeOf(*grown);
+        if (ms < 0) continue;
+        left.push_back(way);
+        const double more = BytesOf(*grown) / std::max(BytesOf(inputs_), 1.0), longer = (ms + 0.02) / (result_.run_ms + 0.02);
+        const double gain = ms > kLongMs ? 1e9 - more : longer * (1 + 0.01 / more);
+        if (gain <= best_gain) continue;
+        best = way;
+        best_gain = gain;
+        best_ms = ms;
+        best_inputs = std::move(*grown);
+      }
+      if (!best) return;
+      Note(*best, times);
+      inputs_ = std::move(best_inputs);
+      result_.run_ms = best_ms;
+      // Sizes change: ways by size are looked up anew.
+      std::vector<Growth> next = WaysOf(inputs_);
+      std::erase_if(next, [&](const Growth& way) { return way.size == 0 && std::ranges::find(left, way) == left.end(); });
+      ways = std::move(next);
+    }
+  }
+
+  void Cancel(double at) {
+    RunOptions options;
+    std::string error;
+    const double ms = RunUntil(inputs_, options, at, &error);
+    if (ms < 0) return;
+    result_.latency_ms = std::max(result_.latency_ms, ms);
+    result_.outcome = std::max(result_.outcome, error.empty() ? 2 : 1);
+  }
+
+  const Settings& settings_;
+  Result& result_;
+  onnx::ModelProto model_;
+  std::vector<Value> inputs_;
+  std::optional<Session> session_;
+};
+
+struct Task {
+  fs::path folder;
+  std::string growth;
+  Result result{};
+  std::string failure;
+};
+
+void RunChild(const Settings& settings, const Task& task, Result& result) {
+  const rlim_t limit = settings.session.providers.empty() ? rlim_t{5} << 30 : rlim_t{16} << 30;  // a device's compiler needs some
+  const rlimit memory{limit, limit};
+  setrlimit(RLIMIT_AS, &memory);
+  int status = 0;
+  try {
+    Case(task.folder, settings, result).Run(task.growth);
+  } catch (const Error&) {
+    status = 3;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", task.folder.filename().string(), error.what());
+    status = 4;
+  }
+  fflush(nullptr);
+  _exit(status);
+}
+
+void RunTask(const Settings& settings, Task& task) {
+  void* shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::bad_alloc();
+  auto& result = *new (shared) Result(task.result);
+  fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) RunChild(settings, task, result);
+  const Clock::time_point start = Clock::now();
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (MillisecondsSince(start) > settings.seconds * 1000.0) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      task.failure = "took too long";
+      break;
+    }
+    usleep(1000);
+  }
+  if (task.failure.empty() && WIFSIGNALED(status)) task.failure = fmt::format("signal {}", WTERMSIG(status));
+  task.result = result;
+  munmap(shared, sizeof(Result));
+}
+
+/// What the case is about: its only operator, or its name.
+std::string OperatorOf(const fs::path& folder) {
+  try {
+    const auto model = ParseMessage<onnx::ModelProto>(Read(folder / "model.onnx"), "model");
+    std::set<std::string> ops;
+    for (const onnx::NodeProto& node : model.graph().node()) {
+      if (node.op_type() != "Constant") ops.insert((node.domain().empty() || node.domain() == "ai.onnx" ? "" : node.domain() + ".") + node.op_type());
+    }
+    return ops.size() == 1 ? *ops.begin() : "";
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+std::map<std::string, std::string> ReadGrowths(const std::string& path) {
+  std::map<std::string, std::string> growths;
+  std::ifstream file(path);
+  for (std::string name, growth; file >> name >> growth;) growths[name] = growth;
+  return growths;
+}
+
+std::vector<Task> FindTasks(const std::vector<std::string>& folders, const std::regex& names, int per_operator,
+                            const std::map<std::string, std::string>& growths) {
+  std::map<std::string, int> counts;
+  std::vector<fs::path> paths;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.path().filename() == "model.onnx") paths.push_back(entry.path().parent_path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Task> tasks;
+  for (const fs::path& path : paths) {
+    const std::string op = OperatorOf(path);
+    if (op.empty() || !std::regex_search(op + " " + path.filename().string(), names) || ++counts[op] > per_operator) continue;
+    Task task{.folder = path, .growth = {}, .failure = {}};
+    snprintf(task.result.op, sizeof task.result.op, "%s", op.c_str());
+    if (const auto found = growths.find(path.filename().string()); found != growths.end()) task.growth = found->second;
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+void Print(std::vector<Task> tasks) {
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.result.latency_ms > b.result.latency_ms; });
+  size_t cancelled = 0, late = 0, finished = 0, brief = 0;
+  fmt::print("| operator | case | provider | run ms | MB | latency ms |  |\n|---|---|---|--:|--:|--:|---|\n");
+  for (const Task& task : tasks) {
+    const Result& r = task.result;
+    cancelled += r.outcome == 1 ? 1 : 0;
+    finished += r.outcome == 2 ? 1 : 0;
+    late += r.latency_ms > 50 ? 1 : 0;
+    brief += r.outcome == 0 ? 1 : 0;
+    const std::string note = !task.failure.empty() ? task.failure : r.outcome == 2 ? "went to its end" : r.outcome == 0 ? "not long" : "";
+    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} | {} |\n", r.op, task.folder.filename().string(), r.provider, r.run_ms, r.megabytes,
+               r.latency_ms, note);
+  }
+  fmt::print("\n{} cases: {} cancelled, {} went to their end, {} later than 50 ms, {} not long enough to cancel\n", tasks.size(), cancelled,
+             finished, late, brief);
+}
+
+int Main(int argc, char** argv) {
+  CommandLine app{"Measures how long cancelled runs go on: the cases of ONNX test-data folders with inputs grown until a run is long"};
+  std::vector<std::string> folders, provider_options;
+  Settings settings;
+  std::string provider, names = ".", growth_file;
+  int per_operator = 1;
+  double gigabytes = 1;
+  settings.session.intra_op_threads = 1;
+  settings.session.log_level = LogLevel::kFatal;
+  app.Add("folders", folders, "Folders of cases").Required();
+  app.Add("-e", provider, "Execution provider before CPU");
+  app.Add("-i", provider_options, kProviderOptionsHelp);
+  app.Add("-t", settings.session.intra_op_threads, "Threads of a session").Range(1, 1024);
+  app.Add("-n", names, "Only operators and cases that match this");
+  app.Add("--per-operator", per_operator, "Cases of an operator").Range(1, std::numeric_limits<int>::max());
+  app.Add("--growth", growth_file, "File that tells how inputs grow; written where it is not there");
+  app.Add("--memory", gigabytes, "Most gigabytes of inputs");
+  app.Add("--timeout", settings.seconds, "Seconds for a case").Range(1, 3600);
+  if (const auto status = app.Parse(argc, argv)) return *status;
+  settings.most_bytes = gigabytes * 1e9;
+  if (!provider.empty()) settings.session.providers = {{provider, {}}};
+  SetFirstProvidersOptions(settings.session, provider_options);
+  settings.session.config["session.min_island_nodes"] = "0";
+  std::vector<Task> tasks = FindTasks(folders, std::regex(names), per_operator, ReadGrowths(growth_file));
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    RunTask(settings, tasks[i]);
+    const Result& r = tasks[i].result;
+    fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late {}\n", i + 1, tasks.size(), tasks[i].folder.filename().string(), r.run_ms, r.latency_ms,
+               tasks[i].failure);
+  }
+  if (!growth_file.empty() && !fs::exists(growth_file)) {
+    std::ofstream file(growth_file);
+    for (const Task& task : tasks) {
+      if (task.result.growth[0] != 0) file << task.folder.filename().string() << ' ' << task.result.growth << '\n';
+    }
+  }
+  Print(std::move(tasks));
+  return 0;
+}
+
+}  // namespace
+}  // namespace tessera::fuzz
+
+int main(int argc, char** argv) { return tessera::fuzz::Main(argc, argv); }
