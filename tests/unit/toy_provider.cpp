@@ -89,6 +89,16 @@ class View final : public Kernel {
   }
 };
 
+/// Any value as it is. There is no schema that would tell its type before.
+class Untyped final : public Kernel {
+ public:
+  explicit Untyped(const KernelInfo&) {}
+  void Compute(KernelContext& context) override {
+    const Value* value = context.input_value(0);
+    context.set_output(0, value == nullptr ? Value() : *value);
+  }
+};
+
 /// Indices of elements that are not 0, of a vector: as many as there are.
 class NonZero final : public Kernel {
  public:
@@ -142,6 +152,7 @@ const KernelRegistry& Registry() {
     kernels.Add(Op("NonZero").Types(0, kFloat).HostOutput(0).Make<NonZero>());
     kernels.Add(Op("Softplus").Types(0, kFloat).Make<Meeting>());
     kernels.Add(Op("Softsign").Types(0, kFloat).Make<Slow>());
+    kernels.Add(Op("Untyped", "toy").HostInput(0).HostOutput(0).Make<Untyped>());
     return kernels;
   }();
   return registry;

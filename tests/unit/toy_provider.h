@@ -14,7 +14,7 @@ namespace tessera::testing {
 inline constexpr std::string_view kToyMemory = "Toy";
 
 /// "ToyExecutionProvider" ("toy"), added to the process on first use. Runs Add, Mul, Neg, Identity and Reshape on floats, Split
-/// (unequal, in two), NonZero (data-dependent size), Slow (waits until cancelled) and Meeting (waits for another one). Options:
+/// (unequal, in two), NonZero (data-dependent size), Untyped of domain "toy" (its input, whatever that is; no type is inferred), Slow (waits until cancelled) and Meeting (waits for another one). Options:
 ///   ops          comma-separated operators to take; empty: all
 ///   device       values live in "Toy" memory, whose addresses fault on the host
 ///   fuse         claims everything it can take as one subgraph

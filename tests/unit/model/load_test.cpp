@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sanitizers.h"
 #include "error_of.h"
 #include "loading.h"
 #include "model/model.h"

@@ -11,7 +11,7 @@ struct IdentityCase {
   std::string name;
   std::string after;  // operators
   std::function<void(ModelBuilder&)> add;
-  std::initializer_list<int64_t> dims = {2, 3};
+  std::vector<int64_t> dims = {2, 3};
   ElementType type = ElementType::kFloat;
   int opset = 21;
 };

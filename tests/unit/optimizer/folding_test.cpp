@@ -212,6 +212,30 @@ TEST(MergeConstants, EqualOnesAreOne) {
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
+TEST(MergeConstants, ThoseThatDifferLateStay) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {100}).Output("y", ElementType::kFloat, {100});
+  std::string last = "x";
+  for (int i = 0; i < 6; ++i) {
+    std::vector<float> values(100, 0.5f);
+    values[static_cast<size_t>(99 - i / 3)] = static_cast<float>(i % 3);  // the first 256 bytes are the same in all
+    const std::string name = "c" + std::to_string(i), next = i == 5 ? "y" : "v" + std::to_string(i);
+    model.Floats(name, {100}, values);
+    model.Node("Add", {last, name}, {next});
+    last = next;
+  }
+  model.Floats("again", {100}, [] {
+    std::vector<float> values(100, 0.5f);
+    values[98] = 2;
+    return values;
+  }());
+  model.Output("z", ElementType::kFloat, {100});
+  model.Node("Mul", {"x", "again"}, {"z"});
+  const Rewriting rewriting(model, {"merge_constants"});
+  EXPECT_EQ(rewriting.report().passes[0].changes, 1u);
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
 TEST(MergeEqualNodes, OneComputesForAll) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
@@ -238,6 +262,18 @@ TEST(MergeEqualNodes, AttributesAndOutputsDiffer) {
   model.Node("Exp", {"n"}, {"e"});
   const Rewriting rewriting(model, {"merge_equal_nodes"});
   EXPECT_EQ(rewriting.after(), "LeakyRelu LeakyRelu Sub Neg Neg Exp");
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
+TEST(MergeEqualNodes, AttributesInAnyOrder) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
+  Float(Float(model.Node("HardSigmoid", {"x"}, {"a"}), "alpha", 0.5f), "beta", 0.25f);
+  Float(Float(model.Node("HardSigmoid", {"x"}, {"b"}), "beta", 0.25f), "alpha", 0.5f);
+  Float(Float(model.Node("HardSigmoid", {"x"}, {"c"}), "alpha", 0.25f), "beta", 0.5f);
+  model.Node("Sum", {"a", "b", "c"}, {"y"});
+  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  EXPECT_EQ(rewriting.after(), "HardSigmoid HardSigmoid Sum");
   EXPECT_EQ(rewriting.Difference(), "");
 }
 

@@ -42,7 +42,7 @@ TEST(FuseTransposes, IntoGemmAndMatMul) {
 struct ReshapeCase {
   std::string name, after;
   std::function<void(ModelBuilder&)> add;  // from x to b
-  std::initializer_list<int64_t> dims;
+  std::vector<int64_t> dims;
 };
 
 const ReshapeCase kReshapes[] = {

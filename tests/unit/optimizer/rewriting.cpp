@@ -3,10 +3,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <random>
 
+#include "session/context/graph_bytes.h"
 #include "session/session_state.h"
 
 namespace tessera::testing {
@@ -22,14 +21,16 @@ std::string Operators(const Graph& graph) {
   return text;
 }
 
-/// A session whose resources serve for folding.
-Session CpuSession(const std::string& bytes) {
+SessionOptions CpuOptions() {
   SessionOptions options;
   options.optimization_level = OptimizationLevel::kNone;
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = 1;
-  return Session(std::as_bytes(std::span(bytes)), options);
+  return options;
 }
+
+/// A session whose resources serve for folding.
+Session CpuSession(const std::string& bytes) { return Session(std::as_bytes(std::span(bytes)), CpuOptions()); }
 
 std::string EmptyModel() {
   ModelBuilder model;
@@ -38,14 +39,25 @@ std::string EmptyModel() {
   return model.bytes();
 }
 
-std::string Written(const Model& model) {
-  static int number = 0;
-  const auto path = std::filesystem::path(::testing::TempDir()) / fmt::format("rewritten_{}_{}.onnx", getpid(), number++);
-  WriteModel(*model.graph, model.metadata, path);
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(path);
-  return bytes;
+/// A session on a graph that WriteGraph wrote.
+std::shared_ptr<Session::State> GraphSession(std::span<const std::byte> bytes, std::span<const Tensor> tensors) {
+  auto session = std::make_shared<Session::State>(CpuOptions(), Environment::Default().state());
+  session->Load({.bytes = bytes}, [&](const LoadOptions&) {
+    Model model;
+    model.graph = std::make_unique<Graph>();
+    ByteReader reader(bytes);
+    ReadGraph(reader, tensors, *model.graph);
+    return model;
+  });
+  return session;
+}
+
+std::vector<Value> RunGraph(Session::State& session, const std::vector<Value>& inputs) {
+  std::vector<const Value*> given(session.model.graph->inputs().size());
+  for (size_t i = 0; i < inputs.size(); ++i) given[session.required[i]] = &inputs[i];
+  std::vector<Value> results(session.outputs.size());
+  session.Run({given, session.all_outputs, results, {}}, RunOptions());
+  return results;
 }
 
 /// `relative` is what rounding may change a number by, and of one below `least` as much as of that.
@@ -88,7 +100,11 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
   report_ = RunRewrites(*model_.graph, session.state()->resources, entries);
   after_ = Operators(*model_.graph);
-  rewritten_ = Written(model_);
+  ByteWriter writer;
+  TensorTable table;
+  WriteGraph(*model_.graph, writer, table);
+  rewritten_.assign(writer.bytes().begin(), writer.bytes().end());
+  tensors_.assign(table.tensors().begin(), table.tensors().end());
 }
 
 void Transpose(ModelBuilder& model, const std::string& from, const std::string& to, const std::vector<int64_t>& perm) {
@@ -128,15 +144,16 @@ std::string Rewriting::Difference(int seed, int64_t size, bool rounding) const {
 }
 
 std::string Rewriting::Difference(const std::vector<Value>& inputs, bool rounding) const {
-  const Session original = CpuSession(original_), rewritten = CpuSession(rewritten_);
-  std::vector<Value> expected(original.outputs().size()), given(rewritten.outputs().size());
-  if (expected.size() != given.size()) return "another number of outputs";
+  const Session original = CpuSession(original_);
+  const std::shared_ptr<Session::State> rewritten = GraphSession(rewritten_, tensors_);
+  std::vector<Value> expected(original.outputs().size());
+  if (expected.size() != rewritten->outputs.size()) return "another number of outputs";
   for (size_t i = 0; i < expected.size(); ++i) {
-    const NamedType &a = original.outputs()[i], &b = rewritten.outputs()[i];
+    const NamedType &a = original.outputs()[i], &b = rewritten->outputs[i];
     if (a.name != b.name || a.type.ToString() != b.type.ToString()) return fmt::format("output {} is {} {}", a.name, b.name, b.type.ToString());
   }
   original.Run(inputs, expected);
-  rewritten.Run(inputs, given);
+  const std::vector<Value> given = RunGraph(*rewritten, inputs);
   for (size_t i = 0; i < expected.size(); ++i) {
     if (const std::string difference = DifferenceOf(expected[i], given[i], rounding); !difference.empty()) {
       return original.outputs()[i].name + ": " + difference;

@@ -32,8 +32,10 @@ class Rewriting {
   std::string Difference(const std::vector<Value>& inputs, bool rounding = false) const;
 
  private:
-  std::string original_;   // serialized
-  std::string rewritten_;
+  std::string original_;  // serialized
+  /// As a context has it: no model file may hold what the optimizer keeps to itself.
+  std::vector<std::byte> rewritten_;
+  std::vector<Tensor> tensors_;
   std::string before_, after_;
   Model model_;
   OptimizationReport report_;

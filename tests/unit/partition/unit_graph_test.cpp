@@ -43,5 +43,21 @@ TEST(UnitGraph, SeesCyclesThroughOtherUnits) {
   EXPECT_THAT(units.Order(), ElementsAre(1, 0, 2));
 }
 
+TEST(UnitGraph, TellsWhetherAllClaimsCanBeDrawn) {
+  const auto graph = MakeGraph({{}, {}, {0}, {1}, {2, 3}, {4}});  // 0 -> 2, 1 -> 3, both -> 4 -> 5
+  UnitGraph units(*graph);
+  using Sets = std::vector<std::vector<NodeIndex>>;
+  EXPECT_TRUE(units.CanDrawAll(Sets{}));
+  EXPECT_TRUE(units.CanDrawAll(Sets{{0, 2}, {5, 4}}));
+  EXPECT_TRUE(units.CanDrawAll(Sets{{0, 3}}));
+  EXPECT_FALSE(units.CanDrawAll(Sets{{0, 3}, {1, 2}}));  // each waits for the other
+  EXPECT_FALSE(units.CanDrawAll(Sets{{0, 5}}));          // the way from one to the other leaves it
+  EXPECT_FALSE(units.CanDrawAll(Sets{{0, 2}, {2, 4}}));  // they share a node
+  EXPECT_THAT(units.Sorted(std::vector<NodeIndex>{5, 0, 3}), ElementsAre(0, 3, 5));
+  units.Merge(std::vector<NodeIndex>{0, 3});
+  EXPECT_FALSE(units.CanDrawAll(Sets{{1, 2}}));
+  EXPECT_TRUE(units.CanDrawAll(Sets{{2, 4, 5}}));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,5 +1,3 @@
-#include <omp.h>
-
 #include <barrier>
 #include <set>
 #include <thread>
@@ -8,6 +6,7 @@
 #include "onednn/program.h"
 #include "onednn/program_cache.h"
 #include "onednn_models.h"
+#include "runtime/openmp.h"
 
 namespace tessera::testing {
 namespace {

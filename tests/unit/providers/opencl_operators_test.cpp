@@ -18,13 +18,17 @@ namespace tessera {
 namespace {
 
 using testing::Elsewhere;
+using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
+using testing::Ints;
 using testing::kOpencl;
 using testing::ModelBuilder;
+using testing::On;
 using testing::OnDevice;
 using testing::PlainOn;
 using testing::Random;
+using testing::ResultsOf;
 using testing::Text;
 using testing::ToVector;
 using ::testing::IsEmpty;
@@ -113,16 +117,24 @@ TEST_F(OpenclOperatorsTest, AttentionMadeFromProductsBroadcastsLikeThem) {
   };
   for (const Case& one : cases) {
     ModelBuilder model(23);
-    const std::vector<int64_t> unknown(4, -1);
-    model.Input("q", ElementType::kFloat, unknown).Input("k", ElementType::kFloat, unknown).Input("v", ElementType::kFloat, unknown);
-    model.Input("mask", ElementType::kFloat, std::vector<int64_t>(one.mask.rank(), -1)).Output("y", ElementType::kFloat, unknown);
-    Int(model.Node("Attention", {"q", "k", "v", "mask"}, {"y"}), "tessera_broadcast", 1);
+    model.Input("q", ElementType::kFloat, {-1, 2, -1, 8}).Input("k", ElementType::kFloat, {-1, 2, -1, 8});
+    model.Input("v", ElementType::kFloat, {-1, 2, -1, 16}).Output("y", ElementType::kFloat, {-1, 2, -1, 16});
+    model.Input("mask", ElementType::kFloat, std::vector<int64_t>(one.mask.rank(), -1));
+    Ints(model.Node("Transpose", {"k"}, {"kt"}), "perm", {0, 1, 3, 2});
+    model.Node("MatMul", {"q", "kt"}, {"products"});
+    model.Floats("scale", {}, {1 / std::sqrt(8.0f)}).Node("Mul", {"products", "scale"}, {"scaled"});
+    model.Node("Add", {"scaled", "mask"}, {"masked"});
+    Int(model.Node("Softmax", {"masked"}, {"weights"}), "axis", -1);
+    model.Node("MatMul", {"weights", "v"}, {"y"});
     std::vector<Value> inputs;
     for (const Shape& shape : {one.q, one.k, one.v, one.mask}) {
       inputs.emplace_back(Tensor::Of<float>(shape, Random(static_cast<size_t>(shape.num_elements()), static_cast<unsigned>(inputs.size()))));
     }
     SCOPED_TRACE(one.q.ToString() + one.k.ToString() + one.v.ToString() + one.mask.ToString());
-    ExpectAsOnCpu(model, inputs);
+    const Session session = model.Session(On(kOpencl));
+    EXPECT_THAT(Elsewhere(session), IsEmpty());
+    EXPECT_THAT(session.placement().ToText(), ::testing::HasSubstr("Attention"));
+    ExpectClose(ResultsOf(session, inputs), ResultsOf(model.Session(PlainOn("cpu")), inputs), 1e-4f);
   }
 }
 

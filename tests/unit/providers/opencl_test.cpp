@@ -102,7 +102,7 @@ TEST_F(OpenclTest, ConcurrentRunsDoNotDisturbEachOther) {
 
 TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
   struct Case {
-    std::initializer_list<int64_t> a, b;
+    std::vector<int64_t> a, b;
   };
   const Case cases[] = {{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 4}, {3, 1}}, {{2, 1, 4}, {3, 1}}, {{}, {2, 2}}, {{1}, {}}, {{0, 3}, {1, 3}}};
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}) {

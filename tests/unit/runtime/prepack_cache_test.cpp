@@ -65,5 +65,23 @@ TEST(PrepackCache, TypeAndShapeArePartOfTheKey) {
   EXPECT_NE(cache.GetOrMake(floats, "another form", make), first);
 }
 
+TEST(PrepackCache, EntriesGoWithTheLastUserOfTheirValue) {
+  const Tensor floats = Tensor::Of<float>({2, 3}, std::vector<float>(6));
+  PrepackCache& cache = PrepackCache::Process();
+  const size_t before = cache.entries();
+  int made = 0;
+  const auto make = [&]() -> std::shared_ptr<const void> { return std::make_shared<int>(++made); };
+  {
+    const auto first = cache.GetOrMake(floats, "short-lived", make), second = cache.GetOrMake(floats, "short-lived, too", make);
+    EXPECT_EQ(*static_cast<const int*>(first.get()), 1);
+    EXPECT_EQ(cache.entries(), before + 2);
+  }
+  EXPECT_EQ(cache.entries(), before);
+  EXPECT_THROW(cache.GetOrMake(floats, "fails", []() -> std::shared_ptr<const void> { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_EQ(cache.GetOrMake(floats, "nothing", []() -> std::shared_ptr<const void> { return nullptr; }), nullptr);
+  EXPECT_EQ(cache.entries(), before);
+  EXPECT_EQ(*static_cast<const int*>(cache.GetOrMake(floats, "short-lived", make).get()), 3);
+}
+
 }  // namespace
 }  // namespace tessera::testing

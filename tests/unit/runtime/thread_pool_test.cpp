@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "runtime/cancellable_pool.h"
 #include "runtime/thread_pools.h"
 #include "tessera/error.h"

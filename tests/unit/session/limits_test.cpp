@@ -43,11 +43,11 @@ TEST(MemoryBudget, TheSharedOneHoldsForAll) {
   MemoryBudget one("one.limit", 0, shared), other("other.limit", 700, shared);
   one.Charge(800);
   EXPECT_THAT(ErrorOf([&] { other.Charge(300); }), HasSubstr("shared.limit"));
-  one.Refund(500);
+  one.Refund(600);
   EXPECT_THAT(ErrorOf([&] { other.Charge(701); }), HasSubstr("other.limit"));
-  EXPECT_EQ(shared->used(), 300);
+  EXPECT_EQ(shared->used(), 200);
   other.Charge(700);
-  EXPECT_EQ(shared->used(), 1000);
+  EXPECT_EQ(shared->used(), 900);
 }
 
 TEST(MemoryBudget, AllocatorsLiveUntilTheirBuffersAndChargesAreGone) {
