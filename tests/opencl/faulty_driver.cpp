@@ -232,6 +232,9 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list, cl_event* event) {
   return Enqueue(&clEnqueueUnmapMemObject, "clEnqueueUnmapMemObject", event, queue, memory, mapped, waits, list);
 }
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event) {
+  return Enqueue(&clEnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList", event, queue, waits, list);
+}
 cl_int clWaitForEvents(cl_uint count, const cl_event* list) { return Call(&clWaitForEvents, "clWaitForEvents", count, list); }
 cl_int clFlush(cl_command_queue queue) { return Call(&clFlush, "clFlush", queue); }
 cl_int clFinish(cl_command_queue queue) { return Call(&clFinish, "clFinish", queue); }
