@@ -5,6 +5,9 @@ import pathlib
 import subprocess
 import sys
 
+# ONNX Runtime sends telemetry and writes to the home folder unless it is told not to, before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
 
 def enter(folder, packages, python="/usr/bin/python3", system_packages=False):
     """Goes on in the environment `folder`, made here when it is missing or holds other packages."""

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+# ONNX Runtime sends telemetry and writes to the home folder unless it is told not to, before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 SECONDS = 0.25
 
 

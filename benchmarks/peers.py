@@ -8,6 +8,7 @@ PEER: ort, openvino (float32 throughout), openvino-default (the precision that i
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -17,6 +18,9 @@ import time
 import numpy as np
 import onnx
 from onnx import numpy_helper
+
+# ONNX Runtime sends telemetry and writes to the home folder unless it is told not to, before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def memory_mib(key):

@@ -89,7 +89,7 @@ TypeInfo Merge(const TypeInfo& declared, const TypeInfo& inferred) {
 class GraphInference {
  public:
   GraphInference(Graph& graph, GraphInference* outer, Symbols& symbols)
-      : graph_(graph), outer_(outer), symbols_(symbols), shape_values_(graph, outer == nullptr ? nullptr : &outer->shape_values_) {}
+      : graph_(graph), symbols_(symbols), shape_values_(graph, outer == nullptr ? nullptr : &outer->shape_values_) {}
 
   void Run();
   void InferNode(const Node& node);
@@ -114,7 +114,6 @@ class GraphInference {
   void SetType(ValueIndex index, const TypeInfo& inferred);
 
   Graph& graph_;
-  GraphInference* outer_;
   Symbols& symbols_;
   ShapeValues shape_values_;
   std::unordered_map<ValueIndex, onnx::TypeProto> types_;

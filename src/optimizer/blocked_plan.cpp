@@ -9,6 +9,7 @@
 #include "optimizer/blocked_movement.h"
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
+#include "optimizer/regions.h"
 
 namespace tessera {
 namespace {
@@ -117,10 +118,25 @@ class Planner {
     if (Channels(graph_, node.outputs[0]) != shape[0]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
+    if (group == 1 && shape[0] >= kChannelBlock && channels >= kChannelBlock && IsProductOfSmallImages(node, shape)) return std::nullopt;
     if (!Divides(graph_, node.outputs[0])) return MayPad(node, shape) ? std::optional(BlockedRole::kConv) : std::nullopt;
     if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     const bool depthwise = shape[1] == 1 && shape[0] == group;
     return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(BlockedRole::kConv) : std::nullopt;
+  }
+
+  /// Images of so few pixels that rows of vectors, or tiles, of one image would hardly be filled: the plain operator puts the pixels of many
+  /// into one product.
+  bool IsProductOfSmallImages(const Node& node, const Shape& weights) const {
+    constexpr int64_t kFewPixels = 9, kFewPixelsOfMany = 16, kManyImages = 16;
+    if (weights.SizeOfRange(2, weights.rank()) == 1) return false;
+    const SymbolicShape& image = *ShapeOf(graph_, node.outputs[0]);
+    int64_t pixels = 1;
+    for (size_t i = 2; i < image.size(); ++i) {
+      if (!image[i].known() || image[i].value > kFewPixelsOfMany) return false;
+      pixels = std::min(pixels * image[i].value, kFewPixelsOfMany + 1);
+    }
+    return pixels <= kFewPixels || (pixels <= kFewPixelsOfMany && image[0].known() && image[0].value >= kManyImages);
   }
 
   std::optional<BlockedRole> TransposedRole(const Node& node) const {
@@ -279,15 +295,6 @@ class Planner {
     return true;
   }
 
-  /// Paths are halved on the way. They may be as long as the graph, too long to be followed by recursion.
-  ValueIndex RegionOf(ValueIndex index) {
-    for (;;) {
-      ValueIndex& parent = regions_.try_emplace(index, index).first->second;
-      if (parent == index) return index;
-      index = parent = regions_.at(parent);
-    }
-  }
-
   /// What blocks save a convolution, in elements that are moved at no loss.
   double Gain(const Node& conv, BlockedRole role) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
@@ -389,10 +396,10 @@ class Planner {
     for (const auto& [index, role] : plan_.roles) {
       const Node& node = graph_.node(index);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (IsBlocked(node, i)) regions_[RegionOf(node.inputs[i])] = RegionOf(BlockedValueOf(node, role));
+        if (IsBlocked(node, i)) regions_.Join(node.inputs[i], BlockedValueOf(node, role));
       }
       for (size_t i = 1; i < node.outputs.size() && role == BlockedRole::kMove; ++i) {
-        regions_[RegionOf(node.outputs[i])] = RegionOf(node.outputs[0]);
+        regions_.Join(node.outputs[i], node.outputs[0]);
       }
     }
     std::map<ValueIndex, double> gains;  // by region
@@ -400,7 +407,7 @@ class Planner {
     std::set<std::pair<ValueIndex, ValueIndex>> entries;
     for (const auto& [index, role] : plan_.roles) {
       const Node& node = graph_.node(index);
-      const ValueIndex region = RegionOf(BlockedValueOf(node, role));
+      const ValueIndex region = regions_.Of(BlockedValueOf(node, role));
       ++sizes[region];
       if (role == BlockedRole::kConv || role == BlockedRole::kFirstConv || role == BlockedRole::kTranspose) {
         gains[region] += Gain(node, role);
@@ -411,11 +418,11 @@ class Planner {
     }
     for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
     for (const ValueIndex value : blocked_) {
-      if (LeavesBlocks(value)) gains[RegionOf(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
+      if (LeavesBlocks(value)) gains[regions_.Of(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
       const Node& node = graph_.node(entry.first);
-      const ValueIndex region = RegionOf(BlockedValueOf(node, entry.second));
+      const ValueIndex region = regions_.Of(BlockedValueOf(node, entry.second));
       return gains[region] <= 0 || (sizes[region] == 1 && MovesByItself(node, entry.second));
     });
   }
@@ -429,7 +436,7 @@ class Planner {
   const Graph& graph_;
   BlockedPlan plan_;
   std::set<ValueIndex> blocked_;
-  std::map<ValueIndex, ValueIndex> regions_;
+  Regions regions_;
   /// By node with many inputs: whether it reads a value in blocks by some of them, and by all.
   mutable std::map<NodeIndex, std::map<ValueIndex, std::pair<bool, bool>>> wide_reads_;
 };

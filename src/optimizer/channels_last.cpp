@@ -14,6 +14,7 @@
 #include "optimizer/fused_kernels.h"
 #include "optimizer/permuted_node.h"
 #include "optimizer/quantization.h"
+#include "optimizer/regions.h"
 #include "optimizer/rewrites.h"
 #include "partition/left_to_cpu.h"
 
@@ -122,28 +123,19 @@ class LastPlanner {
     return static_cast<double>(large) <= kMostLargePairs * static_cast<double>(looked_at);
   }
 
-  /// Paths are halved on the way. They may be as long as the graph, too long to be followed by recursion.
-  ValueIndex RegionOf(ValueIndex index) {
-    for (;;) {
-      ValueIndex& parent = regions_.try_emplace(index, index).first->second;
-      if (parent == index) return index;
-      index = parent = regions_.at(parent);
-    }
-  }
-
   void DropCostlyRegions() {
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
       for (const size_t i : Images(node, role)) {
-        if (last_.contains(node.inputs[i])) regions_[RegionOf(node.inputs[i])] = RegionOf(node.outputs[0]);
+        if (last_.contains(node.inputs[i])) regions_.Join(node.inputs[i], node.outputs[0]);
       }
-      for (const ValueIndex output : node.outputs) regions_[RegionOf(output)] = RegionOf(node.outputs[0]);
+      for (const ValueIndex output : node.outputs) regions_.Join(output, node.outputs[0]);
     }
     std::map<ValueIndex, double> gains;  // by region
     std::set<std::pair<ValueIndex, ValueIndex>> entries;
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
-      const ValueIndex region = RegionOf(node.outputs[0]);
+      const ValueIndex region = regions_.Of(node.outputs[0]);
       if (role == Role::kConv) gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
       for (const size_t i : Images(node, role)) {
         if (!last_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
@@ -151,9 +143,9 @@ class LastPlanner {
     }
     for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerTurn * KnownElements(graph_, value);
     for (const ValueIndex value : last_) {
-      if (Leaves(value)) gains[RegionOf(value)] -= kFewestElementsPerTurn * KnownElements(graph_, value);
+      if (Leaves(value)) gains[regions_.Of(value)] -= kFewestElementsPerTurn * KnownElements(graph_, value);
     }
-    std::erase_if(roles_, [&](const auto& entry) { return gains[RegionOf(graph_.node(entry.first).outputs[0])] <= 0; });
+    std::erase_if(roles_, [&](const auto& entry) { return gains[regions_.Of(graph_.node(entry.first).outputs[0])] <= 0; });
   }
 
   /// Somebody reads the value as it was.
@@ -165,7 +157,7 @@ class LastPlanner {
   const Graph& graph_;
   std::map<NodeIndex, Role> roles_;
   std::set<ValueIndex> last_;
-  std::map<ValueIndex, ValueIndex> regions_;
+  Regions regions_;
 };
 
 class Turning {

@@ -1,6 +1,10 @@
 """What a recipe is made of: random shapes, values and models for one operator."""
 
 import dataclasses
+import os
+
+# ONNX Runtime sends telemetry and writes to the home folder unless it is told not to, before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import ml_dtypes
 import numpy as np

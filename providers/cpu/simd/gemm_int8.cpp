@@ -8,8 +8,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/cancellation.h"
@@ -31,6 +33,8 @@ struct Int8Kernels {
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
   void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
                      bool is_signed, void* out);
+  float (*quantize)(const float* in, int64_t k, int32_t most, int16_t* out);
+  void (*add_scaled)(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out);
 };
 }  // namespace tessera::cpu
 #endif
@@ -43,6 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D32 = hn::ScalableTag<int32_t>;
 using D16 = hn::ScalableTag<int16_t>;
+using DF = hn::ScalableTag<float>;
 using V32 = hn::Vec<D32>;
 using V16 = hn::Vec<D16>;
 
@@ -230,6 +235,42 @@ void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t s
   }
 }
 
+float QuantizeRow(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t* HWY_RESTRICT out) {
+  const DF df;
+  const D32 d32;
+  const hn::Rebind<int16_t, D32> d16;
+  // As integers, what is not finite counts as largest.
+  V32 bits = hn::Zero(d32);
+  int64_t i = 0;
+  for (; i + kLanes <= k; i += kLanes) bits = hn::Max(bits, hn::BitCast(d32, hn::Abs(hn::LoadU(df, in + i))));
+  int32_t most_bits = hn::GetLane(hn::MaxOfLanes(d32, bits));
+  for (; i < k; ++i) most_bits = std::max(most_bits, std::bit_cast<int32_t>(std::abs(in[i])));
+  const auto bound = static_cast<float>(most);
+  const float scale = std::bit_cast<float>(most_bits) / bound;
+  const float inverse = scale >= std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
+  const auto code = [&](auto d, auto value) HWY_ATTR {
+    return hn::NearestInt(hn::Min(hn::Max(hn::Mul(value, hn::Set(d, inverse)), hn::Set(d, -bound)), hn::Set(d, bound)));
+  };
+  for (i = 0; i + kLanes <= k; i += kLanes) hn::StoreU(hn::DemoteTo(d16, code(df, hn::LoadU(df, in + i))), d16, out + i);
+  const hn::FixedTag<float, 1> one;
+  for (; i < k; ++i) out[i] = static_cast<int16_t>(hn::GetLane(code(one, hn::LoadU(one, in + i))));
+  if (k % 2 != 0) out[k] = 0;
+  return scale;
+}
+
+void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, float scale, const float* HWY_RESTRICT scales, int64_t scale_step,
+                   float* HWY_RESTRICT out) {
+  const DF df;
+  const D32 d32;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto factor = scale_step == 0 ? hn::Set(df, scales[0]) : hn::LoadU(df, scales + i);
+    const auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
+    hn::StoreU(hn::MulAdd(sum, hn::Mul(factor, hn::Set(df, scale)), hn::LoadU(df, out + i)), df, out + i);
+  }
+  for (; i < count; ++i) out[i] += static_cast<float>(sums[i]) * (scales[i * scale_step] * scale);
+}
+
 }  // namespace
 
 Int8Kernels Int8Table() {
@@ -237,7 +278,7 @@ Int8Kernels Int8Table() {
   if constexpr (DotProduct::kPossible) {
     if (DotProduct::Available()) tile = Tile<DotProduct>;
   }
-  return {kWidth, kRows, tile, Interleave, Requantize};
+  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeRow, AddScaledSums};
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -324,6 +365,12 @@ void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
 void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
                    bool is_signed, void* out) {
   Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
+}
+
+float QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) { return Kernels().quantize(in, k, most, out); }
+
+void AddScaled(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out) {
+  Kernels().add_scaled(sums, count, scale, scales, scale_step, out);
 }
 
 }  // namespace tessera::cpu

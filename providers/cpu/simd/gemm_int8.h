@@ -1,7 +1,7 @@
 #pragma once
 
 // Products of 8-bit integers with 32-bit sums. Operands are widened to 16 bits with their zero points already subtracted, and
-// k goes two at a time (multiply-add of pairs): exact, whatever the signs.
+// k goes two at a time (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to 16 bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +19,13 @@ int64_t Int8PanelWidth();
 /// zero_point_step per row.
 void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
                int64_t zero_point_step, int16_t* out);
+
+/// Floats as integers of at most `most`, padded to whole pairs. Returns what one stands for: not finite where a float is not. Floats
+/// whose largest is below 2^-126 * most count as 0.
+float QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
+
+/// out[i] += sums[i] * scale * scales[i]; `scales` advances by scale_step.
+void AddScaled(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out);
 
 /// Rows [0, kc) of a panel, `in` rows in_stride apart, as interleaved pairs: out[pair][column][2].
 void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,

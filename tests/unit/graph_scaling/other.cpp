@@ -31,11 +31,8 @@ Case WithCondition(Case made) {
   return made;
 }
 
-Case CapturedByIf(int n) {
-  Builder b;
-  BoolInput(b);
-  std::vector<std::string> values;
-  for (int i = 0; i < n; ++i) values.push_back(b.Add("Mul", {"x", b.Scalar(1 + static_cast<float>(i) / 1024)}));
+/// An If whose branches read all of `values`.
+Case Captured(Builder b, const std::vector<std::string>& values) {
   const std::string v = b.Add("If", {"condition"});
   onnx::NodeProto& node = b.last();
   for (const char* branch : {"then_branch", "else_branch"}) {
@@ -44,6 +41,14 @@ Case CapturedByIf(int n) {
     Output(graph, branch);
   }
   return WithCondition(b.Finish(v));
+}
+
+Case CapturedByIf(int n) {
+  Builder b;
+  BoolInput(b);
+  std::vector<std::string> values;
+  for (int i = 0; i < n; ++i) values.push_back(b.Add("Mul", {"x", b.Scalar(1 + static_cast<float>(i) / 1024)}));
+  return Captured(std::move(b), values);
 }
 Case IfOutputs(int n) {
   Builder b;
@@ -68,14 +73,7 @@ Case IdentitiesCapturedByIf(int n) {
   BoolInput(b);
   std::vector<std::string> values;
   for (int i = 0; i < n; ++i) values.push_back(b.Add("Identity", {i % 2 == 0 ? "x" : b.Add("Mul", {"x", b.Scalar(static_cast<float>(i))})}));
-  const std::string v = b.Add("If", {"condition"});
-  onnx::NodeProto& node = b.last();
-  for (const char* branch : {"then_branch", "else_branch"}) {
-    onnx::GraphProto& graph = Nested(node, branch);
-    ModelBuilder::AddNode(graph, branch == std::string("then_branch") ? "Sum" : "Max", values, {branch});
-    Output(graph, branch);
-  }
-  return WithCondition(b.Finish(v));
+  return Captured(std::move(b), values);
 }
 Case ManyIfs(int n) {
   Builder b;

@@ -1,44 +1,90 @@
-// DynamicQuantizeLSTM, com.microsoft, version 1: LSTM with weights of 8 bits. What they meet, X and the state of each step, is
-// quantized to 8 bits on the way, 32 numbers with a scale of their own.
+// DynamicQuantizeLSTM, com.microsoft, version 1: LSTM with weights of 8 bits. What they meet, X and the state of each step, becomes
+// integers on the way: each row those of as many bits as exact sums of 32 bits leave room for, 12 to 16, with a scale of its own.
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/microsoft/nbits_product.h"
 #include "ops/nn/integer_matmul.h"
 #include "ops/ops.h"
 #include "ops/rnn/lstm.h"
 #include "runtime/packed_store.h"
-#include "simd/nbits_quantized.h"
+#include "simd/gemm_int8.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;
 constexpr int kGates = 4;
+constexpr int64_t kDepth = 4096;         // of a sum of 32 bits; several of them are added as floats
+constexpr int64_t kRowsTogether = 64;    // of X
+constexpr int64_t kLargestWeight = 255;  // less its zero point
 
-/// W or R, [directions, inner, gates * hidden] with scales and zero points [directions] or [directions, gates * hidden], in the form
-/// of MatMulNBits.
-using GateMatrices = std::array<NBitsWeights, 2>;  // by direction
-
-struct ConstantMatrices {
-  std::shared_ptr<const Tensor> codes;  // null: they are no constants
-  std::vector<float> scales;            // [direction, column, block]
-  std::vector<uint8_t> zeros;
-  GateMatrices of;
+/// W or R of one direction.
+struct GateMatrix {
+  int64_t k, n;
+  const int16_t* panels;  // of kDepth rows each
+  const float* scales;
+  int64_t scale_step;  // 0: one for all columns
 };
 
-/// [inner, columns] bytes, signed ones from 128 on, as columns of `blocks` blocks. What fills the last block meets zeros.
-void TurnCodes(const uint8_t* codes, bool is_signed, int64_t inner, int64_t columns, int64_t blocks, uint8_t* out) {
-  const uint8_t flip = is_signed ? 128 : 0;
-  std::fill_n(out, columns * blocks * kBlock, uint8_t{0});
-  for (int64_t k = 0; k < inner; ++k, codes += columns) {
-    for (int64_t n = 0; n < columns; ++n) out[n * blocks * kBlock + k] = codes[n] ^ flip;
+size_t PanelsSize(int64_t k, int64_t n) {
+  size_t size = 0;
+  for (int64_t k0 = 0; k0 < k; k0 += kDepth) size += PackedInt8Size(std::min(kDepth, k - k0), n);
+  return size;
+}
+
+/// `zeros` advances by zero_step for each column.
+void PackMatrix(ThreadPool& threads, const uint8_t* codes, bool is_signed, int64_t k, int64_t n, const int32_t* zeros, int64_t zero_step,
+                int16_t* panels) {
+  for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
+    const int64_t depth = std::min(kDepth, k - k0);
+    PackInt8(threads, depth, n, DenseInt8Panels(codes + k0 * n, is_signed, n, zeros, zero_step), panels);
+    panels += PackedInt8Size(depth, n);
+  }
+}
+
+/// Where a product lies between its factors and its result.
+struct ProductRows {
+  int64_t depth, n;
+
+  ProductRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
+  size_t bytes_per_row() const {
+    return RoundUp(static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(float), size_t{64});
+  }
+  int32_t* sums(std::byte* room) const { return reinterpret_cast<int32_t*>(room); }
+  float* scales(std::byte* room, int64_t rows) const { return reinterpret_cast<float*>(sums(room) + rows * n); }
+  int16_t* factors(std::byte* room, int64_t rows) const { return reinterpret_cast<int16_t*>(scales(room, rows) + rows); }
+};
+
+/// out += a * matrix, for `rows` rows of a; `room` has ProductRows::bytes_per_row() for each.
+void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row, std::byte* room) {
+  const ProductRows at(matrix.k, matrix.n);
+  int32_t* sums = at.sums(room);
+  float* scales = at.scales(room, rows);
+  int16_t* factors = at.factors(room, rows);
+  const int16_t* panels = matrix.panels;
+  for (int64_t k0 = 0; k0 < matrix.k; k0 += kDepth) {
+    const int64_t depth = std::min(kDepth, matrix.k - k0);
+    const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
+    for (int64_t r = 0; r < rows; ++r) scales[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
+    Int8GemmArgs args;
+    args.m = rows;
+    args.n = matrix.n;
+    args.k = depth;
+    args.a = factors;
+    args.packed_b = panels;
+    args.c = sums;
+    args.c_row = matrix.n;
+    Int8Gemm(threads, args);
+    panels += PackedInt8Size(depth, matrix.n);
+    threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        AddScaled(sums + r * matrix.n, matrix.n, scales[r], matrix.scales, matrix.scale_step, out + r * out_row);
+      }
+    });
   }
 }
 
@@ -46,77 +92,69 @@ class DynamicQuantizeLstm final : public Lstm<float> {
  public:
   explicit DynamicQuantizeLstm(const KernelInfo& info) : Lstm<float>(info) {
     for (size_t m = 0; m < 2; ++m) {
-      const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(kScales + 2 * m), *zero = info.constant_input(kScales + 2 * m + 1);
+      const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)), *zero = info.constant_input(ScaleOf(m) + 1);
       if (codes == nullptr || scale == nullptr || zero == nullptr || codes->shape().rank() != 3 || codes->shape()[0] != directions_) continue;
-      const Shape packed{directions_, codes->shape()[2], CeilDiv(codes->shape()[1], kBlock), kBlock};
-      ConstantMatrices& matrices = constant_[m];
-      matrices.codes = SharedTensor(info, *codes, "dynamic_quantize_lstm", ElementType::kUInt8, packed, [&] {
-        auto made = std::make_shared<Tensor>(ElementType::kUInt8, packed, WeightMemory());
-        Turn(*codes, made->mutable_data<uint8_t>());
+      CheckParameters(*codes, *scale, *zero);
+      const std::vector<int32_t> zeros = ZerosOf(*zero);
+      const Shape size{directions_, static_cast<int64_t>(PanelsSize(codes->shape()[1], codes->shape()[2]))};
+      constant_[m] = SharedTensor(info, *codes, fmt::format("dynamic_quantize_lstm,{}", fmt::join(zeros, ",")), ElementType::kInt16, size, [&] {
+        auto made = std::make_shared<Tensor>(ElementType::kInt16, size, WeightMemory());
+        Pack(info.threads(), *codes, zeros, made->mutable_data<int16_t>());
         ForgetPages(codes->raw(), codes->byte_size());
         return made;
       });
-      matrices.scales.resize(static_cast<size_t>(packed.SizeOfRange(0, 3)));
-      matrices.zeros.resize(matrices.scales.size());
-      matrices.of = Describe(*codes, *scale, *zero, matrices.codes->data<uint8_t>(), matrices.scales.data(), matrices.zeros.data());
     }
   }
 
  private:
-  static constexpr size_t kScales = 8;
+  /// The input that has the scales of W (0) or R (1); zero points follow.
+  static size_t ScaleOf(size_t m) { return 8 + 2 * m; }
 
-  static void Turn(const Tensor& codes, uint8_t* out) {
+  static std::vector<int32_t> ZerosOf(const Tensor& zero) {
+    std::vector<int32_t> zeros;
+    for (int64_t i = 0; i < zero.num_elements(); ++i) zeros.push_back(CodeOf(zero, i));
+    return zeros;
+  }
+
+  /// W or R, [directions, inner, gates * hidden]; scales and zero points [directions] or [directions, gates * hidden].
+  void CheckParameters(const Tensor& codes, const Tensor& scale, const Tensor& zero) const {
     const Shape& shape = codes.shape();
-    const int64_t blocks = CeilDiv(shape[1], kBlock), size = shape[1] * shape[2];
-    for (int64_t d = 0; d < shape[0]; ++d) {
-      TurnCodes(static_cast<const uint8_t*>(codes.raw()) + d * size, IsSigned(codes.type()), shape[1], shape[2], blocks, out + d * shape[2] * blocks * kBlock);
+    const int64_t columns = shape[2], all = CheckedMul(directions_, columns);
+    Require(scale.is(ElementType::kFloat) && (scale.num_elements() == directions_ || scale.num_elements() == all),
+            "a scale is {} for weights {}; [{}] or [{},{}] is expected", scale.shape(), shape, directions_, directions_, columns);
+    Require(zero.type() == codes.type() && (zero.num_elements() == directions_ || zero.num_elements() == all),
+            "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape, ElementTypeName(codes.type()));
+  }
+
+  void Pack(ThreadPool& threads, const Tensor& codes, std::span<const int32_t> zeros, int16_t* panels) const {
+    const int64_t k = codes.shape()[1], n = codes.shape()[2];
+    const auto per = static_cast<int64_t>(zeros.size()) / directions_;
+    for (int64_t d = 0; d < directions_; ++d, panels += PanelsSize(k, n)) {
+      PackMatrix(threads, static_cast<const uint8_t*>(codes.raw()) + d * k * n, IsSigned(codes.type()), k, n, zeros.data() + d * per,
+                 per == 1 ? 0 : 1, panels);
     }
   }
 
-  /// Fills `scales` and `zeros`, one for each block of `turned`.
-  GateMatrices Describe(const Tensor& codes, const Tensor& scale, const Tensor& zero, const uint8_t* turned, float* scales,
-                        uint8_t* zeros) const {
-    const Shape& shape = codes.shape();
-    const int64_t columns = shape[2], blocks = CeilDiv(shape[1], kBlock), each = columns * blocks;
-    const int64_t per = scale.num_elements() == directions_ ? 1 : columns;
-    Require(scale.is(ElementType::kFloat) && scale.num_elements() == directions_ * per, "a scale is {} for weights {}; [{}] or [{},{}] is expected",
-            scale.shape(), shape, directions_, directions_, columns);
-    Require(zero.type() == codes.type() && (zero.num_elements() == directions_ || zero.num_elements() == directions_ * columns),
-            "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape, ElementTypeName(codes.type()));
-    const int64_t zeros_per = zero.num_elements() == directions_ ? 1 : columns;
-    const auto* zero_codes = static_cast<const uint8_t*>(zero.raw());
-    const uint8_t flip = IsSigned(codes.type()) ? 128 : 0;
-    GateMatrices matrices;
-    for (int64_t d = 0; d < directions_; ++d, scales += each, zeros += each) {
-      const auto* own = zero_codes + d * zeros_per;
-      for (int64_t i = 0; i < each; ++i) {
-        const int64_t column = i / blocks;
-        scales[i] = scale.data<float>()[d * per + column % per];
-        zeros[i] = own[column % zeros_per] ^ flip;
-      }
-      const bool common = std::all_of(own, own + zeros_per, [own](uint8_t code) { return code == own[0]; });
-      matrices[static_cast<size_t>(d)] = {.codes = turned + d * each * kBlock,
-                                          .scales = scales,
-                                          .zeros = common ? nullptr : zeros,
-                                          .n = columns,
-                                          .k = shape[1],
-                                          .blocks = blocks,
-                                          .block_size = kBlock,
-                                          .bits = 8,
-                                          .common_zero = own[0] ^ flip};
+  /// W (0) or R (1), by direction.
+  std::span<const GateMatrix> Matrices(KernelContext& context, size_t m) const {
+    const Tensor &codes = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)), &zero = context.required_input(ScaleOf(m) + 1);
+    const int64_t k = codes.shape()[1], n = codes.shape()[2];
+    const size_t size = PanelsSize(k, n);
+    const int16_t* panels = nullptr;
+    if (constant_[m] != nullptr) {
+      panels = constant_[m]->data<int16_t>();
+    } else {
+      CheckParameters(codes, scale, zero);
+      int16_t* packed = context.scratch<int16_t>(CheckedMul(static_cast<size_t>(directions_), size)).data();
+      Pack(context.threads(), codes, ReadZeroPoints(context, &zero), packed);
+      panels = packed;
+    }
+    const int64_t per = scale.num_elements() / directions_;
+    const std::span<GateMatrix> matrices = context.scratch<GateMatrix>(static_cast<size_t>(directions_));
+    for (size_t d = 0; d < matrices.size(); ++d) {
+      matrices[d] = {k, n, panels + d * size, scale.data<float>() + static_cast<int64_t>(d) * per, per == 1 ? 0 : 1};
     }
     return matrices;
-  }
-
-  /// Of W (0) or R (1).
-  GateMatrices Matrices(KernelContext& context, size_t m) const {
-    if (constant_[m].codes != nullptr) return constant_[m].of;
-    const Tensor& codes = context.required_input(1 + m);
-    const auto blocks = static_cast<size_t>(directions_ * codes.shape()[2] * CeilDiv(codes.shape()[1], kBlock));
-    uint8_t* turned = context.scratch<uint8_t>(blocks * kBlock).data();
-    Turn(codes, turned);
-    return Describe(codes, context.required_input(kScales + 2 * m), context.required_input(kScales + 2 * m + 1), turned,
-                    context.scratch<float>(blocks).data(), context.scratch<uint8_t>(blocks).data());
   }
 
   int64_t HiddenOf(const Shape& r) const override { return r[1]; }
@@ -128,42 +166,38 @@ class DynamicQuantizeLstm final : public Lstm<float> {
   }
 
   void InputProducts(KernelContext& context, const RecurrentSizes& s, const float* bias, float* gates) const override {
-    const GateMatrices weights = Matrices(context, 0);
+    const std::span<const GateMatrix> matrices = Matrices(context, 0);
     const int64_t rows = s.steps * s.batch, width = kGates * s.hidden;
     const float* x = context.required_input(0).data<float>();
-    for (int64_t d = 0; d < s.directions; ++d) {
-      const std::span<const float> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
-      if (rows > 0) MultiplyByNBits(context, weights[static_cast<size_t>(d)], true, rows, x, sums.data(), gates + d * rows * width, false);
+    const auto room = context.scratch<std::byte>(CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), ProductRows(s.input, width).bytes_per_row()));
+    FillGates(context, s, bias, gates);
+    for (const GateMatrix& matrix : matrices) {
+      for (int64_t r = 0; r < rows; r += kRowsTogether) {
+        AddProducts(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width, room.data());
+      }
+      gates += rows * width;
     }
   }
 
   std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes&) const override {
-    const std::span<NBitsWeights> weights = context.scratch<NBitsWeights>(2);
-    const std::span<const void*> places = context.scratch<const void*>(2);
-    std::ranges::copy(Matrices(context, 1), weights.begin());
-    for (size_t d = 0; d < 2; ++d) places[d] = &weights[d];
+    const std::span<const GateMatrix> matrices = Matrices(context, 1);
+    const std::span<const void*> places = context.scratch<const void*>(matrices.size());
+    for (size_t d = 0; d < places.size(); ++d) places[d] = &matrices[d];
     return places;
   }
 
-  /// The quantized state, and its products until they are added.
-  size_t RoomOfState(const RecurrentSizes& s) const override {
-    const NBitsWeights sized{.k = s.hidden, .blocks = CeilDiv(s.hidden, kBlock), .block_size = kBlock, .bits = 8};
-    return QuantizedRoom(sized, kByteLimbs) + RoundUp(static_cast<size_t>(kGates * s.hidden) * sizeof(float), size_t{kBlock});
-  }
+  size_t RoomOfState(const RecurrentSizes& s) const override { return ProductRows(s.hidden, kGates * s.hidden).bytes_per_row(); }
 
   void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row, bool accumulate,
                   const float* bias) const override {
-    const auto& weights = *static_cast<const NBitsWeights*>(run.packed_r[part]);
-    const int64_t rows = run.sizes.batch;
-    auto* products = reinterpret_cast<float*>(run.room + static_cast<size_t>(rows) * QuantizedRoom(weights, kByteLimbs));
-    MultiplyQuantizedRows(*run.threads, weights, kByteLimbs, rows, state, bias, products, run.room);
-    for (int64_t r = 0; r < rows; ++r, products += weights.n) {
-      float* to = out + r * out_row;
-      for (int64_t i = 0; i < weights.n; ++i) to[i] = (accumulate ? to[i] : 0.0f) + products[i];
+    const auto& matrix = *static_cast<const GateMatrix*>(run.packed_r[part]);
+    for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
+      bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);
     }
+    AddProducts(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.room);
   }
 
-  ConstantMatrices constant_[2];
+  std::shared_ptr<const Tensor> constant_[2];  // W's and R's panels; null: they are no constants
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "ops/nn/float_view.h"
 #include "ops/nn/packed_weights.h"
 #include "ops/nn/products.h"
+#include "ops/nn/small_images.h"
 #include "ops/nn/winograd_conv.h"
 #include "ops/ops.h"
 #include "simd/depthwise.h"
@@ -272,16 +273,19 @@ class Conv final : public Kernel {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     if (group_ != 1) return;
     if constexpr (std::is_same_v<T, float>) {
+      small_images_.emplace(info, attributes_);
+      if (small_images_->released_weights() != nullptr) return;
       winograd_.emplace(info, 1, attributes_);
+      if (winograd_->released_weights() != nullptr) return;
       few_outputs_.emplace(info);
     }
-    if (!winograd_ || winograd_->released_weights() == nullptr) PackWeights(info);
+    PackWeights(info);
   }
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Shape* released = packed_ ? &packed_shape_ : winograd_ ? winograd_->released_weights() : nullptr;
+    const Shape* released = ReleasedWeights();
     const Tensor* weights = released != nullptr ? nullptr : &context.required_input(1);
     const Shape& weights_shape = released != nullptr ? *released : weights->shape();
     const Tensor* bias = context.input(2);
@@ -304,6 +308,10 @@ class Conv final : public Kernel {
                            result.data(),
                            epilogue_};
     if constexpr (std::is_same_v<T, float>) {
+      if (small_images_ && small_images_->released_weights() != nullptr) {
+        small_images_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        return;
+      }
       if (winograd_ && winograd_->Suits(window, problem.batch)) {
         winograd_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
         return;
@@ -329,6 +337,13 @@ class Conv final : public Kernel {
     const Window window = attributes_.Fit(image->dims(), packed_shape_.dims().subspan(2));
     if (window.output.num_elements() > kMostPixels || packed_shape_[0] < kFewestOutputs) return;
     packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
+  }
+
+  /// The shape of weights that are kept in another form only; null: they are the input's.
+  const Shape* ReleasedWeights() const {
+    if (packed_) return &packed_shape_;
+    const Shape* small = small_images_ ? small_images_->released_weights() : nullptr;
+    return small != nullptr || !winograd_ ? small : winograd_->released_weights();
   }
 
   /// A pointwise convolution with strides is one without, of the pixels that it reads.
@@ -396,6 +411,7 @@ class Conv final : public Kernel {
   GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
   std::optional<WinogradConv> winograd_;
   std::optional<FewOutputsConv> few_outputs_;
+  std::optional<SmallImagesConv> small_images_;
   Shape packed_shape_;
   std::shared_ptr<const Tensor> packed_;
 };

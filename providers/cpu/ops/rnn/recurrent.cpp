@@ -236,7 +236,6 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
   }
 }
 
-/// What InputProducts leaves where X has no numbers.
 template <class T>
 void Recurrent<T>::FillGates(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
   const int64_t width = gates_ * s.hidden;

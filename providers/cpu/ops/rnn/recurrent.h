@@ -90,6 +90,9 @@ class Recurrent : public Kernel {
     return activations_[static_cast<size_t>(direction) * activations_.size() / static_cast<size_t>(directions_) + i];
   }
 
+  /// What InputProducts leaves where X has no numbers: the bias.
+  void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
+
   int64_t gates_ = 0;
   int64_t directions_ = 1;
   F clip_ = std::numeric_limits<F>::infinity();
@@ -115,7 +118,6 @@ class Recurrent : public Kernel {
             Tensor& packed) const;
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const;
-  void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
   void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
   /// Row of entry `b` in a tensor of states.

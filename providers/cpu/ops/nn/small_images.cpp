@@ -1,0 +1,139 @@
+#include "ops/nn/small_images.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/weight_memory.h"
+#include "engine/strided_copy.h"
+#include "ops/nn/multi_index.h"
+#include "ops/nn/winograd_conv.h"
+#include "runtime/packed_store.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kRowsTogether = 192;  // of a product: what it reads of them stays near, and weights are read seldom
+
+/// [outputs, channels, taps] as panels of a matrix [taps, channels] by outputs.
+void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
+  const Shape& shape = weights.shape();
+  const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
+  std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
+  StridedCopy copy(ElementKind{.bytes = sizeof(float)});
+  copy.Add(outputs, channels * taps, channels * taps);
+  copy.Add(taps, 1, channels);
+  copy.Add(channels, taps, 1);
+  copy.Run(threads, weights.unaligned_raw(), by_taps.data());
+  PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
+}
+
+/// For each output pixel and tap the input pixel that they meet at; -1: none.
+std::span<const int64_t> MeetingPixels(KernelContext& context, const Window& window) {
+  const std::span<int64_t> places =
+      context.scratch<int64_t>(static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements())));
+  size_t i = 0;
+  ForEachIndex(window.output.dims(), [&](const Shape& pixel) {
+    CancellationPoint();
+    ForEachIndex(window.kernel.dims(), [&](const Shape& tap) {
+      int64_t place = 0;
+      bool inside = true;
+      for (size_t axis = 0; axis < window.rank(); ++axis) {
+        const int64_t at = pixel[axis] * window.strides[axis] - window.begin[axis] + tap[axis] * window.dilations[axis];
+        inside = inside && at >= 0 && at < window.input[axis];
+        if (inside) place = place * window.input[axis] + at;
+      }
+      places[i++] = inside ? place : -1;
+    });
+  });
+  return places;
+}
+
+/// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps.
+void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels, int64_t images,
+                const float* from, float* rows) {
+  const int64_t pixels = static_cast<int64_t>(places.size()) / taps;
+  threads.ParallelFor(images * pixels, 5 + static_cast<double>(taps) * (5 + static_cast<double>(channels) * 0.05), [&](int64_t begin, int64_t end) {
+    float* to = rows + begin * taps * channels;
+    for (int64_t row = begin; row < end; ++row) {
+      const float* image = from + row / pixels * plane * channels;
+      const int64_t* place = places.data() + row % pixels * taps;
+      for (int64_t tap = 0; tap < taps; ++tap, to += channels) {
+        if (place[tap] < 0) std::fill_n(to, channels, 0.0f);
+        else std::copy_n(image + place[tap] * channels, channels, to);
+      }
+    }
+  });
+}
+
+/// `images` matrices, each of `rows` rows, transposed.
+void TransposeImages(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const float* from, float* to) {
+  StridedCopy copy(ElementKind{.bytes = sizeof(float)});
+  copy.Add(images, rows * columns, rows * columns);
+  copy.Add(columns, 1, rows);
+  copy.Add(rows, columns, 1);
+  copy.Run(threads, from, to);
+}
+
+}  // namespace
+
+SmallImagesConv::SmallImagesConv(const KernelInfo& info, const WindowAttributes& attributes) {
+  constexpr int64_t kMostPixels = 32, kFewestOutputs = 16, kFewestChannels = 8;
+  const Tensor* weights = info.constant_input(1);
+  const std::optional<Shape> image = KnownImageShape(info);
+  if (weights == nullptr || !image || !weights->is(ElementType::kFloat) || weights->num_elements() == 0) return;
+  const Shape& shape = weights->shape();
+  if (shape.rank() != image->rank() + 2 || shape[0] < kFewestOutputs || shape[1] < kFewestChannels) return;
+  if (attributes.Fit(image->dims(), shape.dims().subspan(2)).output.num_elements() > kMostPixels) return;
+  weights_shape_ = shape;
+  const Shape size{static_cast<int64_t>(PackedGemmBSize<float>(shape.SizeOfRange(1, shape.rank()), shape[0]))};
+  packed_ = SharedTensor(info, *weights, "small_images", ElementType::kFloat, size, [&] {
+    auto packed = std::make_shared<Tensor>(ElementType::kFloat, size, WeightMemory());
+    PackByTaps(info.threads(), *weights, packed->mutable_data<float>());
+    return packed;
+  });
+  info.ReleaseConstant(1);
+}
+
+void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
+                               const GemmEpilogue<float>& epilogue, float* output) const {
+  const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = window.kernel.num_elements();
+  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), k = CheckedMul(taps, channels);
+  const int64_t together = std::clamp<int64_t>(kRowsTogether / pixels, 1, batch), most = CheckedMul(together, pixels);
+  const std::span<const int64_t> places = MeetingPixels(context, window);
+  const auto room = [&](int64_t rows, int64_t columns) { return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data(); };
+  float* by_pixels = plane == 1 ? nullptr : room(CheckedMul(together, plane), channels);
+  const bool as_they_lie = taps == 1 && plane == pixels && std::ranges::is_sorted(places) && places.front() == 0;
+  float* gathered = as_they_lie ? nullptr : room(most, k);
+  float* results = pixels == 1 ? nullptr : room(most, outputs);
+  GemmArgs<float> args;
+  args.n = outputs;
+  args.k = k;
+  args.a_row = k;
+  args.packed_b = packed_->data<float>();
+  args.c_row = outputs;
+  args.epilogue = epilogue;
+  args.epilogue.col_bias = bias;
+  args.m = most;
+  const size_t workspace_size = GemmWorkspaceSize(args, context.threads().num_threads());
+  float* workspace = workspace_size == 0 ? nullptr : context.scratch<float>(workspace_size).data();
+  for (int64_t i = 0; i < batch; i += together) {
+    const int64_t images = std::min(together, batch - i);
+    const float* from = input + i * channels * plane;
+    if (by_pixels != nullptr) {
+      TransposeImages(context.threads(), images, channels, plane, from, by_pixels);
+      from = by_pixels;
+    }
+    if (gathered != nullptr) GatherRows(context.threads(), places, taps, plane, channels, images, from, gathered);
+    args.m = images * pixels;
+    args.a = gathered != nullptr ? gathered : from;
+    args.c = results != nullptr ? results : output + i * outputs;
+    Gemm(context.threads(), args, workspace);
+    if (results != nullptr) TransposeImages(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
+  }
+}
+
+}  // namespace tessera::cpu

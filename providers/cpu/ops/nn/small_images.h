@@ -1,0 +1,30 @@
+#pragma once
+
+// Convolutions of images with few output pixels: a product of one image would have a handful of rows and read all weights for them. So
+// the pixels of many images are rows of one product, each with the channels of its taps side by side, and weights in the same order.
+
+#include <memory>
+
+#include "base/window.h"
+#include "simd/gemm.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Holds no weights where images are not known to be small.
+class SmallImagesConv {
+ public:
+  /// Of a convolution with one group, whose weights are input 1: where they are held here, the input is released.
+  SmallImagesConv(const KernelInfo& info, const WindowAttributes& attributes);
+
+  /// Null where no weights are held.
+  const Shape* released_weights() const { return packed_ == nullptr ? nullptr : &weights_shape_; }
+  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
+                const GemmEpilogue<float>& epilogue, float* output) const;
+
+ private:
+  Shape weights_shape_;
+  std::shared_ptr<const Tensor> packed_;  // of the matrix [taps, channels] by outputs
+};
+
+}  // namespace tessera::cpu
