@@ -33,8 +33,8 @@ struct Int8Kernels {
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
   void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
                      bool is_signed, void* out);
-  float (*quantize)(const float* in, int64_t k, int32_t most, int16_t* out);
-  void (*add_scaled)(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out);
+  QuantizedRow (*quantize)(const float* in, int64_t k, int32_t most, int16_t* out);
+  void (*add_scaled)(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out);
 };
 }  // namespace tessera::cpu
 #endif
@@ -67,9 +67,12 @@ struct WidenedPairs {
   }
 };
 
-/// R rows by N vectors of columns, over `pairs` pairs of k.
-template <class Product, int R, int N>
-void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pairs, int32_t* c, int64_t c_row, bool add) {
+HWY_INLINE V16 LoadPairs(const int16_t* b) { return hn::LoadU(D16(), b); }
+HWY_INLINE V16 LoadPairs(const int8_t* b) { return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<int8_t, D16>(), b)); }
+
+/// R rows by N vectors of columns, over `pairs` pairs of k. B is of 16 bits, or of 8.
+template <class Product, class B, int R, int N>
+void MicroKernel(const int16_t* a, int64_t a_row, const B* b, int64_t pairs, int32_t* c, int64_t c_row, bool add) {
   const D32 d32;
   const D16 d16;
   V32 acc[R][N];
@@ -82,7 +85,7 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
   for (int64_t p = 0; p < pairs; ++p) {
     V16 bv[N];
 #pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) bv[j] = hn::LoadU(d16, b + j * 2 * kLanes);
+    for (int j = 0; j < N; ++j) bv[j] = LoadPairs(b + j * 2 * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       int32_t pair;
@@ -104,29 +107,30 @@ void MicroKernel(const int16_t* a, int64_t a_row, const int16_t* b, int64_t pair
   }
 }
 
-using MicroKernelFn = void (*)(const int16_t*, int64_t, const int16_t*, int64_t, int32_t*, int64_t, bool);
+template <class B>
+using MicroKernelFn = void (*)(const int16_t*, int64_t, const B*, int64_t, int32_t*, int64_t, bool);
 
-template <class Product, int N, size_t... R>
-constexpr MicroKernelFn KernelForRows(std::index_sequence<R...>, int64_t rows) {
-  constexpr MicroKernelFn kernels[] = {MicroKernel<Product, static_cast<int>(R) + 1, N>...};
+template <class Product, class B, int N, size_t... R>
+constexpr MicroKernelFn<B> KernelForRows(std::index_sequence<R...>, int64_t rows) {
+  constexpr MicroKernelFn<B> kernels[] = {MicroKernel<Product, B, static_cast<int>(R) + 1, N>...};
   return kernels[rows - 1];
 }
 
-template <class Product>
-MicroKernelFn KernelFor(int64_t rows, int64_t width) {
+template <class Product, class B>
+MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
-  return width <= kLanes ? KernelForRows<Product, 1>(kSequence, rows) : KernelForRows<Product, 2>(kSequence, rows);
+  return width <= kLanes ? KernelForRows<Product, B, 1>(kSequence, rows) : KernelForRows<Product, B, 2>(kSequence, rows);
 }
 
-template <class Product>
-void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const int16_t* b,
+template <class Product, class B>
+void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b,
                    int64_t pair0, int64_t pairs) {
   const int64_t a_row = 2 * Pairs(args.k);
   PacedCancellationPoint look(2);
   for (int64_t m = m0; m < m1; m += kRows) {
     look.Pass(pairs);
     const int64_t rows = std::min<int64_t>(kRows, m1 - m);
-    const MicroKernelFn kernel = KernelFor<Product>(rows, width);
+    const MicroKernelFn<B> kernel = KernelFor<Product, B>(rows, width);
     const int16_t* a = args.a + m * a_row + 2 * pair0;
     int32_t* c = args.c + m * args.c_row + n;
     if (width == kWidth || width == kLanes) {
@@ -143,9 +147,60 @@ void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, 
   }
 }
 
+/// One row by P panels, `panel` elements apart: a single row has nothing else to share what is loaded of A with.
+template <class Product, class B, int P>
+HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_RESTRICT b, int64_t panel, int64_t pairs, int32_t* HWY_RESTRICT out) {
+  const D32 d32;
+  const D16 d16;
+  V32 acc[P][2];
+#pragma GCC unroll 4
+  for (auto& of_panel : acc) of_panel[0] = of_panel[1] = hn::Zero(d32);
+  const Product product;
+  for (int64_t p = 0; p < pairs; ++p, b += 2 * kWidth) {
+    int32_t pair;
+    std::memcpy(&pair, a + 2 * p, sizeof(pair));
+    const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
+#pragma GCC unroll 4
+    for (int i = 0; i < P; ++i) {
+      const B* from = b + i * panel;
+      acc[i][0] = product.AddPairs(acc[i][0], av, LoadPairs(from));
+      acc[i][1] = product.AddPairs(acc[i][1], av, LoadPairs(from + 2 * kLanes));
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < P; ++i) {
+    hn::StoreU(acc[i][0], d32, out + i * kWidth);
+    hn::StoreU(acc[i][1], d32, out + i * kWidth + kLanes);
+  }
+}
+
+/// Row `m` of the product by columns [n0, n1) of a packed B.
+template <class Product, class B>
+void MultiplyRow(const Int8GemmArgs& args, const B* packed, int64_t m, int64_t n0, int64_t n1) {
+  constexpr int64_t kTogether = 4;
+  const int64_t pairs = Pairs(args.k), panel = 2 * pairs * kWidth;
+  const int16_t* a = args.a + m * 2 * pairs;
+  int32_t* c = args.c + m * args.c_row;
+  PacedCancellationPoint look(2);
+  int64_t n = n0;
+  for (; n + kTogether * kWidth <= n1; n += kTogether * kWidth) {
+    look.Pass(kTogether * pairs);
+    MultiplyRowByPanels<Product, B, kTogether>(a, packed + n * 2 * pairs, panel, pairs, c + n);
+  }
+  for (; n < n1; n += kWidth) {
+    look.Pass(pairs);
+    HWY_ALIGN int32_t sums[kWidth];
+    MultiplyRowByPanels<Product, B, 1>(a, packed + n * 2 * pairs, panel, pairs, sums);
+    std::copy_n(sums, std::min<int64_t>(kWidth, n1 - n), c + n);
+  }
+}
+
 template <class Product>
 void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  const WorkArray<int16_t> buffer(static_cast<size_t>(args.packed_b != nullptr ? 0 : kDepth * kColumns));
+  if (m1 - m0 == 1 && args.packed_b != nullptr) return MultiplyRow<Product>(args, args.packed_b, m0, n0, n1);
+  if (m1 - m0 == 1 && args.narrow_b != nullptr) return MultiplyRow<Product>(args, args.narrow_b, m0, n0, n1);
+  const bool packed = args.packed_b != nullptr || args.narrow_b != nullptr;
+  const WorkArray<int16_t> buffer(static_cast<size_t>(packed ? 0 : kDepth * kColumns));
   for (int64_t n = n0; n < n1; n += kColumns) {
     const int64_t n_end = std::min(n1, n + kColumns);
     for (int64_t k = 0; k == 0 || k < args.k; k += kDepth) {
@@ -153,15 +208,16 @@ void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t 
       CancellationPoint();
       for (int64_t j = n; j < n_end; j += kWidth) {
         const int64_t width = std::min<int64_t>(kWidth, n_end - j);
-        const int16_t* panel = nullptr;
+        const int64_t place = j * 2 * Pairs(args.k) + k * kWidth;
         if (args.packed_b != nullptr) {
-          panel = args.packed_b + j * 2 * Pairs(args.k) + k * kWidth;
+          MultiplyPanel<Product>(args, m0, m1, j, width, args.packed_b + place, k / 2, Pairs(kc));
+        } else if (args.narrow_b != nullptr) {
+          MultiplyPanel<Product>(args, m0, m1, j, width, args.narrow_b + place, k / 2, Pairs(kc));
         } else {
-          int16_t* packed = buffer + (j - n) * kDepth;
-          args.source->Pack(k, kc, j, width, packed);
-          panel = packed;
+          int16_t* panel = buffer + (j - n) * kDepth;
+          args.source->Pack(k, kc, j, width, panel);
+          MultiplyPanel<Product>(args, m0, m1, j, width, static_cast<const int16_t*>(panel), k / 2, Pairs(kc));
         }
-        MultiplyPanel<Product>(args, m0, m1, j, width, panel, k / 2, Pairs(kc));
       }
     }
   }
@@ -235,7 +291,7 @@ void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t s
   }
 }
 
-float QuantizeRow(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t* HWY_RESTRICT out) {
+QuantizedRow QuantizeFloats(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t* HWY_RESTRICT out) {
   const DF df;
   const D32 d32;
   const hn::Rebind<int16_t, D32> d16;
@@ -251,24 +307,37 @@ float QuantizeRow(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t
   const auto code = [&](auto d, auto value) HWY_ATTR {
     return hn::NearestInt(hn::Min(hn::Max(hn::Mul(value, hn::Set(d, inverse)), hn::Set(d, -bound)), hn::Set(d, bound)));
   };
-  for (i = 0; i + kLanes <= k; i += kLanes) hn::StoreU(hn::DemoteTo(d16, code(df, hn::LoadU(df, in + i))), d16, out + i);
+  V32 sums = hn::Zero(d32);
+  for (i = 0; i + kLanes <= k; i += kLanes) {
+    const V32 codes = code(df, hn::LoadU(df, in + i));
+    sums = hn::Add(sums, codes);
+    hn::StoreU(hn::DemoteTo(d16, codes), d16, out + i);
+  }
+  int32_t sum = hn::GetLane(hn::SumOfLanes(d32, sums));
   const hn::FixedTag<float, 1> one;
-  for (; i < k; ++i) out[i] = static_cast<int16_t>(hn::GetLane(code(one, hn::LoadU(one, in + i))));
+  for (; i < k; ++i) {
+    out[i] = static_cast<int16_t>(hn::GetLane(code(one, hn::LoadU(one, in + i))));
+    sum += out[i];
+  }
   if (k % 2 != 0) out[k] = 0;
-  return scale;
+  return {scale, static_cast<float>(sum)};
 }
 
-void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, float scale, const float* HWY_RESTRICT scales, int64_t scale_step,
-                   float* HWY_RESTRICT out) {
+void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* HWY_RESTRICT out) {
   const DF df;
   const D32 d32;
+  const auto at = [&](const float* values, int64_t step, int64_t i) HWY_ATTR { return step == 0 ? hn::Set(df, *values) : hn::LoadU(df, values + i); };
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const auto factor = scale_step == 0 ? hn::Set(df, scales[0]) : hn::LoadU(df, scales + i);
-    const auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
-    hn::StoreU(hn::MulAdd(sum, hn::Mul(factor, hn::Set(df, scale)), hn::LoadU(df, out + i)), df, out + i);
+    auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
+    if (columns.zeros != nullptr) sum = hn::NegMulAdd(at(columns.zeros, columns.zero_step, i), hn::Set(df, row.sum), sum);
+    const auto factor = hn::Mul(at(columns.scales, columns.scale_step, i), hn::Set(df, row.scale));
+    hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(df, out + i)), df, out + i);
   }
-  for (; i < count; ++i) out[i] += static_cast<float>(sums[i]) * (scales[i * scale_step] * scale);
+  for (; i < count; ++i) {
+    const float zero = columns.zeros == nullptr ? 0.0f : columns.zeros[i * columns.zero_step];
+    out[i] += (static_cast<float>(sums[i]) - zero * row.sum) * (columns.scales[i * columns.scale_step] * row.scale);
+  }
 }
 
 }  // namespace
@@ -278,7 +347,7 @@ Int8Kernels Int8Table() {
   if constexpr (DotProduct::kPossible) {
     if (DotProduct::Available()) tile = Tile<DotProduct>;
   }
-  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeRow, AddScaledSums};
+  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeFloats, AddScaledSums};
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -338,6 +407,22 @@ void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& 
   });
 }
 
+void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b, bool is_signed, int8_t* packed) {
+  const int64_t width = Kernels().width;
+  const uint8_t flip = is_signed ? 0 : 128;
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * width, columns = std::min(width, n - first);
+      int8_t* to = packed + first * 2 * Pairs(k);
+      std::fill_n(to, width * 2 * Pairs(k), int8_t{0});
+      for (int64_t p = 0; p < k; ++p) {
+        int8_t* row = to + p / 2 * 2 * width + p % 2;
+        for (int64_t j = 0; j < columns; ++j) row[2 * j] = static_cast<int8_t>(b[p * n + first + j] ^ flip);
+      }
+    }
+  });
+}
+
 void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
   if (args.m <= 0 || args.n <= 0) return;
   const Int8Kernels& kernels = Kernels();
@@ -367,10 +452,10 @@ void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_
   Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
 }
 
-float QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) { return Kernels().quantize(in, k, most, out); }
+QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) { return Kernels().quantize(in, k, most, out); }
 
-void AddScaled(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out) {
-  Kernels().add_scaled(sums, count, scale, scales, scale_step, out);
+void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out) {
+  Kernels().add_scaled(sums, count, row, columns, out);
 }
 
 }  // namespace tessera::cpu

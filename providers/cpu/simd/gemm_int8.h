@@ -20,12 +20,25 @@ int64_t Int8PanelWidth();
 void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
                int64_t zero_point_step, int16_t* out);
 
-/// Floats as integers of at most `most`, padded to whole pairs. Returns what one stands for: not finite where a float is not. Floats
-/// whose largest is below 2^-126 * most count as 0.
-float QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
+/// A row of floats that became integers.
+struct QuantizedRow {
+  float scale;  // what one stands for: not finite where a float is not
+  float sum;    // of the integers
+};
 
-/// out[i] += sums[i] * scale * scales[i]; `scales` advances by scale_step.
-void AddScaled(const int32_t* sums, int64_t count, float scale, const float* scales, int64_t scale_step, float* out);
+/// Floats as integers of at most `most`, padded to whole pairs. Floats whose largest is below 2^-126 * most count as 0.
+QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
+
+/// What columns of B are multiplied with, and what is taken off each of their elements before that. Both advance by their step.
+struct ColumnScales {
+  const float* scales;
+  int64_t scale_step;
+  const float* zeros;  // null: none
+  int64_t zero_step;
+};
+
+/// out[i] += (sums[i] - zeros[i] * row.sum) * row.scale * scales[i].
+void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out);
 
 /// Rows [0, kc) of a panel, `in` rows in_stride apart, as interleaved pairs: out[pair][column][2].
 void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
@@ -45,7 +58,9 @@ struct Int8GemmArgs {
   int64_t n = 0;
   int64_t k = 0;
   const int16_t* a = nullptr;  // WidenRows
+  // B: the first of these that is set.
   const int16_t* packed_b = nullptr;
+  const int8_t* narrow_b = nullptr;  // PackNarrowInt8
   const Int8PanelSource* source = nullptr;
   int32_t* c = nullptr;
   int64_t c_row = 0;
@@ -54,6 +69,8 @@ struct Int8GemmArgs {
 /// Elements of a packed B.
 size_t PackedInt8Size(int64_t k, int64_t n);
 void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed);
+/// The same of a row-major B in half the memory, which is widened as it is read: without zero points, unsigned bytes less 128.
+void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b, bool is_signed, int8_t* packed);
 
 void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args);
 

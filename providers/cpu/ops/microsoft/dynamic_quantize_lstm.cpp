@@ -2,7 +2,6 @@
 // integers on the way: each row those of as many bits as exact sums of 32 bits leave room for, 12 to 16, with a scale of its own.
 
 #include <algorithm>
-#include <vector>
 
 #include "base/mapped_file.h"
 #include "base/rounding.h"
@@ -20,14 +19,13 @@ namespace {
 constexpr int kGates = 4;
 constexpr int64_t kDepth = 4096;         // of a sum of 32 bits; several of them are added as floats
 constexpr int64_t kRowsTogether = 64;    // of X
-constexpr int64_t kLargestWeight = 255;  // less its zero point
+constexpr int64_t kLargestWeight = 128;
 
 /// W or R of one direction.
 struct GateMatrix {
   int64_t k, n;
-  const int16_t* panels;  // of kDepth rows each
-  const float* scales;
-  int64_t scale_step;  // 0: one for all columns
+  const int8_t* panels;  // of kDepth rows each
+  ColumnScales columns;
 };
 
 size_t PanelsSize(int64_t k, int64_t n) {
@@ -36,12 +34,10 @@ size_t PanelsSize(int64_t k, int64_t n) {
   return size;
 }
 
-/// `zeros` advances by zero_step for each column.
-void PackMatrix(ThreadPool& threads, const uint8_t* codes, bool is_signed, int64_t k, int64_t n, const int32_t* zeros, int64_t zero_step,
-                int16_t* panels) {
+void PackMatrix(ThreadPool& threads, const uint8_t* codes, bool is_signed, int64_t k, int64_t n, int8_t* panels) {
   for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, k - k0);
-    PackInt8(threads, depth, n, DenseInt8Panels(codes + k0 * n, is_signed, n, zeros, zero_step), panels);
+    PackNarrowInt8(threads, depth, n, codes + k0 * n, is_signed, panels);
     panels += PackedInt8Size(depth, n);
   }
 }
@@ -52,37 +48,37 @@ struct ProductRows {
 
   ProductRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
   size_t bytes_per_row() const {
-    return RoundUp(static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(float), size_t{64});
+    return RoundUp(static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(QuantizedRow), size_t{64});
   }
   int32_t* sums(std::byte* room) const { return reinterpret_cast<int32_t*>(room); }
-  float* scales(std::byte* room, int64_t rows) const { return reinterpret_cast<float*>(sums(room) + rows * n); }
-  int16_t* factors(std::byte* room, int64_t rows) const { return reinterpret_cast<int16_t*>(scales(room, rows) + rows); }
+  QuantizedRow* quantized(std::byte* room, int64_t rows) const { return reinterpret_cast<QuantizedRow*>(sums(room) + rows * n); }
+  int16_t* factors(std::byte* room, int64_t rows) const { return reinterpret_cast<int16_t*>(quantized(room, rows) + rows); }
 };
 
 /// out += a * matrix, for `rows` rows of a; `room` has ProductRows::bytes_per_row() for each.
 void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row, std::byte* room) {
   const ProductRows at(matrix.k, matrix.n);
   int32_t* sums = at.sums(room);
-  float* scales = at.scales(room, rows);
+  QuantizedRow* quantized = at.quantized(room, rows);
   int16_t* factors = at.factors(room, rows);
-  const int16_t* panels = matrix.panels;
+  const int8_t* panels = matrix.panels;
   for (int64_t k0 = 0; k0 < matrix.k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, matrix.k - k0);
     const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
-    for (int64_t r = 0; r < rows; ++r) scales[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
+    for (int64_t r = 0; r < rows; ++r) quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
     Int8GemmArgs args;
     args.m = rows;
     args.n = matrix.n;
     args.k = depth;
     args.a = factors;
-    args.packed_b = panels;
+    args.narrow_b = panels;
     args.c = sums;
     args.c_row = matrix.n;
     Int8Gemm(threads, args);
     panels += PackedInt8Size(depth, matrix.n);
     threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        AddScaled(sums + r * matrix.n, matrix.n, scales[r], matrix.scales, matrix.scale_step, out + r * out_row);
+        AddScaled(sums + r * matrix.n, matrix.n, quantized[r], matrix.columns, out + r * out_row);
       }
     });
   }
@@ -95,11 +91,10 @@ class DynamicQuantizeLstm final : public Lstm<float> {
       const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)), *zero = info.constant_input(ScaleOf(m) + 1);
       if (codes == nullptr || scale == nullptr || zero == nullptr || codes->shape().rank() != 3 || codes->shape()[0] != directions_) continue;
       CheckParameters(*codes, *scale, *zero);
-      const std::vector<int32_t> zeros = ZerosOf(*zero);
       const Shape size{directions_, static_cast<int64_t>(PanelsSize(codes->shape()[1], codes->shape()[2]))};
-      constant_[m] = SharedTensor(info, *codes, fmt::format("dynamic_quantize_lstm,{}", fmt::join(zeros, ",")), ElementType::kInt16, size, [&] {
-        auto made = std::make_shared<Tensor>(ElementType::kInt16, size, WeightMemory());
-        Pack(info.threads(), *codes, zeros, made->mutable_data<int16_t>());
+      constant_[m] = SharedTensor(info, *codes, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
+        auto made = std::make_shared<Tensor>(ElementType::kInt8, size, WeightMemory());
+        Pack(info.threads(), *codes, made->mutable_data<int8_t>());
         ForgetPages(codes->raw(), codes->byte_size());
         return made;
       });
@@ -109,12 +104,6 @@ class DynamicQuantizeLstm final : public Lstm<float> {
  private:
   /// The input that has the scales of W (0) or R (1); zero points follow.
   static size_t ScaleOf(size_t m) { return 8 + 2 * m; }
-
-  static std::vector<int32_t> ZerosOf(const Tensor& zero) {
-    std::vector<int32_t> zeros;
-    for (int64_t i = 0; i < zero.num_elements(); ++i) zeros.push_back(CodeOf(zero, i));
-    return zeros;
-  }
 
   /// W or R, [directions, inner, gates * hidden]; scales and zero points [directions] or [directions, gates * hidden].
   void CheckParameters(const Tensor& codes, const Tensor& scale, const Tensor& zero) const {
@@ -126,13 +115,19 @@ class DynamicQuantizeLstm final : public Lstm<float> {
             "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape, ElementTypeName(codes.type()));
   }
 
-  void Pack(ThreadPool& threads, const Tensor& codes, std::span<const int32_t> zeros, int16_t* panels) const {
+  void Pack(ThreadPool& threads, const Tensor& codes, int8_t* panels) const {
     const int64_t k = codes.shape()[1], n = codes.shape()[2];
-    const auto per = static_cast<int64_t>(zeros.size()) / directions_;
     for (int64_t d = 0; d < directions_; ++d, panels += PanelsSize(k, n)) {
-      PackMatrix(threads, static_cast<const uint8_t*>(codes.raw()) + d * k * n, IsSigned(codes.type()), k, n, zeros.data() + d * per,
-                 per == 1 ? 0 : 1, panels);
+      PackMatrix(threads, static_cast<const uint8_t*>(codes.raw()) + d * k * n, IsSigned(codes.type()), k, n, panels);
     }
+  }
+
+  /// Zero points of what panels hold; null: all are 0.
+  static const float* Zeros(KernelContext& context, const Tensor& zero) {
+    const int32_t shift = IsSigned(zero.type()) ? 0 : 128;
+    const std::span<float> zeros = context.scratch<float>(static_cast<size_t>(zero.num_elements()));
+    for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<float>(CodeOf(zero, static_cast<int64_t>(i)) - shift);
+    return std::ranges::all_of(zeros, [](float point) { return point == 0; }) ? nullptr : zeros.data();
   }
 
   /// W (0) or R (1), by direction.
@@ -140,19 +135,23 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const Tensor &codes = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)), &zero = context.required_input(ScaleOf(m) + 1);
     const int64_t k = codes.shape()[1], n = codes.shape()[2];
     const size_t size = PanelsSize(k, n);
-    const int16_t* panels = nullptr;
+    const int8_t* panels = nullptr;
     if (constant_[m] != nullptr) {
-      panels = constant_[m]->data<int16_t>();
+      panels = constant_[m]->data<int8_t>();
     } else {
       CheckParameters(codes, scale, zero);
-      int16_t* packed = context.scratch<int16_t>(CheckedMul(static_cast<size_t>(directions_), size)).data();
-      Pack(context.threads(), codes, ReadZeroPoints(context, &zero), packed);
+      int8_t* packed = context.scratch<int8_t>(CheckedMul(static_cast<size_t>(directions_), size)).data();
+      Pack(context.threads(), codes, packed);
       panels = packed;
     }
-    const int64_t per = scale.num_elements() / directions_;
+    const int64_t scales_each = scale.num_elements() / directions_, zeros_each = zero.num_elements() / directions_;
+    const float* zeros = Zeros(context, zero);
     const std::span<GateMatrix> matrices = context.scratch<GateMatrix>(static_cast<size_t>(directions_));
-    for (size_t d = 0; d < matrices.size(); ++d) {
-      matrices[d] = {k, n, panels + d * size, scale.data<float>() + static_cast<int64_t>(d) * per, per == 1 ? 0 : 1};
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const auto d = static_cast<int64_t>(i);
+      matrices[i] = {k, n, panels + i * size,
+                     {scale.data<float>() + d * scales_each, scales_each == 1 ? 0 : 1, zeros == nullptr ? nullptr : zeros + d * zeros_each,
+                      zeros_each == 1 ? 0 : 1}};
     }
     return matrices;
   }
