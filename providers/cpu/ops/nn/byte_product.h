@@ -35,13 +35,6 @@ class ByteProduct {
   void Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const ByteProductOutput& out) const;
 
  private:
-  struct Rows {
-    ByteRows bytes;
-    const int32_t* sums;
-  };
-  Rows LayOut(KernelContext& context, const Tensor& a, int64_t rows) const;
-  const int16_t* Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows) const;
-
   Shape shape_;
   std::shared_ptr<const PackedLines> lines_;
   std::vector<int32_t> zeros_;  // of the columns, as of int8; empty: all 0

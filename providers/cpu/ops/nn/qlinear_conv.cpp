@@ -4,6 +4,7 @@
 
 #include "ops/nn/byte_conv.h"
 #include "ops/nn/qlinear_conv.h"
+#include "ops/nn/small_byte_images.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -12,24 +13,26 @@ namespace {
 class QLinearConv final : public Kernel {
  public:
   explicit QLinearConv(const KernelInfo& info) {
-    fast_.emplace(info);
-    if (*fast_) return;
+    if (small_.emplace(info)) return;
+    small_.reset();
+    if (fast_.emplace(info)) return;
     fast_.reset();
     conv_.emplace(info, 3, 5);
   }
 
-  void Compute(KernelContext& context) override { fast_ ? Fast(context) : General(context); }
+  void Compute(KernelContext& context) override { small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context); }
 
  private:
-  void Fast(KernelContext& context) const {
+  template <class C>
+  static void Fast(KernelContext& context, const C& conv) {
     const Tensor& x = context.required_input(0);
     const Tensor* bias = context.input(8);
-    const Window window = fast_->Fit(x.shape(), bias);
-    Shape shape{x.shape()[0], fast_->outputs()};
+    const Window window = conv.Fit(x.shape(), bias);
+    Shape shape{x.shape()[0], conv.outputs()};
     for (const int64_t dim : window.output) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    fast_->Run(context, window, *output);
+    conv.Run(context, window, *output);
   }
 
   void General(KernelContext& context) const {
@@ -57,6 +60,7 @@ class QLinearConv final : public Kernel {
     });
   }
 
+  std::optional<SmallByteConv> small_;
   std::optional<ByteConv> fast_;
   std::optional<IntegerConv> conv_;
 };

@@ -1,15 +1,11 @@
 #include "ops/nn/small_images.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <vector>
 
-#include "base/cancellation.h"
-#include "base/checked.h"
 #include "base/weight_memory.h"
-#include "engine/strided_copy.h"
-#include "ops/nn/multi_index.h"
+#include "ops/nn/image_rows.h"
 #include "ops/nn/winograd_conv.h"
 #include "runtime/packed_store.h"
 
@@ -29,53 +25,6 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   copy.Add(channels, taps, 1);
   copy.Run(threads, weights.unaligned_raw(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
-}
-
-/// For each output pixel and tap the input pixel that they meet at; -1: none.
-std::span<const int64_t> MeetingPixels(KernelContext& context, const Window& window) {
-  const std::span<int64_t> places =
-      context.scratch<int64_t>(static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements())));
-  size_t i = 0;
-  ForEachIndex(window.output.dims(), [&](const Shape& pixel) {
-    CancellationPoint();
-    ForEachIndex(window.kernel.dims(), [&](const Shape& tap) {
-      int64_t place = 0;
-      bool inside = true;
-      for (size_t axis = 0; axis < window.rank(); ++axis) {
-        const int64_t at = pixel[axis] * window.strides[axis] - window.begin[axis] + tap[axis] * window.dilations[axis];
-        inside = inside && at >= 0 && at < window.input[axis];
-        if (inside) place = place * window.input[axis] + at;
-      }
-      places[i++] = inside ? place : -1;
-    });
-  });
-  return places;
-}
-
-/// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps.
-void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels, int64_t images,
-                const float* from, float* rows) {
-  const int64_t pixels = static_cast<int64_t>(places.size()) / taps;
-  threads.ParallelFor(images * pixels, 5 + static_cast<double>(taps) * (5 + static_cast<double>(channels) * 0.05), [&](int64_t begin, int64_t end) {
-    float* to = rows + begin * taps * channels;
-    for (int64_t row = begin; row < end; ++row) {
-      const float* image = from + row / pixels * plane * channels;
-      const int64_t* place = places.data() + row % pixels * taps;
-      for (int64_t tap = 0; tap < taps; ++tap, to += channels) {
-        if (place[tap] < 0) std::fill_n(to, channels, 0.0f);
-        else std::copy_n(image + place[tap] * channels, channels, to);
-      }
-    }
-  });
-}
-
-/// `images` matrices, each of `rows` rows, transposed.
-void TransposeImages(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const float* from, float* to) {
-  StridedCopy copy(ElementKind{.bytes = sizeof(float)});
-  copy.Add(images, rows * columns, rows * columns);
-  copy.Add(columns, 1, rows);
-  copy.Add(rows, columns, 1);
-  copy.Run(threads, from, to);
 }
 
 }  // namespace
@@ -127,7 +76,7 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
       TransposeImages(context.threads(), images, channels, plane, from, by_pixels);
       from = by_pixels;
     }
-    if (gathered != nullptr) GatherRows(context.threads(), places, taps, plane, channels, images, from, gathered);
+    if (gathered != nullptr) GatherRows(context.threads(), places, taps, plane, channels, images, 0.0f, from, gathered);
     args.m = images * pixels;
     args.a = gathered != nullptr ? gathered : from;
     args.c = results != nullptr ? results : output + i * outputs;

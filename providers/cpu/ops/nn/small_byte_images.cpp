@@ -1,0 +1,67 @@
+#include "ops/nn/small_byte_images.h"
+
+#include "base/rounding.h"
+#include "ops/nn/byte_matrix.h"
+#include "ops/nn/image_rows.h"
+#include "ops/nn/shared_lines.h"
+#include "ops/nn/winograd_conv.h"
+
+namespace tessera::cpu {
+
+SmallByteConv::SmallByteConv(const KernelInfo& info) : attributes_(info.node()) {
+  constexpr int64_t kMostPixels = 64, kFewestOutputs = 16, kFewestChannels = 8;
+  const Tensor* w = info.constant_input(3);
+  const std::optional<Shape> image = KnownImageShape(info);
+  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 || !HasConstantZeros(info, *w)) return;
+  weights_ = w->shape();
+  if (weights_.rank() != image->rank() + 2 || weights_[0] < kFewestOutputs || weights_[1] < kFewestChannels) return;
+  if (attributes_.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
+  const int64_t outputs = weights_[0], channels = weights_[1], k = w->num_elements() / outputs;
+  if (k > INT32_MAX) return;
+  lines_ = SharedLines(info, *w, "u8s8_taps", [&] {
+    std::vector<uint8_t> by_taps(static_cast<size_t>(w->num_elements()));
+    TransposeImages(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
+    return PackLines(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kVectors);
+  });
+  if (lines_ == nullptr) return;
+  std::vector<ConvFactors::Line> lines;
+  ConvFactors::Append(*lines_, 0, lines);
+  lines.resize(static_cast<size_t>(RoundUp(outputs, lines_->width)));
+  line_zeros_ = ConvFactors::TakeZeros(SignedZeros(*w, info.constant_input(5), outputs), k, lines);
+  factors_.emplace(info, std::move(lines), outputs, info.input_type(0) == ElementType::kInt8 ? 128 : 0);
+  info.ReleaseConstant(3);
+}
+
+void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
+  const ConvCall call = factors_->Begin(context, window, y);
+  ThreadPool& threads = context.threads();
+  const int64_t images = call.x.shape()[0], outputs = weights_[0], channels = weights_[1], taps = window.kernel.num_elements();
+  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), rows = CheckedMul(images, pixels);
+  const auto room = [&](int64_t count, int64_t bytes) { return context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(count, bytes))).data(); };
+  const auto* from = static_cast<const uint8_t*>(call.x.raw());
+  if (plane > 1) {
+    uint8_t* by_pixels = room(CheckedMul(images, plane), channels);
+    TransposeImages(threads, images, channels, plane, from, by_pixels);
+    from = by_pixels;
+  }
+  const std::span<const int64_t> places = MeetingPixels(context, window);
+  if (taps > 1 || plane != pixels || !std::ranges::is_sorted(places) || places.front() < 0) {
+    uint8_t* gathered = room(rows, CheckedMul(taps, channels));
+    GatherRows(threads, places, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
+    from = gathered;
+  }
+  auto* codes = static_cast<uint8_t*>(y.mutable_raw());
+  uint8_t* by_rows = pixels == 1 ? codes : room(rows, outputs);
+  Int8Store store;
+  store.kind = y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+  store.data = by_rows;
+  store.row = outputs;
+  store.add = call.starts.data();
+  store.scales = call.scales.data();
+  store.zero = call.y_zero;
+  if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data();
+  MultiplyByteMatrix(context, *lines_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
+  if (pixels > 1) TransposeImages(threads, images, pixels, outputs, by_rows, codes);
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,36 @@
+#pragma once
+
+// Quantized convolutions of images with few output pixels: as those of floats (small_images.h), the pixels of all images are rows of one
+// product.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ops/nn/conv_factors.h"
+#include "ops/nn/integer_conv.h"
+#include "simd/gemm_u8s8.h"
+
+namespace tessera::cpu {
+
+class SmallByteConv {
+ public:
+  /// Of a node with QLinearConv's inputs. Gives the weights' memory back where it took them.
+  explicit SmallByteConv(const KernelInfo& info);
+
+  /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster here.
+  explicit operator bool() const { return factors_.has_value(); }
+  int64_t outputs() const { return weights_[0]; }
+  Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, 1, x, weights_, bias); }
+
+  void Run(KernelContext& context, const Window& window, Tensor& y) const;
+
+ private:
+  WindowAttributes attributes_;
+  Shape weights_;
+  std::vector<int32_t> line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
+  std::shared_ptr<const PackedLines> lines_;  // [taps, channels] of each output
+  std::optional<ConvFactors> factors_;
+};
+
+}  // namespace tessera::cpu
