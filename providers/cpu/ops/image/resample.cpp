@@ -13,11 +13,28 @@
 namespace tessera::cpu {
 namespace {
 
+/// The length that an axis is scaled to before it is rounded; a whole number where only rounding makes it another.
+double FractionalLength(int64_t in, const AxisRequest& request) {
+  const double whole = static_cast<double>(request.out), length = request.scale * static_cast<double>(in);
+  return std::abs(length - whole) <= request.scale_error * std::max(1.0, whole) ? whole : length;
+}
+
+/// The length that align_corners takes. By onnx's text, ONNX Runtime and PyTorch it is the output's, so that corners meet. Where an
+/// axis gets shorter by a scale, onnx's two cases of that (of its reference implementation) take the fractional length all the same.
+double AlignedLength(int64_t in, const AxisRequest& request) {
+  return request.by_scale && request.scale < 1 ? FractionalLength(in, request) : static_cast<double>(request.out);
+}
+
 /// Where output position `o` lies on the source axis.
 class CoordinateMap {
  public:
   CoordinateMap(CoordinateMode mode, int64_t in, const AxisRequest& request)
-      : mode_(mode), request_(request), in_(static_cast<double>(in)), out_width_(request.scale * in_) {}
+      : mode_(mode),
+        request_(request),
+        in_(static_cast<double>(in)),
+        last_(static_cast<double>(request.out - 1)),
+        fractional_(FractionalLength(in, request)),
+        aligned_(AlignedLength(in, request)) {}
 
   double operator()(int64_t o) const {
     const double x = static_cast<double>(o);
@@ -26,22 +43,22 @@ class CoordinateMap {
       case CoordinateMode::kHalfPixel:
         return (x + 0.5) / scale - 0.5;
       case CoordinateMode::kHalfPixelSymmetric: {
-        const double adjustment = static_cast<double>(request_.out) / out_width_;
+        const double adjustment = static_cast<double>(request_.out) / fractional_;
         const double offset = in_ / 2 * (1 - adjustment);
         return offset + (x + 0.5) / scale - 0.5;
       }
       case CoordinateMode::kPytorchHalfPixel:
         return request_.out > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
       case CoordinateMode::kAlignCorners:
-        return out_width_ == 1 ? 0.0 : x * (in_ - 1) / (out_width_ - 1);
+        return aligned_ == 1 ? 0.0 : x * (in_ - 1) / (aligned_ - 1);
       case CoordinateMode::kAsymmetric:
         return x / scale;
       case CoordinateMode::kTfHalfPixelForNn:
         return (x + 0.5) / scale;
       case CoordinateMode::kTfCropAndResize: {
-        const double extent = (request_.roi_end - request_.roi_start) * (in_ - 1);
-        const double step = out_width_ == 1 ? extent / 2 : x * extent / (out_width_ - 1);
-        return step + request_.roi_start * (in_ - 1);
+        // Written so that the ends are met exactly: what lies outside, by a rounding error even, is extrapolated.
+        const double start = request_.roi_start, end = request_.roi_end;
+        return last_ < 1 ? 0.5 * (start + end) * (in_ - 1) : (start * (last_ - x) + end * x) * (in_ - 1) / last_;
       }
     }
     return 0;
@@ -51,7 +68,8 @@ class CoordinateMap {
   CoordinateMode mode_;
   AxisRequest request_;
   double in_;
-  double out_width_;
+  double last_;  // output position
+  double fractional_, aligned_;
 };
 
 /// Positions on or halfway between source elements, without the rounding errors that would tip floor and ceil over.

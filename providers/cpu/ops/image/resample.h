@@ -42,6 +42,7 @@ struct ResampleOptions {
 struct AxisRequest {
   int64_t out = 0;
   double scale = 1;
+  bool by_scale = false;     // `out` is what the scale gives, not the other way round
   double scale_error = 1e-9;  // relative: what rounding may have added to `scale` and to positions that are computed with it
   double roi_start = 0;
   double roi_end = 1;

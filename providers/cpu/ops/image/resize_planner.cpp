@@ -18,7 +18,7 @@ AxisRequest Scaled(int64_t in, double scale) {
   const double exact = static_cast<double>(in) * scale;
   const double out = std::floor(in <= int64_t{1} << 24 ? static_cast<double>(static_cast<float>(exact)) : exact);
   Require(out < 0x1p62, "an axis of {} elements can not be scaled by {}", in, scale);
-  return {.out = static_cast<int64_t>(out), .scale = scale, .scale_error = std::numeric_limits<float>::epsilon()};
+  return {.out = static_cast<int64_t>(out), .scale = scale, .by_scale = true, .scale_error = std::numeric_limits<float>::epsilon()};
 }
 
 CoordinateMode ParseCoordinates(const std::string& name) {
