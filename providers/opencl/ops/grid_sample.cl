@@ -10,14 +10,14 @@ static inline TX reflected(TX x, TX low, TX high) {
   return x < low ? low + back : high - back;
 }
 
-// From [-1, 1] to a position, inside the border where the padding moves it there.
+// From [-1, 1] to a position, inside the border where the padding moves it there. Before a border a cubic's taps are clamped instead.
 static inline TX position(TX normalized, long size, Sampling s) {
   const TX length = size, low = s.align_corners ? (TX)0 : -R(0.5), high = length - (s.align_corners ? (TX)1 : R(0.5));
   TX x = s.align_corners ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
   if (isnan(x)) x = -8;  // outside
   if (s.mode == 0) x = rint(x);
   if (x < low || x > high) {
-    if (s.padding == 1) x = clamp(x, (TX)0, length - 1);
+    if (s.padding == 1 && s.mode != 2) x = clamp(x, (TX)0, length - 1);
     if (s.padding == 2) {
       x = reflected(x, low, high);
       if (isnan(x)) x = 0;  // from infinity

@@ -50,7 +50,8 @@ class Axis {
 
   int64_t size() const { return size_; }
 
-  /// From [-1, 1] to a position on the axis, inside the border where the padding moves it there.
+  /// From [-1, 1] to a position on the axis, inside the border where the padding moves it there. A cubic's position stays where it
+  /// is before a border, and its taps are moved, each by itself, as in PyTorch: the others' samples are the same either way.
   template <class G>
   double Position(G normalized) const {
     const G length = static_cast<G>(size_);
@@ -59,7 +60,7 @@ class Axis {
     if (std::isnan(x)) x = -8;  // outside
     if (settings_.mode == Mode::kNearest) x = std::nearbyint(x);
     if (x < low_ || x > high_) {
-      if (settings_.padding == Padding::kBorder) x = std::clamp(x, 0.0, static_cast<double>(size_ - 1));
+      if (settings_.padding == Padding::kBorder && settings_.mode != Mode::kCubic) x = std::clamp(x, 0.0, static_cast<double>(size_ - 1));
       if (settings_.padding == Padding::kReflection) {
         x = Reflect(x, low_, high_);
         if (std::isnan(x)) x = 0;  // from infinity
@@ -168,7 +169,7 @@ class TableBuilder {
     std::fill_n(out, width_, F{0});
     for (int64_t t = 0; t < taps_; ++t) {
       const int64_t index = axis.Index(first + t);
-      // Reflected taps stay within the window: it starts or ends at the border then.
+      // Taps that are reflected or clamped stay within the window: it starts or ends at the border then.
       if (index >= 0) out[std::clamp<int64_t>(index - window, 0, width_ - 1)] += weights[t];
     }
     return window;
