@@ -1,4 +1,4 @@
-// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as numpy does.
+// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as base/slice_range.h has it.
 
 #include "base/slice_range.h"
 #include "engine/indices.h"
