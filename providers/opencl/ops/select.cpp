@@ -1,5 +1,7 @@
 // Where (9, 16), Cast (6-28) and CastLike (15-28), to and from floats of 8 bits and from packed integers too, Clip (1-13).
 
+#include <limits>
+
 #include "ops/elementwise.h"
 
 namespace tessera::opencl {
@@ -37,11 +39,12 @@ class Cast final : public Elementwise {
   }
 };
 
-/// Bounds are attributes before version 11, then scalars that may be omitted. Keeps NaN.
+/// Bounds are attributes before version 11, with defaults from version 6 on, then scalars that may be omitted. Keeps NaN.
 class Clip final : public Elementwise {
  public:
   explicit Clip(const KernelInfo& info)
-      : Elementwise(info, Expression(info), info.attribute<float>("min", 0), info.attribute<float>("max", 0)) {}
+      : Elementwise(info, Expression(info), info.attribute<float>("min", std::numeric_limits<float>::lowest()),
+                    info.attribute<float>("max", std::numeric_limits<float>::max())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -58,8 +61,9 @@ class Clip final : public Elementwise {
 
  private:
   static std::string Expression(const KernelInfo& info) {
+    const bool has_defaults = info.since_version() >= 6 && info.since_version() < 11;
     const auto bound = [&](size_t i, const char* attribute, const char* input, const char* scalar) {
-      return info.has_input(i) ? input : info.has_attribute(attribute) ? scalar : "";
+      return info.has_input(i) ? input : has_defaults || info.has_attribute(attribute) ? scalar : "";
     };
     const std::string low = bound(1, "min", "b", "(TA)alpha"), high = bound(2, "max", "c", "(TA)beta");
     const std::string raised = low.empty() ? "a" : fmt::format("(a < {0} ? {0} : a)", low);

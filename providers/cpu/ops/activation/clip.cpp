@@ -76,12 +76,14 @@ class Clip final : public Kernel {
   using C = ComputeType<T>;
 
   explicit Clip(const KernelInfo& info) : loop_(HWY_DYNAMIC_DISPATCH(FindClipLoop)(ElementTypeOf<C>)) {
-    // Without a bound infinities stay, too.
+    // Without a bound infinities stay, too, but where the attributes have defaults, which are the largest floats.
     if constexpr (std::is_floating_point_v<C>) {
       bounds_ = {-std::numeric_limits<C>::infinity(), std::numeric_limits<C>::infinity()};
     }
-    if (info.since_version() < 11) {
-      if constexpr (std::is_floating_point_v<C>) {
+    if constexpr (std::is_floating_point_v<C>) {
+      const int version = info.since_version();
+      if (version >= 6 && version < 11) bounds_ = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
+      if (version < 11) {
         if (info.has_attribute("min")) bounds_.low = info.attribute<float>("min");
         if (info.has_attribute("max")) bounds_.high = info.attribute<float>("max");
       }
