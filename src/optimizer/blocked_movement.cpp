@@ -176,7 +176,8 @@ class Moving {
 
   bool Split() {
     const auto axis = node_.since_version < 2 ? std::nullopt : FromFront({IntAttribute(node_, "axis", 0)});
-    if (!axis) return false;
+    const bool all = std::ranges::find(node_.outputs, kNone) == node_.outputs.end();  // parts are told by their places
+    if (!axis || !all) return false;
     SetAttribute(result_.node, "axis", axis->front());
     if (axis->front() != kChannelAxis) return true;
     const auto count = static_cast<int64_t>(node_.outputs.size());

@@ -16,6 +16,11 @@ bool IsRead(const Graph& graph, ValueIndex index) {
   return index != kNone && (graph.value(index).is_output || !graph.value(index).consumers.empty());
 }
 
+/// Where outputs may be any number, theirs has a meaning: parts of a Split, states of a Loop, results of a branch.
+bool MayBeAnyNumber(const onnx::OpSchema& schema) {
+  return !schema.outputs().empty() && schema.outputs().back().GetOption() == onnx::OpSchema::Variadic;
+}
+
 /// Where the number of outputs says whether it trains, they all stay.
 bool MayDropOutputs(const Node& node) { return !IsOp(node, "BatchNormalization") && !IsOp(node, "Dropout"); }
 
@@ -56,7 +61,7 @@ class DeadNodeElimination final : public Rewrite {
       graph.SetOutput(index, i, kNone);
       ++changes;
     }
-    while (node.outputs.back() == kNone) node.outputs.pop_back();
+    while (!MayBeAnyNumber(*schema) && node.outputs.back() == kNone) node.outputs.pop_back();
     return changes;
   }
 };

@@ -25,6 +25,13 @@ const std::map<std::string_view, Names>& Redundant() {
   return table;
 }
 
+/// The least signed integer is its own absolute value.
+bool MayWrap(const Graph& graph, const Node& node, const Node& before) {
+  const ElementType type = ElementOf(graph, node.inputs[0]);
+  const bool real = type == ElementType::kFloat || type == ElementType::kDouble || IsHalf(type);
+  return IsOp(before, "Abs") && IsOp(node, "Relu") && !real;
+}
+
 bool UndoesItself(const Node& node) { return IsOp(node, "Neg") || IsOp(node, "Not"); }
 
 class ActivationMerging final : public NodeRewrite {
@@ -36,7 +43,7 @@ class ActivationMerging final : public NodeRewrite {
     if (before == nullptr || !before->domain.empty() || !HasOneOutput(*before) || !HasInput(*before, 0)) return false;
     if (UndoesItself(node) && before->op_type == node.op_type) return BypassNode(graph, index, before->inputs[0]);
     const auto redundant = Redundant().find(node.op_type);
-    if (redundant != Redundant().end() && redundant->second.contains(before->op_type)) {
+    if (redundant != Redundant().end() && redundant->second.contains(before->op_type) && !MayWrap(graph, node, *before)) {
       return BypassNode(graph, index, node.inputs[0]);
     }
     return MergeBounds(graph, index, *before);
