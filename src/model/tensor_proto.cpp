@@ -2,6 +2,7 @@
 #include <complex>
 #include <cstring>
 
+#include "base/bools.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "model/proto.h"
@@ -32,11 +33,19 @@ void UnpackSixBit(std::span<const std::byte> packed, Tensor& tensor) {
 /// Smaller ones are copied at once.
 constexpr size_t kUnalignedFrom = size_t{32} << 10;
 
+Tensor PlainBools(const Shape& shape, std::span<const std::byte> bytes, const LoadLimits& limits) {
+  Tensor tensor(ElementType::kBool, shape, limits.memory());
+  std::memcpy(tensor.mutable_raw(), bytes.data(), bytes.size());
+  MakePlainBools({static_cast<std::byte*>(tensor.mutable_raw()), bytes.size()});
+  return tensor;
+}
+
 Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name, const LoadLimits& limits) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
           ElementTypeName(type), shape, expected);
   const bool aligned = reinterpret_cast<uintptr_t>(raw.bytes.data()) % RequiredAlignment(type) == 0;
+  if (type == ElementType::kBool && !ArePlainBools(raw.bytes)) return PlainBools(shape, raw.bytes, limits);
   if (raw.owner != nullptr && !aligned && !IsSixBit(type) && expected >= kUnalignedFrom) {
     return Tensor::ShareUnaligned(type, shape, raw.bytes.data(), raw.owner);
   }
@@ -74,7 +83,8 @@ void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
   auto* bytes = static_cast<std::byte*>(tensor.mutable_raw());
   const size_t width = bits < 8 ? 1 : static_cast<size_t>(bits) / 8;
   for (int i = 0; i < field.size(); ++i) {
-    const int32_t code = field.Get(i);  // little-endian: the low bytes come first
+    // Little-endian: the low bytes come first.
+    const int32_t code = tensor.is(ElementType::kBool) ? field.Get(i) != 0 : field.Get(i);
     std::memcpy(bytes + static_cast<size_t>(i) * width, &code, width);
   }
 }

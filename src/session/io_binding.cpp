@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/only_errors.h"
 #include "runtime/own_value.h"
+#include "session/plain_bools.h"
 #include "session/session_state.h"
 
 namespace tessera {
@@ -44,6 +45,9 @@ void IoBinding::BindInput(std::string_view name, Value value) {
   session.RequireUsableAfterFork();
   const size_t position = session.InputPosition(name);
   session.CheckInput(position, value);
+  if (auto plain = OnlyErrors([&] { return WithPlainBools(value, *session.resources.memories[SessionResources::kHost].allocator); })) {
+    value = *std::move(plain);
+  }
   const int16_t memory = session.MemoryOfInput(position);
   const MemorySpace& space = session.resources.memories[static_cast<size_t>(memory)];
   if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && tensor->memory() != space.info) {

@@ -9,6 +9,7 @@
 #include "runtime/float_mode.h"
 #include "runtime/own_value.h"
 #include "runtime/stand_in.h"
+#include "session/plain_bools.h"
 #include "session/provider_options.h"
 #include "session/result_buffers.h"
 #include "session/session_state.h"
@@ -271,7 +272,9 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.inputs[i] != nullptr) SetInput(*frame, i, *request.inputs[i]);
+    if (request.inputs[i] == nullptr) continue;
+    const auto plain = WithPlainBools(*request.inputs[i], *resources.memories[SessionResources::kHost].allocator);
+    SetInput(*frame, i, plain ? *plain : *request.inputs[i]);
   }
   SmallArray<SlotIndex> slots(request.wanted.size());
   for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = SeatResult(*this, *frame, request, k);

@@ -177,7 +177,10 @@ void RegisterShape(KernelRegistry& registry) {
   registry.Add(Op("Reshape").Versions(5).HostInput(1).Alias(0, 0).Make<Reshape>());
   registry.Add(Op("Flatten").Versions(1).Alias(0, 0).Make<Flatten>());
   registry.Add(Op("Identity").Versions(1).Alias(0, 0).Make<Identity>());
-  registry.Add(Op("BitCast").Versions(26).Alias(0, 0).Make<BitCast>());
+  // To bool it may change bytes, which the CPU provider does.
+  constexpr TypeSet kAnyBits = kNumbers | kFloat8s | kPackedIntegers |
+                               TypeSet{ElementType::kComplex64, ElementType::kComplex128, ElementType::kFloat8E8M0, ElementType::kFloat4E2M1};
+  registry.Add(Op("BitCast").Versions(26).OutputTypes(0, kAnyBits).Alias(0, 0).Make<BitCast>());
   registry.Add(Op("Squeeze").Versions(1).HostInput(1).Alias(0, 0).Make<Squeeze>());
   registry.Add(Op("Unsqueeze").Versions(1).HostInput(1).Alias(0, 0).Make<Unsqueeze>());
   registry.Add(Op("Shape").Versions(1).HostOutput(0).Make<ShapeOf>());

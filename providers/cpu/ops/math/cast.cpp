@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/ascii.h"
+#include "base/bools.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/string_memory.h"
@@ -95,7 +96,14 @@ class BitCast final : public Kernel {
     const Tensor& x = context.required_input(0);
     Require(x.type() != ElementType::kString && BitWidth(x.type()) == BitWidth(to_),
             "the bits of tensor({}) cannot be those of tensor({})", ElementTypeName(x.type()), ElementTypeName(to_));
-    context.set_output(0, Tensor::Share(to_, x.shape(), const_cast<void*>(x.raw()), x.owner(), x.memory()));
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(x.raw()), x.byte_size());
+    if (to_ != ElementType::kBool || ArePlainBools(bytes)) {
+      return context.set_output(0, Tensor::Share(to_, x.shape(), const_cast<void*>(x.raw()), x.owner(), x.memory()));
+    }
+    Tensor plain(to_, x.shape(), context.allocator());
+    std::ranges::copy(bytes, static_cast<std::byte*>(plain.mutable_raw()));
+    MakePlainBools({static_cast<std::byte*>(plain.mutable_raw()), bytes.size()});
+    context.set_output(0, std::move(plain));
   }
 
  private:
