@@ -14,8 +14,8 @@ namespace tessera {
 /// Error(kInvalidProtobuf).
 TESSERA_API Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type);
 
-/// The inverse: the protobuf message that fits the value's kind, with `name` as its name. A kNone value becomes an empty
-/// OptionalProto of `type`.
+/// The inverse: the protobuf message that fits the value's kind, with `name` as its name; an OptionalProto for kNone values and where
+/// `type` is an optional's.
 TESSERA_API std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo& type = {});
 
 }  // namespace tessera

@@ -45,18 +45,19 @@ Value FromSequence(const onnx::SequenceProto& proto, const TypeInfo& type) {
   return sequence;
 }
 
+/// None where the value is missing, whatever kind is said to be in it: onnx's helper writes the kind of empty ones, too.
 Value FromOptional(const onnx::OptionalProto& proto, const TypeInfo& type) {
   switch (proto.elem_type()) {
     case onnx::OptionalProto::TENSOR:
-      return FromProto(proto.tensor_value());
+      return proto.has_tensor_value() ? Value(FromProto(proto.tensor_value())) : Value();
     case onnx::OptionalProto::SPARSE_TENSOR:
-      return FromProto(proto.sparse_tensor_value());
+      return proto.has_sparse_tensor_value() ? Value(FromProto(proto.sparse_tensor_value())) : Value();
     case onnx::OptionalProto::SEQUENCE:
-      return FromSequence(proto.sequence_value(), InnerOf(type));
+      return proto.has_sequence_value() ? FromSequence(proto.sequence_value(), InnerOf(type)) : Value();
     case onnx::OptionalProto::MAP:
-      return FromMap(proto.map_value(), InnerOf(type));
+      return proto.has_map_value() ? FromMap(proto.map_value(), InnerOf(type)) : Value();
     case onnx::OptionalProto::OPTIONAL:
-      return FromOptional(proto.optional_value(), InnerOf(type));
+      return proto.has_optional_value() ? FromOptional(proto.optional_value(), InnerOf(type)) : Value();
     default:
       return {};
   }
@@ -117,13 +118,53 @@ onnx::MapProto ToProto(const Map& map) {
   return proto;
 }
 
+/// What a sequence or an optional says of its elements: both messages number the kinds alike.
+int32_t ElementKind(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kSparseTensor:
+      return onnx::SequenceProto::SPARSE_TENSOR;
+    case ValueKind::kSequence:
+      return onnx::SequenceProto::SEQUENCE;
+    case ValueKind::kMap:
+      return onnx::SequenceProto::MAP;
+    case ValueKind::kOptional:
+      return onnx::SequenceProto::OPTIONAL;
+    default:
+      return onnx::SequenceProto::TENSOR;
+  }
+}
+
+onnx::OptionalProto ToOptional(const Value& value, const TypeInfo& type) {
+  onnx::OptionalProto proto;
+  const ValueKind declared = InnerOf(type).kind;
+  if (!value.is_none() || declared != ValueKind::kNone) proto.set_elem_type(ElementKind(value.is_none() ? declared : value.kind()));
+  switch (value.kind()) {
+    case ValueKind::kTensor:
+      *proto.mutable_tensor_value() = ToProto(value.tensor(), "");
+      break;
+    case ValueKind::kSparseTensor:
+      *proto.mutable_sparse_tensor_value() = ToProto(value.sparse_tensor());
+      break;
+    case ValueKind::kSequence:
+      *proto.mutable_sequence_value() = ToProto(value.sequence());
+      break;
+    case ValueKind::kMap:
+      *proto.mutable_map_value() = ToProto(value.map());
+      break;
+    default:
+      break;
+  }
+  return proto;
+}
+
 onnx::SequenceProto ToProto(const Sequence& sequence) {
   onnx::SequenceProto proto;
-  proto.set_elem_type(static_cast<int32_t>(sequence.element_type.kind == ValueKind::kTensor     ? onnx::SequenceProto::TENSOR
-                                           : sequence.element_type.kind == ValueKind::kSequence ? onnx::SequenceProto::SEQUENCE
-                                           : sequence.element_type.kind == ValueKind::kMap      ? onnx::SequenceProto::MAP
-                                                                                                : onnx::SequenceProto::TENSOR));
+  proto.set_elem_type(ElementKind(sequence.element_type.kind));
   for (const Value& element : sequence.elements) {
+    if (sequence.element_type.kind == ValueKind::kOptional) {
+      *proto.add_optional_values() = ToOptional(element, sequence.element_type);
+      continue;
+    }
     switch (element.kind()) {
       case ValueKind::kTensor:
         *proto.add_tensor_values() = ToProto(element.tensor(), "");
@@ -169,7 +210,8 @@ Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type) {
   return FromProto(ParseMessage<onnx::TensorProto>(bytes, "the tensor"));
 }
 
-std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo&) {
+std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo& type) {
+  if (type.kind == ValueKind::kOptional || value.is_none()) return Named(ToOptional(value, type), name);
   switch (value.kind()) {
     case ValueKind::kTensor:
       return ToProto(value.tensor(), name).SerializeAsString();
@@ -180,7 +222,7 @@ std::string SerializeValue(const Value& value, std::string_view name, const Type
     case ValueKind::kSparseTensor:
       return ToProto(value.sparse_tensor()).SerializeAsString();
     default:
-      return Named(onnx::OptionalProto(), name);
+      return {};
   }
 }
 

@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (sparse->dense_shape.num_elements() < (1 << 20)) sparse->ToDense();
     }
     const std::string written = tessera::SerializeValue(value, "value", type);
-    const tessera::Value again = tessera::ParseValue(std::as_bytes(std::span(written)), value.is_none() ? type : value.type());
+    const bool optional = value.is_none() || type.kind == tessera::ValueKind::kOptional;
+    const tessera::Value again = tessera::ParseValue(std::as_bytes(std::span(written)), optional ? type : value.type());
     if (again.kind() != value.kind()) std::abort();
   });
   return 0;
