@@ -1,9 +1,9 @@
 // ConstantOfShape (9-25), Range (11), Trilu (14), OneHot (9-28), EyeLike (9, 22).
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "base/range_length.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -27,7 +27,7 @@ class ConstantOfShape final : public Kernel {
   cl_ulong bits_ = 0;
 };
 
-/// Floating point steps in double where the device has it.
+/// Integers step in longs, each other type in itself.
 template <class T, class Step>
 class Range final : public Kernel {
  public:
@@ -45,9 +45,14 @@ class Range final : public Kernel {
     };
     const T start = scalar(0), limit = scalar(1), delta = scalar(2);
     Require(delta != 0, "delta is 0");
-    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
-    Require(count < 9e18, "{} elements are too many", count);
-    Tensor& y = *context.output(0, Shape{count > 0 ? static_cast<int64_t>(count) : 0});
+    std::optional<int64_t> length;
+    if constexpr (std::is_integral_v<T>) {
+      length = RangeLength(int64_t{start}, int64_t{limit}, int64_t{delta});
+    } else {
+      length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
+    }
+    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", start, limit, delta);
+    Tensor& y = *context.output(0, Shape{*length});
     kernel_.Linear(context, y.num_elements(), y, static_cast<Step>(start), static_cast<Step>(delta));
   }
 

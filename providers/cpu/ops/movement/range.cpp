@@ -1,14 +1,11 @@
 // Range (11, 27): start, start + delta, ... up to limit. Each element is computed from its index, so that no error adds up.
 
-#include <cmath>
-
+#include "base/range_length.h"
 #include "ops/ops.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
-
-constexpr double kMaxCount = 0x1p53;
 
 template <class T>
 T Scalar(const KernelContext& context, size_t input, const char* name) {
@@ -19,21 +16,14 @@ T Scalar(const KernelContext& context, size_t input, const char* name) {
   return *tensor.data<T>();
 }
 
-int64_t CountOf(int64_t start, int64_t limit, int64_t delta) {
-  if (delta > 0 ? start >= limit : start <= limit) return 0;
-  const auto first = static_cast<uint64_t>(start), last = static_cast<uint64_t>(limit), step = static_cast<uint64_t>(delta);
-  const uint64_t distance = delta > 0 ? last - first : first - last;
-  const uint64_t count = (distance - 1) / (delta > 0 ? step : 0 - step) + 1;
-  Require(count < uint64_t{1} << 62, "the range has {} elements", count);
-  return static_cast<int64_t>(count);
-}
-
-/// `distance` is limit - start as its type has it, as shape inference does.
-int64_t CountOf(double distance, double delta) {
-  const double count = std::ceil(distance / delta);
-  if (count <= 0) return 0;
-  Require(count < kMaxCount, "a range over {} in steps of {} has no length", distance, delta);
-  return static_cast<int64_t>(count);
+/// Halves are printed as numbers.
+template <class T>
+auto ToPrint(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return x;
+  } else {
+    return static_cast<double>(x);
+  }
 }
 
 template <class T>
@@ -68,15 +58,14 @@ class Range final : public Kernel {
     const T start = Scalar<T>(context, 0, "start"), limit = Scalar<T>(context, 1, "limit"),
             delta = Scalar<T>(context, 2, "delta");
     Require(delta != 0, "delta is 0");
-    int64_t count;
+    std::optional<int64_t> length;
     if constexpr (std::is_integral_v<T>) {
-      count = CountOf(int64_t{start}, int64_t{limit}, int64_t{delta});
+      length = RangeLength(int64_t{start}, int64_t{limit}, int64_t{delta});
     } else {
-      const double distance = limit - start;
-      Require(!std::isnan(distance / static_cast<double>(delta)), "a range from {} to {} in steps of {} has no length",
-              static_cast<double>(start), static_cast<double>(limit), static_cast<double>(delta));
-      count = CountOf(distance, static_cast<double>(delta));
+      length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
     }
+    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", ToPrint(start), ToPrint(limit), ToPrint(delta));
+    const int64_t count = *length;
     T* output = context.output(0, {count})->template mutable_data<T>();
     context.threads().ParallelFor(count, kHalf ? 2 : 0.5, [&](int64_t begin, int64_t end) {
       if constexpr (kHalf) {
