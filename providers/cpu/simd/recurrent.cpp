@@ -25,7 +25,7 @@ F Scalar(const RecurrentActivation& activation, F x) {
     case RecurrentFunction::kSigmoid:
       return F{1} / (F{1} + std::exp(-x));
     case RecurrentFunction::kRelu:
-      return x > 0 ? x : F{0};
+      return x < 0 ? F{0} : x;
     case RecurrentFunction::kAffine:
       return alpha * x + beta;
     case RecurrentFunction::kLeakyRelu:
@@ -145,7 +145,7 @@ void Simple(const RecurrentActivation& activation, F clip, int64_t hidden, const
   if (tanh || relu || Is(activation, RecurrentFunction::kSigmoid)) {
     for (; i + lanes <= hidden; i += lanes) {
       const auto x = Clip(d, hn::LoadU(d, gate + i), clip);
-      hn::StoreU(tanh ? vmath::Tanh(d, x) : relu ? hn::Max(x, hn::Zero(d)) : vmath::Sigmoid(d, x), d, out + i);
+      hn::StoreU(tanh ? vmath::Tanh(d, x) : relu ? hn::Max(hn::Zero(d), x) : vmath::Sigmoid(d, x), d, out + i);
     }
   }
   for (; i < hidden; ++i) out[i] = Scalar(activation, Clip(gate[i], clip));

@@ -9,6 +9,11 @@ typedef struct {
 } Problem;
 
 GROUP_FOLD(TX)
+#ifdef FLOAT_X
+#define saturated_tanh tanh_float
+#else
+#define saturated_tanh tanh_double
+#endif
 
 // The keys [x, y) that query i of batch b sees.
 static inline long2 seen_by(long i, long b, __global const long* lengths, int masked, Problem p) {
@@ -36,7 +41,7 @@ static inline long2 seen_by(long i, long b, __global const long* lengths, int ma
 // A product of a query and a key after `stage`: 0 the product, 1 the soft cap, 2 the mask.
 static inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) {
   sum *= p.scale;
-  if (stage >= 1 && p.softcap > 0) sum = p.softcap * tanh(sum / p.softcap);
+  if (stage >= 1 && p.softcap > 0) sum = p.softcap * saturated_tanh(sum / p.softcap);
   if (stage >= 2 && mask != 0) {
 #ifdef MASKS
     if (!GET_M(mask, m_at)) sum = -INFINITY;
@@ -255,7 +260,7 @@ INLINE TX16 finish_scores(TX16 sums, __global const uchar* mask, long m_at, long
   TX scores[STEP];
   vstore16(sums * p.scale, 0, scores);
   if (p.softcap > 0) {
-    for (int k = 0; k < STEP; ++k) scores[k] = p.softcap * tanh(scores[k] / p.softcap);
+    for (int k = 0; k < STEP; ++k) scores[k] = p.softcap * saturated_tanh(scores[k] / p.softcap);
   }
   if (mask != 0) {
     for (int k = 0; k < count; ++k) {

@@ -8,6 +8,8 @@
 
 #ifdef REAL_A
 #ifdef FLOAT_A
+#define saturated_tanh tanh_float
+#define saturated_erf erf_float
 // The error function within a few units of the last place, without branches or calls, so that compilers make vectors of it: a
 // polynomial near 0, elsewhere 1 - exp(polynomial). A NaN passes through all of it (selected at the end, it makes Mesa 25.0's
 // llvmpipe compute garbage for numbers).
@@ -29,10 +31,12 @@ static inline __attribute__((always_inline)) float error_function(float x) {
   return copysign(t > 0.927734375f ? far : near, x);
 }
 #else
+#define saturated_tanh tanh_double
+#define saturated_erf erf_double
 #define error_function(x) erf(x)
 #endif
 static inline __attribute__((always_inline)) TA erf_gelu(TA x) { return R(0.5) * x * (R(1.0) + error_function(x * R(0.7071067811865476))); }
-static inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
+static inline TA tanh_gelu(TA x) { return R(0.5) * x * (R(1.0) + saturated_tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x))); }
 static inline TA sigmoid(TA x) { return R(1.0) / (R(1.0) + exp(-x)); }
 static inline TA softplus(TA x) { return (x > 0 ? x : (TA)0) + log1p(exp(-fabs(x))); }
 static inline TA modulo(TA a, TA b) {

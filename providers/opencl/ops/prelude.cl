@@ -63,6 +63,18 @@ static inline __attribute__((always_inline)) float exponential(float x) {
   return x < -87.0f ? 0.0f : x > 88.0f ? INFINITY : power * as_float(((int)n + 127) << 23);
 }
 
+// Far from 0 these are 1 exactly; drivers' own are a unit less there, and not a number where a power within them overflows.
+#define SATURATED(name, type, function, from)                                        \
+  static inline __attribute__((always_inline)) type name(type x) {                   \
+    return fabs(x) > (type)(from) ? copysign((type)1, x) : function(x);              \
+  }
+SATURATED(tanh_float, float, tanh, 9.02f)
+SATURATED(erf_float, float, erf, 3.92f)
+#ifdef cl_khr_fp64
+SATURATED(tanh_double, double, tanh, 19.07)
+SATURATED(erf_double, double, erf, 5.93)
+#endif
+
 // Defines group_fold: the sum, or the maximum, of what the LANES work items of a group bring. What holds a barrier is always inlined:
 // where it stays a function, pocl 3.1 does not keep all work items at it.
 #define GROUP_FOLD(T)                                                                                                        \

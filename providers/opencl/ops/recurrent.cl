@@ -2,6 +2,11 @@
 // of LANES work items compute one element of the new state. States are [direction, batch, hidden] in what is computed in.
 typedef struct { long steps, batch, input, hidden, gates, directions; int batch_first, reverse, input_forget, padding; } Sizes;
 
+#ifdef FLOAT_X
+#define saturated_tanh tanh_float
+#else
+#define saturated_tanh tanh_double
+#endif
 #if defined(ROWS) && defined(FLOAT_X)
 // Without calls, so that compilers for processors make vectors of them; near 0, where 1 - 2 / (exp(2 x) + 1) cancels, by a series.
 // A NaN passes through.
@@ -12,15 +17,18 @@ static inline TX act_tanh(TX x) {
 }
 static inline TX act_sigmoid(TX x) { return 1.0f / (1.0f + exponential(-x)); }
 #else
-static inline TX act_tanh(TX x) { return tanh(x); }
+static inline TX act_tanh(TX x) { return saturated_tanh(x); }
 static inline TX act_sigmoid(TX x) { return R(1.0) / (R(1.0) + exp(-x)); }
 #endif
-static inline TX act_relu(TX x) { return x > 0 ? x : (TX)0; }
+static inline TX act_relu(TX x) { return x < 0 ? (TX)0 : x; }
 static inline TX act_affine(TX x, TX alpha, TX beta) { return alpha * x + beta; }
 static inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
 static inline TX act_thresholded(TX x, TX alpha) { return x >= alpha ? x : (TX)0; }
-static inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * tanh(beta * x); }
-static inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) { return fmin(fmax(alpha * x + beta, (TX)0), (TX)1); }
+static inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * saturated_tanh(beta * x); }
+static inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) {
+  const TX line = alpha * x + beta;  // NaN stays
+  return line < 0 ? (TX)0 : line > 1 ? (TX)1 : line;
+}
 static inline TX act_elu(TX x, TX alpha) { return x >= 0 ? x : alpha * expm1(x); }
 static inline TX act_softsign(TX x) { return x / (R(1.0) + fabs(x)); }
 static inline TX act_softplus(TX x) { return (x > 0 ? x : (TX)0) + log1p(exp(-fabs(x))); }
