@@ -119,7 +119,7 @@ def category_mapper(rng):
 def linear_classifier(rng):
     classes, features = int(rng.integers(2, 6)), size(rng)
     targets = 1 if classes == 2 and rng.random() < 0.5 else classes
-    return ml("LinearClassifier", [numbers(rng, (size(rng), features))], 2, coefficients=floats(rng, targets * features),
+    return ml("LinearClassifier", [numbers(rng, (size(rng), features))], 2, coefficients=floats(rng, targets * (features + choice(rng, [0, 0, 2]))),
               intercepts=floats(rng, targets), post_transform=choice(rng, TRANSFORMS), multi_class=int(rng.integers(0, 2)),
               **labels(rng, classes))
 
@@ -127,7 +127,7 @@ def linear_classifier(rng):
 @recipe("LinearRegressor")
 def linear_regressor(rng):
     targets, features = int(rng.integers(1, 5)), size(rng)
-    return ml("LinearRegressor", [values(rng, (size(rng), features), np.float32)], coefficients=floats(rng, targets * features),
+    return ml("LinearRegressor", [values(rng, (size(rng), features), np.float32)], coefficients=floats(rng, targets * (features + choice(rng, [0, 0, 2]))),
               intercepts=floats(rng, targets) if rng.random() < 0.7 else None, targets=targets, post_transform=choice(rng, TRANSFORMS))
 
 

@@ -1,5 +1,6 @@
 // LinearClassifier and LinearRegressor, ai.onnx.ml, version 1.
 
+#include "base/checked.h"
 #include "engine/arg_extreme.h"
 #include "engine/softmax.h"
 #include "ops/ml/features.h"
@@ -27,7 +28,8 @@ class LinearModel {
   int64_t targets() const noexcept { return targets_; }
 
   void Compute(KernelContext& context, const Tensor& x, const Rows& rows, float* scores) const {
-    Require(rows.features * targets_ == static_cast<int64_t>(coefficients_.size()),
+    // Some exporters leave more of them behind those that count; ONNX Runtime takes the first ones, too.
+    Require(CheckedMul(rows.features, targets_) <= static_cast<int64_t>(coefficients_.size()),
             "X has {} features, the model has {} coefficients for {} targets", rows.features, coefficients_.size(), targets_);
     GemmArgs<float> args;
     args.m = rows.count;
@@ -46,7 +48,7 @@ class LinearModel {
   }
 
  private:
-  std::vector<float> coefficients_;  // [targets, features]
+  std::vector<float> coefficients_;  // [targets, features] at least
   std::vector<float> intercepts_;
   int64_t targets_;
 };
