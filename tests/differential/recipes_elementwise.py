@@ -162,6 +162,16 @@ def where(rng):
                             values(rng, broadcastable(rng, full), dtype)], dtype=dtype)
 
 
+@recipe("ClipByAttributes")
+def clip_by_attributes(rng):
+    x = values(rng, shape(rng), np.float32)
+    if x.size > 2:
+        x.flat[0], x.flat[-1] = np.inf, -np.inf
+    case = single("Clip", [x], min=choice(rng, [None, -1.0]), max=choice(rng, [None, 2.0]))
+    case.opset, case.peer = choice(rng, [6, 7, 10]), "ort"
+    return case
+
+
 @recipe("Clip")
 def clip(rng):
     dtype = choice(rng, NUMBERS)
