@@ -1,8 +1,7 @@
 #pragma once
 
-// The -i flag that the tools share, in the form of ONNX Runtime's.
+// The -e and -i flags that the tools share, in the form of ONNX Runtime's.
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,25 +12,16 @@ namespace tessera {
 
 inline constexpr char kProviderOptionsHelp[] = "Options of the first provider: \"KEY|VALUE KEY|VALUE\"; may be repeated";
 
-/// "key|value key|value", in one word or several. Throws UsageError.
-inline ProviderOptions ParseProviderOptions(const std::vector<std::string>& words) {
-  ProviderOptions options;
-  for (const std::string& text : words) {
-    std::istringstream stream(text);
-    for (std::string word; stream >> word;) {
-      const size_t bar = word.find('|');
-      if (bar == std::string::npos) throw UsageError("-i", word + " is not KEY|VALUE");
-      options[word.substr(0, bar)] = word.substr(bar + 1);
-    }
-  }
-  return options;
-}
+/// "cpu, dnnl or opencl": what this build has, for --help.
+std::string ProviderNames();
 
-/// `-i` after `-e`.
-inline void SetFirstProvidersOptions(SessionOptions& options, const std::vector<std::string>& words) {
-  if (words.empty()) return;
-  if (options.providers.empty()) throw UsageError("-i", "say with -e whose options they are");
-  options.providers[0].options = ParseProviderOptions(words);
-}
+/// Throws UsageError where this build has no such provider.
+void CheckProvider(const std::string& name);
+
+/// "key|value key|value", in one word or several, for this provider. Throws UsageError.
+ProviderOptions ParseProviderOptions(const std::string& provider, const std::vector<std::string>& words);
+
+/// `-e`, and `-i` after it. Throws UsageError.
+void SetProviders(SessionOptions& options, const std::vector<std::string>& names, const std::vector<std::string>& words);
 
 }  // namespace tessera

@@ -14,6 +14,9 @@ namespace tessera {
 /// Error(kInvalidProtobuf).
 TESSERA_API Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type);
 
+/// The name inside such a message; empty where it has none or is no such message. Reads no more than it must.
+TESSERA_API std::string StoredName(std::span<const std::byte> bytes, const TypeInfo& type);
+
 /// The inverse: the protobuf message that fits the value's kind, with `name` as its name; an OptionalProto for kNone values and where
 /// `type` is an optional's.
 TESSERA_API std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo& type = {});

@@ -1,3 +1,9 @@
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
+#include <limits>
+
 #include "base/check.h"
 #include "model/proto.h"
 #include "onnx/onnx-data.pb.h"
@@ -208,6 +214,28 @@ Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type) {
       break;
   }
   return FromProto(ParseMessage<onnx::TensorProto>(bytes, "the tensor"));
+}
+
+std::string StoredName(std::span<const std::byte> bytes, const TypeInfo& type) {
+  namespace io = google::protobuf::io;
+  using Wire = google::protobuf::internal::WireFormatLite;
+  if (type.kind == ValueKind::kSparseTensor) {
+    onnx::SparseTensorProto sparse;
+    const bool parsed = sparse.ParseFromArray(bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
+    return parsed ? sparse.values().name() : std::string();
+  }
+  const bool is_tensor = type.kind == ValueKind::kTensor || type.kind == ValueKind::kNone;
+  constexpr int kOfTensor = onnx::TensorProto::kNameFieldNumber, kOfOthers = onnx::SequenceProto::kNameFieldNumber;
+  static_assert(kOfOthers == int{onnx::OptionalProto::kNameFieldNumber} && kOfOthers == int{onnx::MapProto::kNameFieldNumber});
+  const int field = is_tensor ? kOfTensor : kOfOthers;
+  io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
+  std::string name;
+  while (const uint32_t tag = stream.ReadTag()) {
+    const bool is_name = Wire::GetTagFieldNumber(tag) == field && Wire::GetTagWireType(tag) == Wire::WIRETYPE_LENGTH_DELIMITED;
+    uint32_t size = 0;
+    if (is_name ? !stream.ReadVarint32(&size) || !stream.ReadString(&name, static_cast<int>(size)) : !Wire::SkipField(&stream, tag)) return {};
+  }
+  return name;
 }
 
 std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo& type) {

@@ -67,7 +67,7 @@ void ReportLeftOut(PlacementReport& report) {
 void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
                   PlacementReport& report) {
   if (options.error_on_failure || name == kCpu) {
-    Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out, or unset error_on_failure to go on without it", name, error.what());
+    Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out of the providers that are asked for", name, error.what());
   }
   log(LogLevel::kWarning, "{} is skipped: {}", name, error.what());
   const auto known = std::find_if(report.providers.begin(), report.providers.end(), [&](const auto& entry) { return entry.name == name; });

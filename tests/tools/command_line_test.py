@@ -3,7 +3,10 @@
 import json
 import unittest
 
-from tool_test import ToolTest, run
+import numpy as np
+from onnx import helper
+
+from tool_test import ToolTest, model_of, run
 
 
 class OptionsBeforeTheModel(ToolTest):
@@ -73,6 +76,80 @@ class Mistakes(ToolTest):
         code, _, errors = run("onnx_test_runner", "--timeout", 5, self.cases)
         self.assertNotEqual(code, 0)
         self.assertIn("--isolate", errors)
+
+
+class WhatEveryToolHas(ToolTest):
+    TOOLS = ("onnx_test_runner", "tessera_perf", "tessera_inspect")
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.write_relu("relu") / "model.onnx"
+
+    def test_version(self):
+        for tool in self.TOOLS:
+            code, output, _ = run(tool, "--version")
+            self.assertEqual(code, 0)
+            self.assertRegex(output, r"^Tessera \d+\.\d+\.\d+\n$")
+
+    def test_help_names_providers_and_statuses(self):
+        for tool in self.TOOLS:
+            code, output, _ = run(tool, "--help")
+            self.assertEqual(code, 0)
+            self.assertIn("cpu", output)
+            self.assertIn("Exit status: 0 done", output)
+
+    def expect(self, status, tool, *arguments, says):
+        code, _, errors = run(tool, *arguments)
+        self.assertEqual(code, status, errors)
+        for text in says:
+            self.assertIn(text, errors)
+
+    def test_statuses(self):
+        (self.root / "broken.onnx").write_bytes(b"\xff\xff")
+        for tool in ("tessera_perf", "tessera_inspect"):
+            self.assertEqual(run(tool, self.model)[0], 0)
+            self.expect(1, tool, self.root / "broken.onnx", says=["broken.onnx"])
+            self.expect(1, tool, self.root / "none.onnx", says=["none.onnx"])
+            self.expect(2, tool, self.model, "-o", "7", says=["-o"])
+        self.expect(2, "onnx_test_runner", self.root / "none", says=["none"])
+        self.expect(2, "onnx_test_runner", self.cases, "--timeout", 5, says=["--isolate"])
+
+    def test_did_you_mean(self):
+        for tool in self.TOOLS:
+            subject = self.cases if tool == "onnx_test_runner" else self.model
+            self.expect(2, tool, subject, "-e", "cpuu", says=["no provider 'cpuu'", "did you mean 'cpu'?"])
+            self.expect(2, tool, subject, "-e", "cpu", "-i", "presicion|f32", says=["no option 'presicion'", "did you mean 'precision'?"])
+        self.expect(2, "tessera_perf", self.model, "--profil", says=["did you mean '--profile'?"])
+        self.expect(2, "tessera_inspect", self.model, "--placment", says=["did you mean '--placement'?"])
+        self.expect(2, "onnx_test_runner", self.cases, "--isolated", says=["did you mean '--isolate'?"])
+        self.expect(2, "tessera_perf", self.model, "--config", "sesion.tuning=0", says=["did you mean 'session.tuning'?"])
+        code, _, errors = run("tessera_perf", self.model, "-e", "something_else")
+        self.assertEqual(code, 2)
+        self.assertNotIn("did you mean", errors)
+
+
+class Placement(ToolTest):
+    def test_ten_lines_or_node_by_node(self):
+        model = self.write_relu("relu") / "model.onnx"
+        _, bare, _ = run("tessera_inspect", model, "-e", "cpu")
+        code, output, errors = run("tessera_inspect", model, "-e", "cpu", "--placement")
+        self.assertEqual(code, 0, errors)
+        summary = output[len(bare):].strip().splitlines()
+        self.assertLessEqual(len(summary), 10)
+        self.assertIn("CPUExecutionProvider: 1 node", summary[0])
+        _, output, _ = run("tessera_inspect", model, "-e", "cpu", "--placement", "--verbose")
+        self.assertIn("Relu", output[len(bare):])
+
+    def test_reasons_are_counted(self):
+        if "(-e dnnl): available" not in run("tessera_inspect", "--providers")[1]:
+            self.skipTest("built without oneDNN")
+        x = np.zeros(2, np.float32)
+        names = ["x", *(f"v{i}" for i in range(40)), "y"]
+        nodes = [helper.make_node("Erf", [a], [b]) for a, b in zip(names, names[1:])]
+        model = self.write_case("chain", model_of(nodes, [("x", x)], [("y", x)]), [x], [x]) / "model.onnx"
+        _, output, _ = run("tessera_inspect", model, "-e", "dnnl", "--placement", "-o", "0")
+        self.assertIn("    41x refused by DnnlExecutionProvider: oneDNN has no lowering for this operator", output)
+        self.assertIn("CPUExecutionProvider: 41 nodes", output)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,33 @@ class PerfTest(ToolTest):
             result = numpy_helper.to_array(onnx.load_tensor(folder / "output_0.pb"))
             np.testing.assert_array_equal(result, np.asarray([0, 2], np.float32))
 
+    def test_inputs_go_by_the_names_inside(self):
+        x, bias = np.asarray([1, 2], np.float32), np.asarray([10, 20], np.float32)
+        model = model_of([helper.make_node("Sub", ["x", "bias"], ["y"])], [("x", x), ("bias", bias)], [("y", x)])
+        self.check_difference(model, x - bias)
+        model.graph.initializer.append(numpy_helper.from_array(0 * bias, "bias"))  # which inputs may replace
+        self.check_difference(model, x - bias)
+
+    def check_difference(self, model, expected):
+        x, bias = np.asarray([1, 2], np.float32), np.asarray([10, 20], np.float32)
+        number = len(model.graph.initializer)
+        folder = self.write_case(f"turned_{number}", model, [numpy_helper.from_array(bias, "bias"), numpy_helper.from_array(x, "x")], [])
+        results = self.root / f"differences_{number}"
+        self.measure("-r", 2, "--inputs", folder / "test_data_set_0", "--outputs", results, model=folder / "model.onnx")
+        np.testing.assert_array_equal(numpy_helper.to_array(onnx.load_tensor(results / "output_0.pb")), expected)
+
+    def test_a_missing_input_is_told_of(self):
+        code, _, errors = run("tessera_perf", self.model, "-r", 1, "--inputs", self.root)
+        self.assertEqual(code, 1)
+        self.assertIn("has no value for input 'x'", errors)
+
+    def test_open_dimensions_that_became_one(self):
+        model = self.write_open_relu()
+        _, output, _ = run("tessera_perf", model, "-r", 1)
+        self.assertIn("n = 1: give --dim NAME=N for another size", output)
+        self.assertEqual(self.measure("-r", 1, model=model)["dims_of_one"], ["n"])
+        self.assertNotIn("dims_of_one", self.measure("-r", 1, "--dim", "n=3", model=model))
+
     def test_a_profile_is_part_of_the_object(self):
         profile = self.measure("-r", 3, "--profile")["profile"]
         self.assertEqual((profile["runs"], len(profile["operators"])), (3, 1))

@@ -43,7 +43,19 @@ class Comparison(RunnerTest):
     def test_values(self):
         self.write_relu("within", expected=[0, 2.0019])
         self.write_relu("beyond", expected=[0, 2.0021])
-        self.expect((1, 1, 0), says=["FAILED beyond [values]", "1 of 2 elements differ, first at [1]: 2 instead of 2.0021"])
+        self.expect((1, 1, 0), says=["FAILED beyond [values]", "1 of 2 elements differ, first at [1]: 2 instead of 2.0021; largest error 0.0021, allowed 1e-07 + 0.001 of the expected value"])
+
+    def test_the_largest_error_is_told_of(self):
+        self.write_relu("within", expected=[0, 2.0019])
+        self.expect((1, 0, 0), "-v", says=["largest error 0.0019)"])
+        self.expect((1, 0, 0), "-v", "--isolate", says=["largest error 0.0019)"])
+        self.expect((0, 1, 0), "-t", "1e-4", says=["allowed 1e-07 + 0.0001 of the expected value"])
+
+    def test_special_values(self):
+        x = np.ones((1, 1, 4), np.float32)
+        model = model_of([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2])], [("x", x)], [("y", x[:, :, :3])])
+        self.write_case("pool", model, [x], [0 * x[:, :, :3]])  # what is stored does not count
+        self.expect((1, 0, 0), "--special-values")
 
     def test_not_a_number_and_infinity(self):
         self.write_identity("same", np.asarray([np.nan, np.inf], np.float32), np.asarray([np.nan, np.inf], np.float32))
@@ -95,6 +107,24 @@ class Data(RunnerTest):
         (self.write_split("last") / "output_1.pb").unlink()
         (self.write_split("first") / "output_0.pb").unlink()
         self.expect((1, 2, 0), says=["FAILED last [data]", "output_1.pb is missing", "FAILED first [data]"])
+
+    def test_names_inside_the_files(self):
+        x, y = np.asarray([3], np.float32), np.asarray([5, 7], np.float32)
+        model = model_of([helper.make_node("Neg", ["x"], ["a"]), helper.make_node("Neg", ["y"], ["b"])], [("x", x), ("y", y)], [("a", x), ("b", y)])
+        named = numpy_helper.from_array
+        self.write_case("turned", model, [named(y, "y"), named(x, "x")], [named(-y, "b"), named(-x, "a")])
+        self.write_case("unknown", model, [named(x, "data"), named(y, "more")], [-x, -y])
+        self.write_case("twice", model, [named(x, "x"), named(x, "x")], [-x, -y])
+        self.expect((2, 1, 0), says=["FAILED twice [data]", "is the second file for input 'x'"])
+
+    def test_initializers_that_inputs_may_replace(self):
+        x, bias = np.asarray([1, 2], np.float32), np.asarray([10, 20], np.float32)
+        model = model_of([helper.make_node("Add", ["x", "bias"], ["y"])], [("x", x), ("bias", bias)], [("y", x)])
+        model.graph.initializer.append(numpy_helper.from_array(0 * bias, "bias"))
+        self.write_case("own", model, [x], [x])
+        self.write_case("by_name", model, [numpy_helper.from_array(bias, "bias"), numpy_helper.from_array(x, "x")], [x + bias])
+        self.write_case("by_number", model, [x, bias], [x + bias])
+        self.expect((3, 0, 0))
 
     def test_missing_inputs(self):
         (self.write_split("none") / "input_0.pb").unlink()

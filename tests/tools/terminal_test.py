@@ -43,7 +43,7 @@ class Terminal(ToolTest):
             self.assertEqual(output.splitlines()[-1], "0 passed, 1 failed, 0 skipped")
 
     def test_inspect(self):
-        for more in ((), ("--placement",), ("--dot",), ("-o", "0", "--placement")):
+        for more in ((), ("--placement",), ("--placement", "--verbose"), ("--dot",), ("-o", "0", "--placement", "--verbose")):
             output = self.run_all("tessera_inspect", self.model, "-e", "cpu", *more)
         self.assertIn("\\u202e", output)
         self.assertIn("warning: Softmax", self.run_all("tessera_inspect", self.model, "-e", "cpu"))

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "command_line/closest.h"
+
 namespace tessera {
 
 CommandLineOption& CommandLineOption::Required() {
@@ -33,7 +35,10 @@ CommandLineOption& CommandLineOption::Hidden() {
   return *this;
 }
 
-CommandLine::CommandLine(const std::string& description) : app_(std::make_unique<CLI::App>(description)) {}
+CommandLine::CommandLine(const std::string& description) : app_(std::make_unique<CLI::App>(description)) {
+  app_->set_version_flag("--version", "Tessera " TESSERA_VERSION, "Say which version this is");
+  app_->footer("Exit status: 0 done, 1 it failed for the model or a case, 2 the command line is wrong or names what cannot be used, 3 anything else.");
+}
 CommandLine::~CommandLine() = default;
 
 CommandLineOption CommandLine::Add(const std::string& names, std::string& value, const std::string& help) {
@@ -72,16 +77,39 @@ CommandLineOption CommandLine::Flag(const std::string& names, int& count, const 
   return CommandLineOption(app_->add_flag(names, count, help));
 }
 
+namespace {
+
+/// CLI11 has a number for each kind of mistake.
+int StatusOf(int cli11) { return cli11 == 0 ? kDone : kUsageMistake; }
+
+/// What is left over may be an option that is misspelt.
+std::string Suggestion(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+  }
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with("--")) continue;
+    if (std::string text = DidYouMean(word.substr(0, word.find('=')), known); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::optional<int> CommandLine::Parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
     return std::nullopt;
+  } catch (const CLI::ExtrasError& error) {
+    return StatusOf(app_->exit(CLI::ExtrasError(error.what() + Suggestion(*app_), CLI::ExitCodes::ExtrasError)));
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error);
+    return StatusOf(app_->exit(error));
   }
 }
 
-int CommandLine::Exit(const UsageError& error) const { return app_->exit(CLI::ValidationError(error.option, error.what())); }
+int CommandLine::Exit(const UsageError& error) const { return StatusOf(app_->exit(CLI::ValidationError(error.option, error.what()))); }
 
 std::string CommandLine::Help() const { return app_->help(); }
 

@@ -18,6 +18,14 @@ class Option;
 
 namespace tessera {
 
+/// Exit statuses of the programs.
+enum ExitStatus : int {
+  kDone = 0,
+  kFailed = 1,        // a case failed, or a model cannot be loaded or run
+  kUsageMistake = 2,  // the command line is wrong, or names what cannot be used
+  kBroken = 3         // anything else
+};
+
 /// A mistake in the command line that parsing alone does not find.
 struct UsageError : std::runtime_error {
   UsageError(std::string option, const std::string& message) : std::runtime_error(message), option(std::move(option)) {}

@@ -1,5 +1,6 @@
 #include "case_json.h"
 
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -46,8 +47,10 @@ std::string ToJson(const CaseResult& result) {
                                {"outcome", static_cast<int>(result.outcome)},
                                {"cause", result.cause},         {"message", result.message},
                                {"operators", result.operators}, {"nodes", result.nodes_per_provider},
+                               {"on_provider", result.on_provider},
                                {"warnings", result.warnings},
-                               {"load_ms", result.load_ms},     {"run_ms", result.run_ms}};
+                               {"load_ms", result.load_ms},     {"run_ms", result.run_ms},
+                               {"largest_error", result.largest_error}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -61,9 +64,11 @@ CaseResult CaseResultFromJson(const std::string& line) {
   result.message = json.at("message");
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
   result.operators = json.at("operators").get<std::set<std::string>>();
+  result.on_provider = json.at("on_provider").get<std::set<std::string>>();
   result.nodes_per_provider = json.at("nodes").get<std::map<std::string, size_t>>();
   result.load_ms = json.at("load_ms");
   result.run_ms = json.at("run_ms");
+  result.largest_error = json.at("largest_error").is_null() ? std::numeric_limits<double>::infinity() : json.at("largest_error").get<double>();
   return result;
 }
 

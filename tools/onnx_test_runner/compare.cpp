@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <type_traits>
 
 namespace tessera::runner {
@@ -32,26 +34,50 @@ bool Close(std::complex<T> actual, std::complex<T> expected, const Tolerance& to
          (Close(actual.real(), expected.real(), tolerance) && Close(actual.imag(), expected.imag(), tolerance));
 }
 
-/// Finds the elements that differ; `close` compares, `show` prints one.
-template <class T, class CloseFn, class Show>
-std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& expected, CloseFn close, Show show) {
+double ErrorOf(double actual, double expected) {
+  if (actual == expected || (std::isnan(actual) && std::isnan(expected))) return 0;
+  const double error = std::abs(actual - expected);
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+}
+template <class T>
+double ErrorOf(std::complex<T> actual, std::complex<T> expected) {
+  return std::max(ErrorOf(actual.real(), expected.real()), ErrorOf(actual.imag(), expected.imag()));
+}
+
+/// Finds the elements that differ; `close` compares, `error` measures, `show` prints one. `rule` says what is close.
+template <class T, class CloseFn, class Error, class Show>
+std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& expected, const std::string& rule, double& largest_error, CloseFn close,
+                                          Error error, Show show) {
   int64_t count = 0, first = 0;
+  double largest = 0;
   const T* a = actual.data<T>();
   const T* e = expected.data<T>();
   for (int64_t i = 0; i < actual.num_elements(); ++i) {
+    largest = std::max(largest, error(a[i], e[i]));
     if (!close(a[i], e[i]) && count++ == 0) first = i;
   }
+  largest_error = std::max(largest_error, largest);
   if (count == 0) return std::nullopt;
-  return Differ("values", fmt::format("{} of {} elements differ, first at {}: {} instead of {}", count,
-                                      actual.num_elements(), At(actual.shape(), first), show(a[first]), show(e[first])));
+  const std::string detail = rule.empty() ? std::string() : fmt::format("; largest error {:.3g}, allowed {}", largest, rule);
+  return Differ("values", fmt::format("{} of {} elements differ, first at {}: {} instead of {}{}", count, actual.num_elements(),
+                                      At(actual.shape(), first), show(a[first]), show(e[first]), detail));
 }
 
-template <class T>
-std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+std::string RuleOf(const Tolerance& tolerance) {
+  return fmt::format("{:.3g} + {:.3g} of the expected value", tolerance.atol, tolerance.rtol);
+}
+
+/// `as` makes a type of it that can be computed with.
+template <class T, class As>
+std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error, As as) {
   return CompareElements<T>(
-      actual, expected,
-      [&](T a, T e) { return Close(static_cast<double>(static_cast<float>(a)), static_cast<double>(static_cast<float>(e)), tolerance); },
-      [](T x) { return fmt::format("{}", static_cast<float>(x)); });
+      actual, expected, RuleOf(tolerance), largest_error, [&](T a, T e) { return Close(as(a), as(e), tolerance); },
+      [&](T a, T e) { return ErrorOf(as(a), as(e)); },
+      [](T x) {
+        if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return fmt::format("({},{})", x.real(), x.imag());
+        else if constexpr (std::is_same_v<T, double>) return fmt::format("{}", x);
+        else return fmt::format("{}", static_cast<float>(x));
+      });
 }
 
 template <class T>
@@ -60,15 +86,15 @@ constexpr bool kMayBeQuantized = std::is_integral_v<T> && !std::is_same_v<T, boo
 /// Quantized results may round a tie either way, which a case says by granting whole units. Wider integers are indices and counts,
 /// where one off is wrong.
 template <class T>
-std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error) {
+  const bool has_units = kMayBeQuantized<T> && tolerance.atol >= 1;
+  const std::string rule = std::is_same_v<T, std::string> ? "" : has_units ? fmt::format("{:.3g}", tolerance.atol) : "none";
+  const auto error = [](const T& a, const T& e) {
+    if constexpr (std::is_same_v<T, std::string>) return 0.0;
+    else return std::abs(static_cast<double>(a) - static_cast<double>(e));
+  };
   return CompareElements<T>(
-      actual, expected,
-      [&](const T& a, const T& e) {
-        if constexpr (kMayBeQuantized<T>) {
-          if (tolerance.atol >= 1) return std::abs(static_cast<double>(a) - static_cast<double>(e)) <= tolerance.atol;
-        }
-        return a == e;
-      },
+      actual, expected, rule, largest_error, [&](const T& a, const T& e) { return a == e || (has_units && error(a, e) <= tolerance.atol); }, error,
       [](const T& x) {
         if constexpr (sizeof(T) == 1) return fmt::format("{}", static_cast<int>(x));
         else return fmt::format("{}", x);
@@ -89,7 +115,7 @@ Tolerance ForHalves(Tolerance tolerance, double two_units) {
   return tolerance;
 }
 
-std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error) {
   if (actual.type() != expected.type()) {
     return Differ("type", fmt::format("element type {} instead of {}", ElementTypeName(actual.type()),
                                       ElementTypeName(expected.type())));
@@ -98,45 +124,41 @@ std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& exp
     return Differ("shape", fmt::format("shape {} instead of {}", actual.shape().ToString(), expected.shape().ToString()));
   }
   if (tolerance.values_unspecified || actual.num_elements() == 0) return std::nullopt;
+  const auto as_double = [](auto x) { return static_cast<double>(static_cast<float>(x)); };
+  const auto itself = [](auto x) { return x; };
   switch (actual.type()) {
     case ElementType::kFloat:
-      return CompareReals<float>(actual, expected, tolerance);
+      return CompareReals<float>(actual, expected, tolerance, largest_error, as_double);
     case ElementType::kFloat16:
-      return CompareReals<Float16>(actual, expected, ForHalves(tolerance, 0x1p-9));
+      return CompareReals<Float16>(actual, expected, ForHalves(tolerance, 0x1p-9), largest_error, as_double);
     case ElementType::kBFloat16:
-      return CompareReals<BFloat16>(actual, expected, ForHalves(tolerance, 0x1p-6));
+      return CompareReals<BFloat16>(actual, expected, ForHalves(tolerance, 0x1p-6), largest_error, as_double);
     case ElementType::kDouble:
-      return CompareElements<double>(
-          actual, expected, [&](double a, double e) { return Close(a, e, tolerance); },
-          [](double x) { return fmt::format("{}", x); });
+      return CompareReals<double>(actual, expected, tolerance, largest_error, itself);
     case ElementType::kComplex64:
-      return CompareElements<std::complex<float>>(
-          actual, expected, [&](auto a, auto e) { return Close(a, e, tolerance); },
-          [](auto x) { return fmt::format("({},{})", x.real(), x.imag()); });
+      return CompareReals<std::complex<float>>(actual, expected, tolerance, largest_error, itself);
     case ElementType::kComplex128:
-      return CompareElements<std::complex<double>>(
-          actual, expected, [&](auto a, auto e) { return Close(a, e, tolerance); },
-          [](auto x) { return fmt::format("({},{})", x.real(), x.imag()); });
+      return CompareReals<std::complex<double>>(actual, expected, tolerance, largest_error, itself);
     case ElementType::kString:
-      return CompareExact<std::string>(actual, expected, tolerance);
+      return CompareExact<std::string>(actual, expected, tolerance, largest_error);
     case ElementType::kInt8:
-      return CompareExact<int8_t>(actual, expected, tolerance);
+      return CompareExact<int8_t>(actual, expected, tolerance, largest_error);
     case ElementType::kUInt8:
-      return CompareExact<uint8_t>(actual, expected, tolerance);
+      return CompareExact<uint8_t>(actual, expected, tolerance, largest_error);
     case ElementType::kBool:
-      return CompareExact<bool>(actual, expected, tolerance);
+      return CompareExact<bool>(actual, expected, tolerance, largest_error);
     case ElementType::kInt16:
-      return CompareExact<int16_t>(actual, expected, tolerance);
+      return CompareExact<int16_t>(actual, expected, tolerance, largest_error);
     case ElementType::kUInt16:
-      return CompareExact<uint16_t>(actual, expected, tolerance);
+      return CompareExact<uint16_t>(actual, expected, tolerance, largest_error);
     case ElementType::kInt32:
-      return CompareExact<int32_t>(actual, expected, tolerance);
+      return CompareExact<int32_t>(actual, expected, tolerance, largest_error);
     case ElementType::kUInt32:
-      return CompareExact<uint32_t>(actual, expected, tolerance);
+      return CompareExact<uint32_t>(actual, expected, tolerance, largest_error);
     case ElementType::kInt64:
-      return CompareExact<int64_t>(actual, expected, tolerance);
+      return CompareExact<int64_t>(actual, expected, tolerance, largest_error);
     case ElementType::kUInt64:
-      return CompareExact<uint64_t>(actual, expected, tolerance);
+      return CompareExact<uint64_t>(actual, expected, tolerance, largest_error);
     default:
       return CompareCodes(actual, expected);
   }
@@ -148,18 +170,18 @@ std::optional<Difference> Within(std::string where, std::optional<Difference> di
 }
 
 std::optional<Difference> CompareSequences(const std::vector<Value>& actual, const std::vector<Value>& expected,
-                                           const Tolerance& tolerance) {
+                                           const Tolerance& tolerance, double& largest_error) {
   if (actual.size() != expected.size()) {
     return Differ("shape", fmt::format("{} elements instead of {}", actual.size(), expected.size()));
   }
   for (size_t i = 0; i < actual.size(); ++i) {
-    if (auto difference = Within(fmt::format("element {}", i), Compare(actual[i], expected[i], tolerance))) return difference;
+    if (auto difference = Within(fmt::format("element {}", i), Compare(actual[i], expected[i], tolerance, largest_error))) return difference;
   }
   return std::nullopt;
 }
 
 /// Maps are equal when each expected key has its value, in whatever order.
-std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, const Tolerance& tolerance) {
+std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, const Tolerance& tolerance, double& largest_error) {
   const auto keys = [](const Map& map) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < map.keys.num_elements(); ++i) {
@@ -179,7 +201,7 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
     const auto found = std::find(actual_keys.begin(), actual_keys.end(), expected_keys[i]);
     if (found == actual_keys.end()) return Differ("values", fmt::format("map key {} of the expected map is missing", i));
     const Value value = actual.at(static_cast<size_t>(found - actual_keys.begin()));
-    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.at(i), tolerance))) {
+    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.at(i), tolerance, largest_error))) {
       return difference;
     }
   }
@@ -188,19 +210,19 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
 
 }  // namespace
 
-std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance) {
+std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance, double& largest_error) {
   if (actual.kind() != expected.kind()) {
     return Differ("type", fmt::format("{} instead of {}", actual.type().ToString(), expected.type().ToString()));
   }
   switch (actual.kind()) {
     case ValueKind::kTensor:
-      return CompareTensors(actual.tensor(), expected.tensor(), tolerance);
+      return CompareTensors(actual.tensor(), expected.tensor(), tolerance, largest_error);
     case ValueKind::kSequence:
-      return CompareSequences(actual.sequence().elements, expected.sequence().elements, tolerance);
+      return CompareSequences(actual.sequence().elements, expected.sequence().elements, tolerance, largest_error);
     case ValueKind::kMap:
-      return CompareMaps(actual.map(), expected.map(), tolerance);
+      return CompareMaps(actual.map(), expected.map(), tolerance, largest_error);
     case ValueKind::kSparseTensor:
-      return CompareTensors(actual.sparse_tensor().ToDense(), expected.sparse_tensor().ToDense(), tolerance);
+      return CompareTensors(actual.sparse_tensor().ToDense(), expected.sparse_tensor().ToDense(), tolerance, largest_error);
     case ValueKind::kNone:
     case ValueKind::kOptional:
       break;

@@ -53,7 +53,8 @@ class Progress {
       Print("FAILED {} [{}] {}\n", result.name, result.cause, result.message);
     } else if (verbosity_ > 0) {
       ClearLine();
-      Print("{} {} ({:.2f} ms)\n", result.outcome == Outcome::kPassed ? "passed" : "skipped", result.name, result.run_ms);
+      Print("{} {} ({:.2f} ms, largest error {:.3g})\n", result.outcome == Outcome::kPassed ? "passed" : "skipped", result.name, result.run_ms,
+            result.largest_error);
     }
     if (terminal_) {
       ClearLine();
@@ -159,7 +160,7 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
     remarks.push_back(fmt::format("cannot write {} (--junit)", options.junit.string()));
   }
   PrintSummary(results, options, remarks);
-  return failed ? 1 : 0;
+  return failed ? kFailed : kDone;
 }
 
 /// What the command line says in words of its own.
@@ -172,8 +173,7 @@ struct Arguments {
 
 void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Add("folders", options.folders, "Folders to search for cases, nested ones too").Required();
-  app.Add("-e", options.provider, "Execution provider, by name or short name; CPU takes what it refuses")
-      .Default("cpu");
+  app.Add("-e", options.provider, "Execution provider, " + ProviderNames() + "; the CPU provider takes what it refuses").Default("cpu");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
   app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
@@ -195,12 +195,15 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Flag("-A", arguments.no_arena, "Disable the memory arena");
   app.Flag("-M", arguments.no_pattern, "Disable memory patterns");
   app.Add("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
+  app.Flag("--special-values", options.special_values, "Compare with the CPU provider instead, on the cases' inputs with NaN, infinities, zeros "
+                                                       "and subnormal numbers among them");
   app.Add("--skip", options.skip_list, "File of 'NAME: reason' lines; names that no case has are told of");
   app.Add("--junit", options.junit, "Write JUnit XML here");
   app.Flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
   app.Add("--timeout", options.timeout_seconds, "Seconds a case may take; needs --isolate (0: any)").Range(0, 1000000);
   app.Add("--expect-passed", options.expect_passed, "Fail unless exactly so many cases pass");
   app.Add("--least-share", options.least_share, "Fail unless the provider runs nodes in so many percent of the cases").Range(0.0, 100.0);
+  app.Flag("--every-operator", options.every_operator, "Fail unless the provider runs each operator that it has in some case");
   app.Flag("--worker", options.worker, "").Hidden();
 }
 
@@ -211,7 +214,7 @@ void Apply(const Arguments& arguments, Options& options) {
   if (!arguments.precision.empty()) options.session.config["session.precision"] = arguments.precision;
   options.session.enable_memory_pattern = !arguments.no_pattern;
   if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
-  options.session.providers = {{options.provider, ParseProviderOptions(arguments.provider_options)}};
+  SetProviders(options.session, {options.provider}, arguments.provider_options);
   options.session.error_on_failure = true;
   if (options.timeout_seconds > 0 && !options.isolate) {
     throw UsageError("--timeout", "needs --isolate: only a worker process can be ended while it computes");
@@ -233,9 +236,12 @@ int Main(int argc, char** argv) {
     return Run(options, {argv, argv + argc});
   } catch (const UsageError& error) {
     return app.Exit(error);
+  } catch (const Error& error) {  // cases keep theirs: this is a folder or a file that the command line names
+    Print(stderr, "onnx_test_runner: {}\n", error.what());
+    return kUsageMistake;
   } catch (const std::exception& error) {
     Print(stderr, "onnx_test_runner: {}\n", error.what());
-    return 2;
+    return kBroken;
   }
 }
 

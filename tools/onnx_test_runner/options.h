@@ -24,7 +24,9 @@ struct Options {
   std::filesystem::path junit;
   int timeout_seconds = 0;  // per case, in isolation
   std::optional<int> expect_passed;
+  bool every_operator = false;  // the provider must run each of its operators in some case
   double least_share = 0;  // percent of the cases in which the provider must run a node
+  bool special_values = false;  // compare with the CPU provider on inputs with NaN, infinities and the like
   bool isolate = false;
   bool worker = false;
   bool statistics = false;

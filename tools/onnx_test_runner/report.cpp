@@ -75,12 +75,26 @@ void PrintTimes(std::span<const CaseResult> results) {
 
 /// The name that placements give the provider of -e.
 std::string PlacementName(std::string_view asked) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : int{c}; };  // whatever the locale
-  const auto is = [&](std::string_view name) { return std::ranges::equal(asked, name, {}, lower, lower); };
-  for (const ProviderFactory* factory : RegisteredProviders()) {
-    if (is(factory->name) || is(factory->cli_name)) return std::string(factory->name);
+  const ProviderFactory* factory = FindProvider(asked);
+  return std::string(factory == nullptr ? asked : factory->name);
+}
+
+/// What the provider has a kernel for, or compiles, and ran in no case. The optimizer's own operators stand in no model.
+std::set<std::string> OperatorsThatNeverRan(std::span<const CaseResult> results, const Options& options) {
+  std::set<std::string> left;
+  const auto add = [&](std::string_view domain, std::string_view op_type) {
+    if (domain != "ai.tessera") left.insert(domain.empty() ? std::string(op_type) : fmt::format("{}.{}", domain, op_type));
+  };
+  const ProviderFactory& factory = *FindProvider(options.provider);
+  ProviderOptions defaults;
+  for (const OptionSchema& option : factory.options) defaults.emplace(option.name, option.default_value);
+  const std::unique_ptr<ExecutionProvider> provider = factory.create(defaults);
+  for (const KernelDef* kernel : provider->kernels().definitions()) add(kernel->domain(), kernel->op_type());
+  for (const CompiledOperator& compiled : provider->CompiledOperators()) add(compiled.domain, compiled.op_type);
+  for (const CaseResult& result : results) {
+    for (const std::string& op : result.on_provider) left.erase(op);
   }
-  return std::string(asked);
+  return left;
 }
 
 }  // namespace
@@ -99,6 +113,10 @@ std::vector<std::string> Shortfalls(std::span<const CaseResult> results, const O
   if (share < options.least_share) {
     shortfalls.push_back(fmt::format("{} ran nodes in {} of {} cases ({:.1f} %), --least-share asks for {} %", provider, took_part, run,
                                      share, options.least_share));
+  }
+  if (options.every_operator) {
+    const std::set<std::string> left = OperatorsThatNeverRan(results, options);
+    if (!left.empty()) shortfalls.push_back(fmt::format("{} ran no {} (--every-operator)", provider, fmt::join(left, ", no ")));
   }
   return shortfalls;
 }

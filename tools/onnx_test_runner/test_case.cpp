@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <regex>
 #include <thread>
 
-#include "base/regular_file.h"
 #include "case_json.h"
 #include "compare.h"
+#include "data_set/data_set.h"
 #include "small_stack.h"
-#include "tessera/serialization.h"
+#include "special_values.h"
 
 namespace tessera::runner {
 namespace {
@@ -29,72 +30,59 @@ double MillisecondsSince(Clock::time_point start) {
 constexpr std::array<std::string_view, 6> kRandomOperators = {"Bernoulli",     "Multinomial",       "RandomNormal",
                                                               "RandomUniform", "RandomNormalLike", "RandomUniformLike"};
 
+/// Operators of which no text says whether NaN is larger than a number, or whether a key that a mask hides may spoil a sum.
+constexpr std::array<std::string_view, 3> kOpenOperators = {"MaxPool", "GlobalMaxPool", "Attention"};
+
 struct Failure {
   std::string cause;
   std::string message;
 };
 
-std::vector<std::byte> ReadFile(const fs::path& path) {
+/// What the data set holds of these.
+NamedValues Load(const fs::path& data_set, std::string_view role, std::span<const NamedType> declared, std::span<const NamedType> more = {}) {
   try {
-    return RegularFile(path).Read();
-  } catch (const Error& error) {
+    return ReadDataSet(data_set, role, declared, more);
+  } catch (const std::exception& error) {
     throw Failure{"data", error.what()};
   }
 }
 
-/// "input_12.pb" -> 12; -1 for other names.
-int FileIndex(const fs::path& path, std::string_view role) {
-  const std::string name = path.stem().string();
-  if (path.extension() != ".pb" || name.size() <= role.size() + 1 || !name.starts_with(role) || name[role.size()] != '_') {
-    return -1;
+/// What a case's data sets are run on, and what their results are compared with.
+struct Runs {
+  const Session& session;
+  const Session* reference;  // with --special-values; else null
+  const Options& options;
+  Tolerance tolerance;
+  bool numbers_only;  // with --special-values: NaN and infinities are left out
+  std::vector<double> times = {};
+  double largest_error = 0;
+
+  void Run(const fs::path& data_set);
+
+ private:
+  void RunSpecial(const fs::path& data_set, const NamedValues& inputs);
+  std::optional<Failure> CompareAll(const std::string& where, std::span<const std::string> names, std::span<const Value> actual, std::span<const Value> expected);
+};
+
+std::optional<Failure> Runs::CompareAll(const std::string& where, std::span<const std::string> names, std::span<const Value> actual,
+                                        std::span<const Value> expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto difference = Compare(actual[i], expected[i], tolerance, largest_error);
+    if (difference) return Failure{difference->cause, fmt::format("{}, output {} '{}': {}", where, i, names[i], difference->message)};
   }
-  const std::string digits = name.substr(role.size() + 1);
-  return digits.size() <= 6 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })
-             ? std::stoi(digits)
-             : -1;
+  return std::nullopt;
 }
 
-/// onnx before 1.13 stored bfloat16 test data as uint16; the bits are the same.
-Value AsDeclared(Value value, const TypeInfo& declared) {
-  const Tensor* tensor = value.tensor_if();
-  if (tensor == nullptr || !tensor->is(ElementType::kUInt16) || declared.element != ElementType::kBFloat16) return value;
-  return Tensor::Share(ElementType::kBFloat16, tensor->shape(), const_cast<void*>(tensor->raw()), tensor->owner());
-}
-
-std::vector<Value> LoadValues(const fs::path& data_set, std::string_view role, const std::vector<NamedType>& types) {
-  std::vector<std::pair<int, fs::path>> files;
-  for (const auto& entry : fs::directory_iterator(data_set)) {
-    if (const int index = FileIndex(entry.path(), role); index >= 0) files.emplace_back(index, entry.path());
+/// Runs one data set as often as asked for on each of the threads and compares every result.
+void Runs::Run(const fs::path& data_set) {
+  const NamedValues inputs = Load(data_set, "input", session.inputs(), session.overridable_initializers());
+  if (reference != nullptr) return RunSpecial(data_set, inputs);
+  const NamedValues expected = Load(data_set, "output", session.outputs());
+  for (size_t i = 0; i < session.outputs().size(); ++i) {
+    if (i < expected.names.size() && expected.names[i] == session.outputs()[i].name) continue;
+    throw Failure{"data", fmt::format("{} holds {} outputs, the model has {}: output_{}.pb is missing", data_set.string(), expected.values.size(),
+                                      session.outputs().size(), i)};
   }
-  std::sort(files.begin(), files.end());
-  std::vector<Value> values;
-  for (const auto& [index, path] : files) {
-    if (static_cast<size_t>(index) != values.size()) throw Failure{"data", fmt::format("{} is missing before {}", role, path.string())};
-    if (values.size() >= types.size()) throw Failure{"data", fmt::format("{} has no {} of the model beside it", path.string(), role)};
-    const std::vector<std::byte> bytes = ReadFile(path);
-    try {
-      const TypeInfo& type = types[values.size()].type;
-      values.push_back(AsDeclared(ParseValue(bytes, type), type));
-    } catch (const Error& error) {
-      throw Failure{"data", fmt::format("{}: {}", path.string(), error.what())};
-    }
-  }
-  return values;
-}
-
-/// Runs one data set `repeat` times on each of `concurrent` threads and compares every result.
-void RunDataSet(const Session& session, const fs::path& data_set, const Tolerance& tolerance, const Options& options,
-                std::vector<double>& times) {
-  const std::vector<Value> inputs = LoadValues(data_set, "input", session.inputs());
-  const std::vector<Value> expected = LoadValues(data_set, "output", session.outputs());
-  if (expected.size() < session.outputs().size()) {
-    throw Failure{"data", fmt::format("{} holds {} outputs, the model has {}: output_{}.pb is missing", data_set.string(), expected.size(),
-                                      session.outputs().size(), expected.size())};
-  }
-  std::vector<std::string> input_names, output_names;
-  for (size_t i = 0; i < inputs.size(); ++i) input_names.push_back(session.inputs()[i].name);
-  for (size_t i = 0; i < expected.size(); ++i) output_names.push_back(session.outputs()[i].name);
-
   std::mutex mutex;
   std::optional<Failure> failure;
   const auto run = [&] {
@@ -102,18 +90,12 @@ void RunDataSet(const Session& session, const fs::path& data_set, const Toleranc
       for (int i = 0; i < options.repeat; ++i) {
         const auto start = Clock::now();
         std::vector<Value> actual;
-        OnStackOf(options.stack, [&] { actual = session.Run(input_names, inputs, output_names); });
+        OnStackOf(options.stack, [&] { actual = session.Run(inputs.names, inputs.values, expected.names); });
         const double time = MillisecondsSince(start);
-        std::optional<Difference> difference;
-        size_t at = 0;
-        for (; at < expected.size() && !difference; ++at) difference = Compare(actual[at], expected[at], tolerance);
         const std::lock_guard lock(mutex);
         times.push_back(time);
-        if (difference) {
-          failure = Failure{difference->cause, fmt::format("{}, output {} '{}': {}", data_set.filename().string(), at - 1,
-                                                           output_names[at - 1], difference->message)};
-          return;
-        }
+        failure = CompareAll(data_set.filename().string(), expected.names, actual, expected.values);
+        if (failure) return;
       }
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex);
@@ -127,9 +109,36 @@ void RunDataSet(const Session& session, const fs::path& data_set, const Toleranc
   if (failure) throw *failure;
 }
 
-void DescribePlacement(const Session& session, CaseResult& result) {
+/// Compares with what the CPU provider makes of the same inputs, among which stand numbers that formulas were not made for. Where that
+/// refuses them, anything goes.
+void Runs::RunSpecial(const fs::path& data_set, const NamedValues& inputs) {
+  std::vector<std::string> names;
+  for (const NamedType& output : session.outputs()) names.push_back(output.name);
+  for (const SpecialValue& special : kSpecialValues) {
+    if (numbers_only && !std::isfinite(special.number)) continue;
+    const std::vector<Value> changed = WithSpecialValue(inputs.values, special);
+    if (changed.empty()) continue;
+    std::vector<Value> expected, actual;
+    try {
+      expected = reference->Run(inputs.names, changed);
+    } catch (const Error&) {
+      continue;
+    }
+    try {
+      actual = session.Run(inputs.names, changed);
+    } catch (const std::exception& error) {
+      throw Failure{"run", fmt::format("with {}: {}", special.name, error.what())};
+    }
+    if (auto failure = CompareAll(fmt::format("{} with {}", data_set.filename().string(), special.name), names, actual, expected)) throw *failure;
+  }
+}
+
+void DescribePlacement(const Session& session, const Options& options, CaseResult& result) {
+  const ProviderFactory* provider = FindProvider(options.provider);
   for (const auto& node : session.placement().nodes) {
-    result.operators.insert(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+    const std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+    result.operators.insert(name);
+    if (provider != nullptr && node.provider == provider->name) result.on_provider.insert(name);
     ++result.nodes_per_provider[node.provider];
   }
 }
@@ -197,16 +206,22 @@ CaseResult RunCase(const TestCase& test, const Options& options) {
       throw Failure{"load", error.what()};
     }
     result.load_ms = MillisecondsSince(start);
-    DescribePlacement(*session, result);
+    DescribePlacement(*session, options, result);
     result.warnings = session->warnings();
     Tolerance tolerance{.rtol = test.rtol, .atol = test.atol, .strict = test.states_tolerance};
     for (std::string_view op : kRandomOperators) {
       tolerance.values_unspecified = tolerance.values_unspecified || result.operators.contains(std::string(op));
     }
-    std::vector<double> times;
-    for (const fs::path& data_set : test.data_sets) RunDataSet(*session, data_set, tolerance, options, times);
+    std::optional<Session> reference;
+    SessionOptions on_cpu = options.session;
+    on_cpu.providers = {{"cpu", {}}};
+    if (options.special_values) reference.emplace(test.model, on_cpu);
+    const bool is_open = std::ranges::any_of(kOpenOperators, [&](std::string_view op) { return result.operators.contains(std::string(op)); });
+    Runs runs{*session, reference ? &*reference : nullptr, options, tolerance, is_open};
+    for (const fs::path& data_set : test.data_sets) runs.Run(data_set);
     OnStackOf(options.stack, [&] { session.reset(); });
-    result.run_ms = Median(std::move(times));
+    result.run_ms = Median(std::move(runs.times));
+    result.largest_error = runs.largest_error;
     result.outcome = Outcome::kPassed;
   } catch (const Failure& failure) {
     result.cause = failure.cause;

@@ -31,9 +31,11 @@ struct CaseResult {
   std::string message;  // whole
   std::vector<std::string> warnings;  // the session's
   std::set<std::string> operators;
+  std::set<std::string> on_provider;  // those that ran on the provider of -e
   std::map<std::string, size_t> nodes_per_provider;
   double load_ms = 0;
   double run_ms = 0;  // median of the runs
+  double largest_error = 0;  // of a number beside the expected one
 };
 
 /// Every case below the folders, sorted by path. Throws Error when a folder does not exist.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "command_line/command_line.h"
+#include "placement_summary.h"
 #include "provider_options.h"
 #include "terminal.h"
 #include "tessera/session.h"
@@ -165,17 +166,18 @@ int Main(int argc, char** argv) {
   CommandLine app{"Shows a model, its placement on providers, and what this build offers"};
   std::string model;
   std::vector<std::string> providers, first_options;
-  bool placement = false, optimization_report = false, json = false, dot = false;
+  bool placement = false, verbose = false, optimization_report = false, json = false, dot = false;
   bool list_providers = false, operators = false, provider_options = false, session_config = false;
   int optimization = 99;
   std::string precision;
   app.Add("model", model, "The .onnx file");
-  app.Add("-e", providers, "Execution provider; once for each, in priority order (default: all that suit this machine)");
+  app.Add("-e", providers, "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: all that suit this machine)");
   app.Add("-i", first_options, kProviderOptionsHelp);
   app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
-  app.Flag("--placement", placement, "Each node, its provider, the others' refusals, each copy");
+  app.Flag("--placement", placement, "How many nodes each provider has, and why others refused how many");
+  app.Flag("--verbose", verbose, "With --placement: each node, its provider, the others' refusals, each copy");
   app.Flag("--optimization", optimization_report, "What each pass of the optimizer did");
   app.Flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
   app.Flag("--dot", dot, "The placement as a Graphviz drawing");
@@ -198,8 +200,7 @@ int Main(int argc, char** argv) {
     }
     SessionOptions options;
     options.optimization_level = static_cast<OptimizationLevel>(optimization);
-    for (const std::string& name : providers) options.providers.push_back({name, {}});
-    SetFirstProvidersOptions(options, first_options);
+    SetProviders(options, providers, first_options);
     options.error_on_failure = !providers.empty();
     if (providers.empty()) {
       for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
@@ -213,14 +214,17 @@ int Main(int argc, char** argv) {
     } else {
       PrintModel(session);
       if (optimization_report) PrintLines("\n" + session.optimization().ToText());
-      if (placement) PrintLines("\n" + session.placement().ToText() + "\n");
+      if (placement || verbose) PrintLines("\n" + (verbose ? session.placement().ToText() + "\n" : Summarize(session.placement())));
     }
-    return 0;
+    return kDone;
   } catch (const UsageError& error) {
     return app.Exit(error);
+  } catch (const Error& error) {
+    Print(stderr, "tessera_inspect: {}\n", error.what());
+    return kFailed;
   } catch (const std::exception& error) {
     Print(stderr, "tessera_inspect: {}\n", error.what());
-    return 1;
+    return kBroken;
   }
 }
 

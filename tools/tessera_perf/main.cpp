@@ -15,7 +15,9 @@
 #include <thread>
 
 #include "allocation_count.h"
+#include "command_line/closest.h"
 #include "command_line/command_line.h"
+#include "data_set/data_set.h"
 #include "measurement.h"
 #include "provider_options.h"
 #include "random_inputs.h"
@@ -68,15 +70,24 @@ std::pair<std::string, std::string> SplitPair(const std::string& text, const cha
   return {text.substr(0, equal), text.substr(equal + 1)};
 }
 
+std::pair<std::string, std::string> ConfigEntry(const std::string& text) {
+  auto entry = SplitPair(text, "--config");
+  std::vector<std::string> known;
+  for (const OptionSchema& option : session_config_schema()) known.emplace_back(option.name);
+  if (std::ranges::find(known, entry.first) == known.end()) {
+    throw UsageError("--config", fmt::format("a session has no entry '{}'{} (tessera_inspect --session-config shows them)", entry.first, DidYouMean(entry.first, known)));
+  }
+  return entry;
+}
+
 SessionOptions MakeSessionOptions(const Arguments& arguments) {
   SessionOptions options;
-  for (const std::string& provider : arguments.providers) options.providers.push_back({provider, {}});
-  SetFirstProvidersOptions(options, arguments.provider_options);
+  SetProviders(options, arguments.providers, arguments.provider_options);
   options.error_on_failure = true;
   options.intra_op_threads = arguments.threads;
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
   options.execution_mode = arguments.parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
-  for (const std::string& entry : arguments.config) options.config.insert(SplitPair(entry, "--config"));
+  for (const std::string& entry : arguments.config) options.config.insert(ConfigEntry(entry));
   if (!arguments.context.empty()) {
     options.config["ep.context_enable"] = "1";
     options.config["ep.context_file_path"] = arguments.context;
@@ -100,15 +111,33 @@ std::map<std::string, int64_t> ParseDims(const Arguments& arguments) {
   return dims;
 }
 
-std::vector<Value> MakeInputs(const Session& session, const Arguments& arguments) {
-  return arguments.inputs.empty() ? RandomInputs(session, ParseDims(arguments)) : ReadInputs(session, arguments.inputs);
+/// What the model is run with: a value for each of its inputs, and for those initializers that stored values replace.
+NamedValues MakeInputs(const Session& session, const Arguments& arguments, std::vector<std::string>* ones = nullptr) {
+  if (arguments.inputs.empty()) {
+    NamedValues inputs{{}, RandomInputs(session, ParseDims(arguments), ones)};
+    for (const NamedType& input : session.inputs()) inputs.names.push_back(input.name);
+    return inputs;
+  }
+  NamedValues inputs = ReadDataSet(arguments.inputs, "input", session.inputs(), session.overridable_initializers());
+  for (size_t i = 0; i < session.inputs().size(); ++i) {
+    const std::string& name = session.inputs()[i].name;
+    if (i < inputs.names.size() && inputs.names[i] == name) continue;
+    throw Error(ErrorCode::kNoSuchFile, fmt::format("{} has no value for input '{}': no input_K.pb has its name inside, and there is no input_{}.pb",
+                                                    arguments.inputs, name, i));
+  }
+  return inputs;
+}
+
+void RunOnce(const Session& session, const NamedValues& inputs, std::vector<Value>& results) {
+  if (inputs.values.size() == session.inputs().size()) session.Run(inputs.values, results);
+  else results = session.Run(inputs.names, inputs.values);
 }
 
 /// Warms up, then runs until time or the number of runs is over. `started` is called between the two.
-std::vector<double> RunRepeatedly(const Session& session, std::span<const Value> inputs, std::span<Value> results,
+std::vector<double> RunRepeatedly(const Session& session, const NamedValues& inputs, std::vector<Value>& results,
                                   const Arguments& arguments, const std::function<void()>& started) {
   // The warm-up's results become the buffers of every later run, so that the steady state allocates nothing.
-  for (int i = 0; i < arguments.warmup; ++i) session.Run(inputs, results);
+  for (int i = 0; i < arguments.warmup; ++i) RunOnce(session, inputs, results);
   const int64_t most = arguments.runs > 0 ? arguments.runs : 1'000'000;
   std::vector<double> latency;
   latency.reserve(static_cast<size_t>(most));
@@ -116,7 +145,7 @@ std::vector<double> RunRepeatedly(const Session& session, std::span<const Value>
   const auto begin = Clock::now();
   for (int64_t i = 0; i < most; ++i) {
     const auto run_start = Clock::now();
-    session.Run(inputs, results);
+    RunOnce(session, inputs, results);
     latency.push_back(MillisecondsSince(run_start));
     if (arguments.runs == 0 && latency.size() >= 3 && MillisecondsSince(begin) > arguments.seconds * 1000) break;
   }
@@ -127,7 +156,7 @@ std::vector<double> RunRepeatedly(const Session& session, std::span<const Value>
 /// counted from when all are warm until all have ended, so that nothing but runs is between the two.
 class Callers {
  public:
-  Callers(const Session& session, std::span<const Value> inputs, const Arguments& arguments)
+  Callers(const Session& session, const NamedValues& inputs, const Arguments& arguments)
       : session_(session), inputs_(inputs), arguments_(arguments), results_(static_cast<size_t>(arguments.callers)) {}
 
   /// Fills in latencies, throughput and allocations; gives the results of the first caller's last run.
@@ -187,7 +216,7 @@ class Callers {
   }
 
   const Session& session_;
-  std::span<const Value> inputs_;
+  const NamedValues& inputs_;
   const Arguments& arguments_;
   std::vector<std::vector<Value>> results_;  // by caller
   int64_t allocations_ = 0;
@@ -205,7 +234,7 @@ Measurement Measure(const Arguments& arguments) {
   result.context = session.context();
   for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
 
-  const std::vector<Value> inputs = MakeInputs(session, arguments);
+  const NamedValues inputs = MakeInputs(session, arguments, &result.dims_of_one);
   const std::vector<Value> results = Callers(session, inputs, arguments).Measure(result);
   if (!arguments.outputs.empty()) WriteOutputs(session, results, arguments.outputs);
   std::sort(result.latency_ms.begin(), result.latency_ms.end());
@@ -218,10 +247,10 @@ Profile MeasureProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
   options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
   Session session(std::filesystem::path(arguments.model), options);
-  const std::vector<Value> inputs = MakeInputs(session, arguments);
+  const NamedValues inputs = MakeInputs(session, arguments);
   std::vector<Value> results(session.outputs().size());
   Profile profile{.runs = arguments.runs > 0 ? arguments.runs : 20};
-  for (int i = 0; i < profile.runs; ++i) session.Run(inputs, results);
+  for (int i = 0; i < profile.runs; ++i) RunOnce(session, inputs, results);
   profile.trace = session.EndProfiling();
   profile.operators = SumByOperator(profile.trace);
   return profile;
@@ -240,6 +269,9 @@ void PrintText(const Profile& profile) {
 
 void PrintText(const Arguments& arguments, const Measurement& m) {
   Print("{}\n", arguments.model);
+  if (!m.dims_of_one.empty()) {
+    Print("  inputs       made up, with {} = 1: give --dim NAME=N for another size\n", fmt::format("{}", fmt::join(m.dims_of_one, " = ")));
+  }
   Print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
         Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
   Print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
@@ -257,14 +289,14 @@ int Main(int argc, char** argv) {
   CommandLine app{"Measures a model: load time, latency, memory, allocations, time by operator"};
   Arguments arguments;
   app.Add("model", arguments.model, "The .onnx file").Required();
-  app.Add("-e", arguments.providers, "Execution provider; once for each, in priority order (default: CPU)");
+  app.Add("-e", arguments.providers, "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: cpu)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)").Range(0, 4096);
   app.Add("-r,--runs", arguments.runs, "Counted runs of each caller (0: as many as --seconds allows)").Range(0, 10'000'000);
   app.Add("--seconds", arguments.seconds, "How long to run").Range(0.0, 1e6);
   app.Add("--warmup", arguments.warmup, "Runs that do not count").Range(1, 100000);
   app.Add("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs, once for each (others are 1)");
-  app.Add("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data (default: made up)");
+  app.Add("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data, by the name inside or in the model's order (default: made up)");
   app.Add("--outputs", arguments.outputs, "Folder for the results of the (first caller's) last run, as output_K.pb");
   app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
@@ -284,12 +316,15 @@ int Main(int argc, char** argv) {
     } else {
       PrintText(arguments, measurement);
     }
-    return 0;
+    return kDone;
   } catch (const UsageError& error) {
     return app.Exit(error);
+  } catch (const Error& error) {
+    Print(stderr, "tessera_perf: {}\n", error.what());
+    return kFailed;
   } catch (const std::exception& error) {
     Print(stderr, "tessera_perf: {}\n", error.what());
-    return 1;
+    return kBroken;
   }
 }
 

@@ -49,6 +49,7 @@ std::string ToJson(const Measurement& m) {
   json["allocations_per_run"] = m.allocations_per_run;
   json["providers"] = m.providers;
   json["runs"] = m.latency_ms.size();
+  if (!m.dims_of_one.empty()) json["dims_of_one"] = m.dims_of_one;
   if (m.profile) json["profile"] = ProfileJson(*m.profile);
   return PrintableJson(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

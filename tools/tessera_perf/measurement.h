@@ -35,6 +35,7 @@ struct Measurement {
   double allocations_per_run = 0;
   double runs_per_second = 0;
   std::map<std::string, size_t> providers;
+  std::vector<std::string> dims_of_one;  // open dimensions of made-up inputs that nobody gave a size
   std::optional<Profile> profile;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <complex>
 #include <random>
 #include <set>
@@ -62,7 +63,7 @@ void CheckNames(const Session& session, const std::map<std::string, int64_t>& di
 
 }  // namespace
 
-std::vector<Value> RandomInputs(const Session& session, const std::map<std::string, int64_t>& dims, uint32_t seed) {
+std::vector<Value> RandomInputs(const Session& session, const std::map<std::string, int64_t>& dims, std::vector<std::string>* ones, uint32_t seed) {
   CheckNames(session, dims);
   std::mt19937 random(seed);
   std::vector<Value> inputs;
@@ -75,6 +76,9 @@ std::vector<Value> RandomInputs(const Session& session, const std::map<std::stri
     for (const Dimension& dim : *input.type.shape) {
       const auto given = dims.find(dim.symbol);
       shape.Append(dim.known() ? dim.value : given != dims.end() ? given->second : 1);
+      if (dim.known() || given != dims.end() || ones == nullptr) continue;
+      const std::string name = dim.symbol.empty() ? fmt::format("a nameless dimension of {}", input.name) : dim.symbol;
+      if (std::ranges::find(*ones, name) == ones->end()) ones->push_back(name);
     }
     Tensor tensor(input.type.element, shape);
     FillRandom(tensor, random);

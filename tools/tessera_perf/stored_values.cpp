@@ -4,23 +4,9 @@
 
 #include <fstream>
 
-#include "base/regular_file.h"
 #include "tessera/serialization.h"
 
 namespace tessera::perf {
-
-std::vector<Value> ReadInputs(const Session& session, const std::filesystem::path& folder) {
-  std::vector<Value> inputs;
-  for (const NamedType& input : session.inputs()) {
-    const std::filesystem::path path = folder / fmt::format("input_{}.pb", inputs.size());
-    try {
-      inputs.push_back(ParseValue(RegularFile(path).Read(), input.type));
-    } catch (const Error& error) {
-      throw error.At(fmt::format("{}, for input '{}'", path.string(), input.name));
-    }
-  }
-  return inputs;
-}
 
 void WriteOutputs(const Session& session, std::span<const Value> results, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);

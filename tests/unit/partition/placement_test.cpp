@@ -268,7 +268,7 @@ TEST(Placement, RewritesForTheCpuProviderKeepToWhatIsLeftToIt) {
 TEST(Placement, SkipsAProviderThatCannotStart) {
   SessionOptions options = Toy({{"fail_start", "1"}});
   options.error_on_failure = true;
-  EXPECT_EQ(ErrorOf([&] { Chain().Session(options); }), "ToyExecutionProvider cannot start: there is no toy; leave it out, or unset error_on_failure to go on without it");
+  EXPECT_EQ(ErrorOf([&] { Chain().Session(options); }), "ToyExecutionProvider cannot start: there is no toy; leave it out of the providers that are asked for");
   options.providers[0].name = "nonsense";
   EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), HasSubstr("there is no execution provider 'nonsense' in this build (available: "));
 }
