@@ -340,7 +340,9 @@ ProgramBuilder::Fusion::Op ProgramBuilder::FollowerOf(ValueIndex value, const Di
   return op;
 }
 
-ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output) {
+ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output, bool keeps_nan) {
+  // Who asks for rounded factors gets their speed.
+  keeps_nan = keeps_nan || (rounds() && !of_halves());
   constexpr size_t kMostPostOps = 8;
   Fusion fusion;
   fusion.start = fusion.result = value;
@@ -350,7 +352,7 @@ ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dim
     const bool differs = std::any_of(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
       return other.eltwise == op.eltwise && (other.alpha != op.alpha || other.beta != op.beta);
     });
-    if (op.node == kNone || differs) break;
+    if (op.node == kNone || differs || (!keeps_nan && op.eltwise && LosesNan({*op.eltwise, op.alpha, op.beta}))) break;
     SetDone(op.node);
     if (op.gate != kNone) SetDone(op.gate);
     fusion.result = region_.node(op.node).outputs[0];
@@ -400,6 +402,15 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, const std::v
   }
 }
 
+bool ProgramBuilder::TakeOver(MemoryIndex memory) {
+  if (program_->memories[static_cast<size_t>(memory)].kind != MemoryKind::kTemporary) return false;
+  auto& held = values_in_[memory];
+  if (std::any_of(held.begin(), held.end(), [&](ValueIndex value) { return IsNeeded(value); })) return false;
+  held.clear();
+  for (const auto& key : std::exchange(reorders_of_[memory], {})) reordered_.erase(key);
+  return true;
+}
+
 void ProgramBuilder::Unfuse(Fusion& fusion, size_t keep) {
   while (fusion.ops.size() > keep) {
     SetUndone(fusion.ops.back().node);
@@ -439,29 +450,6 @@ bool ProgramBuilder::FeedsProducts(ValueIndex index) const {
     const Node& node = region_.node(consumer);
     return node.domain.empty() && (node.op_type == "MatMul" || node.op_type == "Gemm") && node.inputs[0] == index && node.inputs[1] != index;
   });
-}
-
-dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) const {
-  dnnl::post_ops post_ops;
-  for (const Op& op : ops) {
-    if (op.in_place) {
-      post_ops.append_sum();
-      continue;
-    }
-    if (!op.eltwise) {
-      post_ops.append_binary(op.binary, output);
-      continue;
-    }
-#if DNNL_VERSION_MAJOR >= 3
-    post_ops.append_eltwise(*op.eltwise, op.alpha, op.beta);
-#else
-    post_ops.append_eltwise(1.0f, *op.eltwise, op.alpha, op.beta);
-#endif
-  }
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attr.set_post_ops(post_ops);
-  return attr;
 }
 
 void ProgramBuilder::AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,

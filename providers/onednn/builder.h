@@ -128,7 +128,10 @@ class ProgramBuilder {
     /// For a primitive whose output has this layout.
     dnnl::primitive_attr Attributes(const Desc& output) const;
   };
-  Fusion FuseFollowers(ValueIndex value, const Dims& output);
+  /// `keeps_nan`: whether what runs them does, as oneDNN's primitives don't in every operator.
+  Fusion FuseFollowers(ValueIndex value, const Dims& output, bool keeps_nan = false);
+  /// Whether nothing but what is added next reads a temporary, which may write its result there then.
+  bool TakeOver(MemoryIndex memory);
   /// x * Sigmoid(x): the Mul, when nothing else needs this Sigmoid.
   const Node* SwishOf(const Node& sigmoid) const;
   /// Says that `node` is lowered, within another.

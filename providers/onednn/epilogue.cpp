@@ -28,7 +28,7 @@ bool IsAddition(const ProgramBuilder::Fusion::Op& op) { return !op.eltwise && op
 
 Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dims, const Desc& layout,
                       const std::vector<MemoryIndex>& read) {
-  Epilogue epilogue{builder.FuseFollowers(value, dims), {}, kNone, std::nullopt};
+  Epilogue epilogue{builder.FuseFollowers(value, dims, true), {}, kNone, std::nullopt};
   auto& ops = epilogue.fusion.ops;
   size_t keep = !ops.empty() && IsAddition(ops[0]) ? 1 : 0;
   if (keep < ops.size() && AsActivation(ops[keep])) ++keep;
@@ -44,6 +44,29 @@ Epilogue TakeEpilogue(ProgramBuilder& builder, ValueIndex value, const Dims& dim
     }
   }
   return epilogue;
+}
+
+dnnl::primitive_attr ProgramBuilder::Fusion::Attributes(const Desc& output) const {
+  dnnl::post_ops post_ops;
+  for (const Op& op : ops) {
+    if (op.in_place) {
+      post_ops.append_sum();
+      continue;
+    }
+    if (!op.eltwise) {
+      post_ops.append_binary(op.binary, output);
+      continue;
+    }
+#if DNNL_VERSION_MAJOR >= 3
+    post_ops.append_eltwise(*op.eltwise, op.alpha, op.beta);
+#else
+    post_ops.append_eltwise(1.0f, *op.eltwise, op.alpha, op.beta);
+#endif
+  }
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_post_ops(post_ops);
+  return attr;
 }
 
 }  // namespace tessera::onednn

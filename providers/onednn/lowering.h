@@ -79,7 +79,10 @@ struct Eltwise {
 };
 std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 
-/// A primitive; its result lies as `x` does.
+/// Whether oneDNN may make a number of NaN: its code takes the larger or the smaller of two operands, which is the bound then.
+bool LosesNan(const Eltwise& eltwise);
+
+/// A primitive or a step of our own; its result lies as `x` does, or in rows.
 MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise);
 
 /// Integers from an attribute, or from constant input 1 of later versions.

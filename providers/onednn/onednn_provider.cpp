@@ -134,7 +134,8 @@ const OptionSchema kOptions[] = {
     {"claims", OptionType::kEnum, "faster",
      "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can", {"faster", "all"}},
     {"precision", OptionType::kEnum, "f32",
-     "what convolutions and products round their factors to, and what they hand to each other",
+     "what convolutions and products round their factors to, and what they hand to each other; below f32 a Relu, Clip, "
+     "Sigmoid or Elu that runs inside them may give a number for NaN",
 #if DNNL_VERSION_MAJOR >= 3
      {"f32", "bf16", "fp16"}},
 #else

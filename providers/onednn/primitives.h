@@ -174,11 +174,6 @@ inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl:
                                                const Desc& dst, const dnnl::primitive_attr& attr) {
   return {engine, algorithm, a, b, dst, attr};
 }
-inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
-                                                         const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, md, md, axis, attr};
-}
-using Softmax = dnnl::softmax_forward;
 inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
                                                                        const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;
@@ -272,11 +267,6 @@ inline dnnl::binary::primitive_desc BinaryDesc(const dnnl::engine& engine, dnnl:
                                                const Desc& dst, const dnnl::primitive_attr& attr) {
   return {dnnl::binary::desc(algorithm, a, b, dst), attr, engine};
 }
-inline dnnl::softmax_forward::primitive_desc SoftmaxDesc(const dnnl::engine& engine, const Desc& md, int axis,
-                                                         const dnnl::primitive_attr& attr) {
-  return {dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, md, axis), attr, engine};
-}
-using Softmax = dnnl::softmax_forward;
 inline dnnl::batch_normalization_forward::primitive_desc BatchNormDesc(const dnnl::engine& engine, const Desc& md, float epsilon,
                                                                        const dnnl::primitive_attr& attr) {
   using dnnl::normalization_flags;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/row_parameter.h"
 #include "kernel.h"
 
 namespace tessera::opencl {
@@ -147,9 +148,9 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     const auto& shape = type(0).shape;
     const int64_t axis = IntegerAttribute(node, "axis", -1), rank = shape ? static_cast<int64_t>(shape->size()) : 0;
     if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";
-    const auto size = KnownSize(type(0), static_cast<size_t>(axis < 0 ? axis + rank : axis));
+    const auto first = static_cast<size_t>(axis < 0 ? axis + rank : axis);
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      if (HasInput(node, i) && size && KnownSize(type(i)) != size) return "a scale or bias that broadcasts is left to the CPU provider";
+      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, first, *type(i).shape))) return "a scale or bias that broadcasts is left to the CPU provider";
     }
   }
   if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr && type(0).element != ElementType::kFloat) {

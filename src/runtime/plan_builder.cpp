@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/mapped_file.h"
@@ -211,7 +212,10 @@ class PlanBuilder {
       }
     }
     plan_->steps.push_back(step);
-    if (unit.fused != nullptr) plan_->fused_nodes.push_back(std::move(unit.fused));
+    if (unit.fused != nullptr) {
+      compiled_.insert(unit.nodes.begin(), unit.nodes.end());
+      plan_->fused_nodes.push_back(std::move(unit.fused));
+    }
     AddNested(node);
     plan_->kernels.push_back(std::move(unit.kernel));
     if (complete) pending_kernels_.push_back({plan_->steps.size() - 1, plan_->kernels.size() - 1});
@@ -342,13 +346,19 @@ class PlanBuilder {
       if (const Tensor* tensor = constant.tensor_if()) ForgetPages(tensor->unaligned_raw(), tensor->byte_size());
       constant = {};
       // Copies of it in other memories are told by its place, which must not be another's meanwhile.
-      if (resources_.memories.size() > 1) continue;
+      if (resources_.memories.size() > 1 || IsCompiled(slot.value)) continue;
       if (failed_ != nullptr) {
         failed_->Unneeded(graph_, slot.value);
       } else {
         graph_.DropConstant(slot.value);
       }
     }
+  }
+
+  /// Whether a region of a provider reads it: constants are no inputs of a region, which may look at them first in a run, when shapes are known.
+  bool IsCompiled(ValueIndex constant) const {
+    const auto& consumers = graph_.value(constant).consumers;
+    return std::any_of(consumers.begin(), consumers.end(), [&](NodeIndex consumer) { return compiled_.contains(consumer); });
   }
 
   /// Now rather than in the first run.
@@ -464,6 +474,7 @@ class PlanBuilder {
   std::vector<size_t> drains_;                          // by provider: how often a step waits for its stream
   /// Copied to the host by a provider's stream, with the number of waits before it: one more, and it is there.
   std::map<SlotIndex, std::pair<int16_t, size_t>> pending_;
+  std::unordered_set<NodeIndex> compiled_;                  // nodes of regions
   std::vector<SlotIndex> escaping_;       // results may refer to these
   std::vector<std::pair<size_t, size_t>> pending_kernels_;  // step, index into the plan's kernels
   std::vector<Value*> constants_;                           // by slot

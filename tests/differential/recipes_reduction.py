@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recipe import FLOATS, choice, recipe, shape, single, values
+from recipe import FLOATS, broadcastable, choice, recipe, shape, single, values
 
 
 @recipe("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
@@ -42,9 +42,12 @@ def softmax(rng, op):
 def layer_norm(rng):
     dims = shape(rng, rank=int(rng.integers(1, 5)), low=1)
     axis = int(rng.integers(-len(dims), len(dims)))
-    size = dims[axis:] if axis < 0 else dims[axis:]
-    bias = values(rng, size, np.float32) if rng.random() < 0.7 else None
-    return single("LayerNormalization", [values(rng, dims, np.float32), values(rng, size, np.float32), bias], axis=axis, epsilon=1e-3)
+    size = lambda: choice(rng, [dims[axis:], dims[axis:], broadcastable(rng, dims[axis:]), broadcastable(rng, dims)])
+    bias = values(rng, size(), np.float32) if rng.random() < 0.7 else None
+    case = single("LayerNormalization", [values(rng, dims, np.float32), values(rng, size(), np.float32), bias], axis=axis, epsilon=1e-3,
+                  constants=choice(rng, [(), (1,), (1, 2)] if bias is not None else [(), (1,)]))
+    case.dynamic = rng.random() < 0.3
+    return case
 
 
 @recipe("RMSNormalization")

@@ -169,6 +169,10 @@ std::span<const Lowering> ConvolutionLowerings() { return kConvolutionLowerings;
 WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel) {
   const tessera::Window fitted = WindowAttributes(node).Fit(spatial, kernel);
   WindowShape shape{WindowOf(fitted), ToDims(fitted.output)};
+  // A kernel of one has nothing to dilate, and oneDNN reads past it where it is told to.
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    if (shape.window.kernel[i] == 1) shape.window.dilations[i] = 0;
+  }
   // oneDNN derives the output's size from the padding: give it the padding that yields this size.
   for (size_t i = 0; i < spatial.size(); ++i) {
     shape.window.pad_end[i] = (fitted.output[i] - 1) * fitted.strides[i] + fitted.extent(i) - spatial[i] - fitted.begin[i];

@@ -1,16 +1,22 @@
 // Unary operators -> eltwise_forward; Add, Sub, Mul, Div -> binary; PRelu -> prelu_forward. Not Log and
-// Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN.
+// Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN, as do its Relu, Clip, Exp, Sigmoid and Elu, which are mended here; not
+// Pow's square roots: oneDNN's are Sqrt's, of other zeros and infinities.
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 #include "lowering.h"
+#include "simd/swish.h"
 
 namespace tessera::onednn {
 namespace {
 
 using dnnl::algorithm;
+
+template <class T>
+constexpr double kNsPerNumber = std::is_same_v<T, float> ? 0.1 : 1;
 
 std::optional<float> ScalarConstant(const GraphViewer& graph, const Node& node, size_t i) {
   if (i >= node.inputs.size() || node.inputs[i] == kNone) return std::nullopt;
@@ -22,10 +28,10 @@ std::optional<float> ScalarConstant(const GraphViewer& graph, const Node& node, 
 }
 
 std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
-  float low = std::numeric_limits<float>::lowest(), high = std::numeric_limits<float>::max();
-  if (node.since_version < 11) {
-    low = AttributeOr<float>(node, "min", low);
-    high = AttributeOr<float>(node, "max", high);
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  if (node.since_version < 11) {  // their defaults are numbers
+    low = AttributeOr<float>(node, "min", std::numeric_limits<float>::lowest());
+    high = AttributeOr<float>(node, "max", std::numeric_limits<float>::max());
   } else {
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNone) continue;
@@ -35,6 +41,73 @@ std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
     }
   }
   return low <= high ? std::optional(Eltwise{algorithm::eltwise_clip, low, high}) : std::nullopt;
+}
+
+/// Between two bounds, of numbers however they lie.
+template <class T>
+class BoundStep final : public NativeStep {
+ public:
+  BoundStep(int64_t count, float low, float high) : count_(count), low_(low), high_(high) {}
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto* x = static_cast<const T*>(memories[0]);
+    auto* y = static_cast<T*>(memories[1]);
+    threads.ParallelFor(count_, kNsPerNumber<T>, [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_same_v<T, float>) return cpu::ClipRow(x + begin, end - begin, low_, high_, y + begin);
+      for (int64_t i = begin; i < end; ++i) {
+        const auto number = static_cast<float>(x[i]);  // NaN is neither below nor above
+        const float raised = number < low_ ? low_ : number;
+        y[i] = static_cast<T>(raised > high_ ? high_ : raised);
+      }
+    });
+  }
+
+ private:
+  int64_t count_;
+  float low_, high_;
+};
+
+/// NaN wherever the operand is NaN.
+template <class T>
+class NanStep final : public NativeStep {
+ public:
+  explicit NanStep(int64_t count) : count_(count) {}
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto* x = static_cast<const T*>(memories[0]);
+    auto* y = static_cast<T*>(memories[1]);
+    threads.ParallelFor(count_, kNsPerNumber<T>, [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_same_v<T, float>) return cpu::MarkNanRow(x + begin, end - begin, y + begin);
+      for (int64_t i = begin; i < end; ++i) y[i] = std::isnan(static_cast<float>(x[i])) ? x[i] : y[i];
+    });
+  }
+
+ private:
+  int64_t count_;
+};
+
+template <template <class> class Step, class... Arguments>
+std::shared_ptr<const NativeStep> StepOf(DataType type, Arguments... arguments) {
+  if (type == DataType::bf16) return std::make_shared<Step<BFloat16>>(arguments...);
+  if (type == DataType::f16) return std::make_shared<Step<Float16>>(arguments...);
+  return std::make_shared<Step<float>>(arguments...);
+}
+
+/// How many numbers lie one after the other, all of them elements; 0 where others stand between them.
+int64_t DenseCount(const Desc& layout) {
+  const int64_t count = Elements(DimsOf(layout));
+  return layout.get_size() == static_cast<size_t>(count) * (TypeOf(layout) == DataType::f32 ? 4 : 2) ? count : 0;
+}
+
+MemoryIndex InDenseLayout(ProgramBuilder& builder, MemoryIndex x) {
+  const Desc layout = builder.desc(x);
+  return DenseCount(layout) == 0 ? builder.InLayout(x, Plain(DimsOf(layout), TypeOf(layout))) : x;
+}
+
+MemoryIndex AddBounds(ProgramBuilder& builder, MemoryIndex x, float low, float high) {
+  const MemoryIndex src = InDenseLayout(builder, x);
+  const Desc layout = builder.desc(src);
+  const MemoryIndex dst = builder.TakeOver(src) ? src : builder.Temporary(layout);
+  builder.AddNative(StepOf<BoundStep>(TypeOf(layout), DenseCount(layout), low, high), {src, dst});
+  return dst;
 }
 
 std::string RefuseUnary(const GraphViewer& graph, const Node& node) {
@@ -227,7 +300,8 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "Swish") return Eltwise{algorithm::eltwise_swish, AttributeOr<float>(node, "alpha", 1.0f)};
   if (op == "Pow") {
     const auto exponent = ScalarConstant(graph, node, 1);
-    return exponent && graph.constant(node.inputs[1])->shape().rank() == 0 ? std::optional(Eltwise{algorithm::eltwise_pow, 1.0f, *exponent}) : std::nullopt;
+    const bool is_root = exponent && *exponent == 0.5f;
+    return exponent && !is_root && graph.constant(node.inputs[1])->shape().rank() == 0 ? std::optional(Eltwise{algorithm::eltwise_pow, 1.0f, *exponent}) : std::nullopt;
   }
 #if DNNL_VERSION_MAJOR >= 3
   if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
@@ -241,7 +315,25 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   return std::nullopt;
 }
 
+bool LosesNan(const Eltwise& eltwise) {
+  switch (eltwise.algorithm) {
+    case algorithm::eltwise_clip:
+    case algorithm::eltwise_exp:
+    case algorithm::eltwise_logistic:  // some instances only, as the exponential in it
+    case algorithm::eltwise_elu:
+      return true;
+    case algorithm::eltwise_relu:
+      return eltwise.alpha == 0;
+    default:
+      return false;
+  }
+}
+
 MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise) {
+  if (eltwise.algorithm == algorithm::eltwise_clip) return AddBounds(builder, x, eltwise.alpha, eltwise.beta);
+  if (eltwise.algorithm == algorithm::eltwise_relu && eltwise.alpha == 0) return AddBounds(builder, x, 0, std::numeric_limits<float>::infinity());
+  const bool mends = LosesNan(eltwise);
+  if (mends) x = InDenseLayout(builder, x);
   const Desc layout = builder.desc(x);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -251,6 +343,7 @@ MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& el
     const Desc scratchpad = of_part.scratchpad_desc();
     builder.Add(dnnl::eltwise_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
   });
+  if (mends) builder.AddNative(StepOf<NanStep>(TypeOf(layout), DenseCount(layout)), {x, dst});
   return dst;
 }
 

@@ -1,11 +1,14 @@
-// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> softmax;
+// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> a step of our own;
 // LRN -> lrn_forward.
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "lowering.h"
 #include "shared_weights.h"
+#include "simd/softmax.h"
 
 namespace tessera::onednn {
 namespace {
@@ -61,19 +64,39 @@ std::string RefuseSoftmax(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
+/// The CPU provider's, along the middle one of three axes: oneDNN's leaves numbers in a row that has NaN or infinity.
+class SoftmaxStep final : public NativeStep {
+ public:
+  SoftmaxStep(int64_t outer, int64_t count, int64_t inner) : outer_(outer), count_(count), inner_(inner) {}
+
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    constexpr double kNsPerNumber = 0.5;
+    const auto* x = static_cast<const float*>(memories[0]);
+    auto* y = static_cast<float*>(memories[1]);
+    const auto& kernels = cpu::SoftmaxKernelsF32();
+    const double ns = kNsPerNumber * static_cast<double>(count_);
+    if (inner_ == 1) {
+      return threads.ParallelFor(outer_, ns, [&](int64_t begin, int64_t end) { kernels.rows(x + begin * count_, y + begin * count_, end - begin, count_, false); });
+    }
+    const int64_t blocks = CeilDiv(inner_, cpu::kSoftmaxColumns);
+    threads.ParallelFor(outer_ * blocks, ns * static_cast<double>(std::min(inner_, cpu::kSoftmaxColumns)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % blocks * cpu::kSoftmaxColumns, first = i / blocks * count_ * inner_ + column;
+        kernels.columns(x + first, y + first, count_, inner_, std::min(cpu::kSoftmaxColumns, inner_ - column), false);
+      }
+    });
+  }
+
+ private:
+  int64_t outer_, count_, inner_;
+};
+
 void LowerSoftmax(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const auto axis = AttributeOr<int64_t>(node, "axis", node.since_version < 13 ? 1 : -1);
-  const MemoryIndex src = builder.InPlainLayout(x);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const int64_t summed = axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis;
-  const MemoryIndex dst = builder.Temporary(builder.desc(src));
-  builder.AddInBoxes(dst, {src}, 2, [&](std::span<const MemoryIndex> part) {
-    const auto pd = SoftmaxDesc(CpuEngine(), builder.desc(part[0]), static_cast<int>(summed), attr);
-    const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(Softmax(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
-  }, static_cast<size_t>(summed));
+  const auto at = x.dims.end() + (axis < 0 ? axis : axis - static_cast<int64_t>(x.dims.size()));
+  const MemoryIndex src = builder.InPlainLayout(x), dst = builder.Temporary(builder.desc(src));
+  if (Elements(x.dims) > 0) builder.AddNative(std::make_shared<SoftmaxStep>(Elements(Dims(x.dims.begin(), at)), *at, Elements(Dims(at + 1, x.dims.end()))), {src, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 

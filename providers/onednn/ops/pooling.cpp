@@ -1,8 +1,18 @@
-// MaxPool (1-22, values only), AveragePool (1-22), GlobalAveragePool, GlobalMaxPool -> pooling_forward.
+// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of codes -> pooling_forward; MaxPool and GlobalMaxPool of floats -> a
+// step of our own: oneDNN's begin with the least finite number, which is no answer where all is -infinity.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "base/cancellation.h"
 #include "base/check.h"
+#include "base/rounding.h"
+#include "base/work_array.h"
 #include "lowering.h"
+#include "simd/swish.h"
 
 namespace tessera::onednn {
 namespace {
@@ -44,6 +54,121 @@ bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::al
   return true;
 }
 
+/// Planes of pixels of so many numbers side by side, and the windows over them; axes that are not there have one element.
+struct Planes {
+  int64_t outer, inner;
+  std::array<int64_t, 3> input, output, kernel, strides, dilations, begin;
+};
+
+/// Nothing where they lie in another way.
+std::optional<Planes> PlanesOf(const Desc& layout, const WindowShape& window) {
+  const Dims dims = DimsOf(layout);
+  const DataType type = TypeOf(layout);
+  const int64_t block = ChannelBlock();
+  Planes planes{.outer = dims[0], .inner = 1, .input = {1, 1, 1}, .output = {1, 1, 1}, .kernel = {1, 1, 1}, .strides = {1, 1, 1}, .dilations = {1, 1, 1}, .begin = {0, 0, 0}};
+  if (layout == Plain(dims, type)) {
+    planes.outer *= dims[1];
+  } else if (layout == ChannelsLast(dims, type)) {
+    planes.inner = dims[1];
+  } else if (layout == ChannelBlocked(dims, type) && dims[1] % block == 0) {
+    planes.outer *= dims[1] / block;
+    planes.inner = block;
+  } else {
+    return std::nullopt;
+  }
+  const size_t axes = dims.size() - 2, missing = 3 - axes;
+  for (size_t i = 0; i < axes; ++i) {
+    const size_t to = missing + i;
+    planes.input[to] = dims[i + 2];
+    planes.output[to] = window.output[i];
+    planes.kernel[to] = window.window.kernel[i];
+    planes.strides[to] = window.window.strides[i];
+    planes.dilations[to] = window.window.dilations[i] + 1;
+    planes.begin[to] = window.window.pad_begin[i];
+  }
+  return planes;
+}
+
+/// The largest number of each window; NaN is larger than any.
+template <class T>
+class LargestStep final : public NativeStep {
+ public:
+  explicit LargestStep(const Planes& planes) : p_(planes) {}
+
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    const auto* x = static_cast<const T*>(memories[0]);
+    auto* y = static_cast<T*>(memories[1]);
+    constexpr double kNsPerTap = 0.2;
+    const double ns = kNsPerTap * static_cast<double>(p_.inner) *
+                      static_cast<double>(p_.input[2] * p_.kernel[0] * p_.kernel[1] + p_.output[2] * p_.kernel[2]);
+    threads.ParallelFor(p_.outer * p_.output[0] * p_.output[1], ns, [&](int64_t begin, int64_t end) {
+      const WorkArray<std::conditional_t<sizeof(T) == 2, uint16_t, float>> line(static_cast<size_t>(p_.input[2] * p_.inner));
+      for (int64_t row = begin; row < end; ++row) Row(x, row, reinterpret_cast<T*>(line.data()), y + row * p_.output[2] * p_.inner);
+    });
+  }
+
+ private:
+  static constexpr T Least() { return static_cast<T>(-std::numeric_limits<float>::infinity()); }
+
+  /// Calls use(place) for each tap of a window that is inside.
+  template <class Use>
+  void ForTaps(size_t axis, int64_t output, const Use& use) const {
+    int64_t place = output * p_.strides[axis] - p_.begin[axis];
+    for (int64_t i = 0; i < p_.kernel[axis] && place < p_.input[axis]; ++i, place += p_.dilations[axis]) {
+      if (place >= 0) use(place);
+    }
+  }
+
+  /// The lines under the windows as one, then along that.
+  void Row(const T* x, int64_t row, T* line, T* y) const {
+    const int64_t plane = row / (p_.output[0] * p_.output[1]), width = p_.input[2] * p_.inner;
+    std::fill_n(line, width, Least());
+    ForTaps(0, row / p_.output[1] % p_.output[0], [&](int64_t z) {
+      ForTaps(1, row % p_.output[1], [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, line); });
+    });
+    std::fill_n(y, p_.output[2] * p_.inner, Least());
+    for (int64_t tap = 0; tap < p_.kernel[2]; ++tap) {
+      const int64_t offset = tap * p_.dilations[2] - p_.begin[2], stride = p_.strides[2];
+      const int64_t first = offset < 0 ? CeilDiv(-offset, stride) : 0;
+      const int64_t end = offset < p_.input[2] ? std::min(p_.output[2], CeilDiv(p_.input[2] - offset, stride)) : 0;
+      if (stride == 1 && first < end) Join(line + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
+      for (int64_t i = first; stride > 1 && i < end; ++i) Join(line + (i * stride + offset) * p_.inner, p_.inner, y + i * p_.inner);
+    }
+  }
+
+  static void Join(const T* from, int64_t count, T* to) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (count > 1) return cpu::RaiseRow(from, count, to);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const float old = static_cast<float>(to[i]), other = static_cast<float>(from[i]);
+      to[i] = other > old || std::isnan(other) ? from[i] : to[i];
+    }
+  }
+
+  Planes p_;
+};
+
+std::shared_ptr<const NativeStep> LargestOf(DataType type, const Planes& planes) {
+  if (type == DataType::bf16) return std::make_shared<LargestStep<BFloat16>>(planes);
+  if (type == DataType::f16) return std::make_shared<LargestStep<Float16>>(planes);
+  return std::make_shared<LargestStep<float>>(planes);
+}
+
+/// Laid out as the input, or in rows. Numbers that stand alone in rows are put in blocks where that does not pad.
+void LowerLargest(ProgramBuilder& builder, const Node& node, const RegionValue& x, const Dims& out, const WindowShape& window) {
+  const DataType type = TypeOf(builder.desc(x.memory));
+  const Desc rows = Plain(x.dims, type);
+  const bool blocks = builder.desc(x.memory) == rows && x.dims[1] % ChannelBlock() == 0;
+  MemoryIndex src = blocks ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
+  if (!PlanesOf(builder.desc(src), window)) src = builder.InLayout(src, rows);
+  const Desc layout = builder.desc(src);
+  const Desc result = layout == rows ? Plain(out, type) : layout == ChannelsLast(x.dims, type) ? ChannelsLast(out, type) : ChannelBlocked(out, type);
+  const MemoryIndex dst = builder.Temporary(result);
+  builder.AddNative(LargestOf(type, *PlanesOf(layout, window)), {src, dst});
+  builder.SetOutput(node, {out, dst});
+}
+
 void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm, const RegionValue& x, const WindowShape& window) {
   Dims out = {x.dims[0], x.dims[1]};
   out.insert(out.end(), window.output.begin(), window.output.end());
@@ -57,6 +182,7 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
     return;
   }
   const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0, of_codes = Unrounded(type) != DataType::f32;
+  if (algorithm == dnnl::algorithm::pooling_max && !of_codes) return LowerLargest(builder, node, x, out, window);
   const MemoryIndex src = of_codes ? builder.InLayout(x.memory, ChannelsLast(x.dims, type)) : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
   const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());

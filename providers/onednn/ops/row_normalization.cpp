@@ -2,6 +2,7 @@
 // group's pixels, then batch_normalization.
 
 #include "base/check.h"
+#include "base/row_parameter.h"
 #include "lowering.h"
 
 namespace tessera::onednn {
@@ -19,7 +20,9 @@ std::string RefuseLayerNorm(const GraphViewer& graph, const Node& node) {
   const int64_t axis = NormalizedAxis(node, rank);
   if (axis < 0 || axis >= static_cast<int64_t>(rank)) return "its axis is outside the input";
   for (size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != kNone && graph.value(node.inputs[i]).type.shape->size() != rank - static_cast<size_t>(axis)) return "scale or shift broadcast";
+    if (node.inputs[i] == kNone) continue;
+    const SymbolicShape& parameter = *graph.value(node.inputs[i]).type.shape;
+    if (!IsOfRow(*graph.value(node.inputs[0]).type.shape, static_cast<size_t>(axis), parameter)) return "scale or shift broadcast";
   }
   return {};
 }
@@ -49,7 +52,7 @@ void LowerLayerNorm(ProgramBuilder& builder, const Node& node) {
   const auto parameter = [&](size_t i) -> MemoryIndex {
     if (!builder.has_input(node, i)) return -1;
     const RegionValue value = builder.input(node, i);
-    Require(value.dims == inner, "input {} is not of the shape that is normalized", i);
+    Require(Elements(value.dims) == Elements(inner), "input {} is not of the shape that is normalized", i);
     return builder.Alias(builder.InPlainLayout(value), Plain({Elements(inner)}));
   };
   const MemoryIndex dst = AddRows(builder, builder.InPlainLayout(x), Elements(outer), Elements(inner), AttributeOr<float>(node, "epsilon", 1e-5f), parameter(1), parameter(2));

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "providers/onednn_models.h"
 
 namespace tessera::testing {
@@ -105,6 +109,131 @@ TEST(OnednnOperators, ExtremesOfNaN) {
     const auto y = ToVector(results[0]);
     EXPECT_TRUE(std::isnan(y[3])) << op;
     EXPECT_TRUE(std::isnan(y[7])) << op;
+  }
+}
+
+/// NaN and infinities in the same places, else nearly the same numbers. `least`: nodes that oneDNN has.
+void ExpectTheSameNumbers(const ModelBuilder& model, const Tensor& x, size_t least = 1) {
+  const Session session = model.Session(OnProvider("dnnl"));
+  const auto& nodes = session.placement().nodes;
+  EXPECT_GE(std::ranges::count(nodes, "DnnlExecutionProvider", &PlacementReport::NodeEntry::provider), static_cast<std::ptrdiff_t>(least));
+  const std::vector<float> actual = RunOne(session, x), expected = RunOne(model.Session(OnProvider("cpu")), x);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (std::isfinite(expected[i])) EXPECT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
+    else EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : actual[i] == expected[i]) << "element " << i << ": " << actual[i];
+  }
+}
+
+/// Numbers of a tensor of these dimensions, 1, -2, 3, -4 ..., with NaN and both infinities among them.
+Tensor WithNoNumbers(const Shape& shape) {
+  std::vector<float> x(static_cast<size_t>(shape.num_elements()));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = (i % 2 == 0 ? 1.0f : -1.0f) * static_cast<float>(i % 7);
+  x[1] = std::numeric_limits<float>::quiet_NaN();
+  x[x.size() / 2] = std::numeric_limits<float>::infinity();
+  x[x.size() - 2] = -std::numeric_limits<float>::infinity();
+  return Tensor::Of<float>(shape, x);
+}
+
+onnx::NodeProto& Bounded(ModelBuilder& model, const std::string& op, const std::string& x, const std::string& y) {
+  if (op == "Pow") return model.Floats("half", {}, {0.5f}).Node(op, {x, "half"}, {y});
+  if (op != "Clip") return model.Node(op, {x}, {y});
+  model.Floats("low", {}, {0.5f}).Floats("high", {}, {2.5f});
+  return model.Node(op, {x, "low", "high"}, {y});
+}
+
+TEST(OnednnOperators, KeepWhatIsNoNumber) {
+  for (const char* op : {"Relu", "Clip", "Exp", "Elu", "Sigmoid", "Tanh", "Sqrt", "Abs", "Neg", "LeakyRelu", "HardSigmoid", "Pow"}) {
+    SCOPED_TRACE(op);
+    ModelBuilder alone;
+    alone.Input("x", ElementType::kFloat, {1, 5, 3, 7}).Output("y", ElementType::kFloat, {1, 5, 3, 7});
+    Bounded(alone, op, "x", "t");
+    alone.Node("Neg", {"t"}, {"y"});
+    ExpectTheSameNumbers(alone, WithNoNumbers({1, 5, 3, 7}), 0);
+  }
+}
+
+TEST(OnednnOperators, KeepWhatIsNoNumberBehindConvolutionsAndProducts) {
+  for (const char* op : {"Relu", "Clip", "Exp", "HardSwish", "Sigmoid"}) {
+    for (const int64_t channels : {5, 16}) {  // with and without padding in blocks
+      SCOPED_TRACE(::testing::Message() << op << " of " << channels << " channels");
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {1, channels, 3, 7}).Output("y", ElementType::kFloat, {1, channels, 3, 7});
+      std::vector<float> same(static_cast<size_t>(channels), 1.0f);
+      model.Floats("w", {channels, 1, 1, 1}, same);  // of each channel by itself: nothing else becomes NaN
+      Int(model.Node("Conv", {"x", "w"}, {"c"}), "group", channels);
+      Bounded(model, op, "c", "y");
+      ExpectTheSameNumbers(model, WithNoNumbers({1, channels, 3, 7}));
+    }
+    SCOPED_TRACE(op);
+    ModelBuilder product;
+    product.Input("x", ElementType::kFloat, {6, 4}).Input("z", ElementType::kFloat, {4, 4}).Output("y", ElementType::kFloat, {6, 4});
+    product.Node("MatMul", {"x", "z"}, {"p"});
+    Bounded(product, op, "p", "y");
+    const std::vector<Value> inputs = {WithNoNumbers({6, 4}), RandomTensor({4, 4}, 3)};
+    std::vector<Value> results(1), expected(1);
+    product.Session(OnProvider("dnnl")).Run(inputs, results);
+    product.Session(OnProvider("cpu")).Run(inputs, expected);
+    for (size_t i = 0; i < 24; ++i) EXPECT_EQ(std::isnan(ToVector(results[0])[i]), std::isnan(ToVector(expected[0])[i])) << i;
+  }
+}
+
+TEST(OnednnOperators, SoftmaxOfNoNumbers) {
+  for (const int64_t axis : {0, 1, 2}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {4, 300, 3}).Output("y", ElementType::kFloat, {4, 300, 3});
+    Int(model.Node("Softmax", {"x"}, {"y"}), "axis", axis);
+    ExpectTheSameNumbers(model, WithNoNumbers({4, 300, 3}), 0);
+    ExpectTheSameNumbers(model, RandomTensor({4, 300, 3}, 2), 0);
+  }
+}
+
+TEST(OnednnOperators, LargestOfInfinities) {
+  for (const int64_t channels : {3, 16}) {
+    for (const char* op : {"MaxPool", "GlobalMaxPool"}) {
+      for (const bool behind_convolution : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << op << " of " << channels << " channels" << (behind_convolution ? " behind a convolution" : ""));
+        ModelBuilder model;
+        model.Input("x", ElementType::kFloat, {1, channels, 5, 9}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+        if (behind_convolution) {
+          model.Floats("w", {channels, 1, 1, 1}, std::vector<float>(static_cast<size_t>(channels), 2.0f));
+          Int(model.Node("Conv", {"x", "w"}, {"c"}), "group", channels);
+        }
+        auto& pool = model.Node(op, {behind_convolution ? "c" : "x"}, {"y"});
+        if (std::string_view(op) == "MaxPool") {
+          Ints(pool, "kernel_shape", {3, 2});
+          Ints(pool, "strides", {2, 3});
+          Ints(pool, "pads", {1, 0, 1, 1});
+          Ints(pool, "dilations", {1, 2});
+        }
+        ExpectTheSameNumbers(model, Tensor::Of<float>({1, channels, 5, 9}, std::vector<float>(static_cast<size_t>(channels * 45), -std::numeric_limits<float>::infinity())));
+        ExpectTheSameNumbers(model, RandomTensor({1, channels, 5, 9}, 2));
+      }
+    }
+  }
+}
+
+TEST(OnednnOperators, KernelsOfOneHaveNothingToDilate) {
+  for (const char* op : {"AveragePool", "MaxPool"}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 2, 4, 6}).Output("y", ElementType::kFloat, {1, 2, 4, 5});
+    auto& pool = model.Node(op, {"x"}, {"y"});
+    Ints(pool, "kernel_shape", {1, 2});
+    Ints(pool, "dilations", {2, 1});
+    ExpectTheSameNumbers(model, RandomTensor({1, 2, 4, 6}, 5));
+  }
+}
+
+TEST(OnednnOperators, ScaleAndShiftThatBroadcast) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{4}, {3, 1}, {1, 4}, {3, 4}, {2, 3, 4}, {1, 3, 4}, {1}}) {
+    for (const bool known : {true, false}) {
+      SCOPED_TRACE(::testing::Message() << dims.size() << " dimensions from " << dims[0] << (known ? "" : ", of an input of unknown sizes"));
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, known ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{-1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1, -1});
+      model.Floats("s", dims, Random(static_cast<size_t>(Shape(dims).num_elements()), 3));
+      Int(model.Node("LayerNormalization", {"x", "s", "s"}, {"y"}), "axis", 1);
+      ExpectTheSameNumbers(model, RandomTensor({2, 3, 4}, 4), 0);
+    }
   }
 }
 

@@ -51,6 +51,24 @@ TEST(OnednnRegions, BranchesThatMeetAreOne) {
   ExpectPrograms(model, 1, 0);
 }
 
+/// A region of unknown sizes is compiled in the first run, after the CPU provider has packed its weights and let them go.
+TEST(OnednnRegions, WeightsThatTheCpuProviderPacksToo) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, 16}).Input("v", ElementType::kFloat, {16}).Output("y", ElementType::kFloat, {-1, 24}).Output("z", ElementType::kFloat, {24});
+  Weights(model, "w", {16, 24});
+  model.Node("MatMul", {"x", "w"}, {"p"});
+  model.Node("Neg", {"p"}, {"y"});
+  model.Node("MatMul", {"v", "w"}, {"z"});
+  const Session session = model.Session(OnProvider("dnnl"));
+  EXPECT_EQ(Programs(session).first, 1u);
+  EXPECT_GE(Programs(session).second, 1u);
+  const std::vector<Value> inputs = {RandomTensor({5, 16}, 1), RandomTensor({16}, 2)};
+  std::vector<Value> results(2), expected(2);
+  session.Run(inputs, results);
+  model.Session(OnProvider("cpu")).Run(inputs, expected);
+  for (size_t i = 0; i < 2; ++i) ExpectNear(ToVector(results[i]), ToVector(expected[i]));
+}
+
 /// What another provider computes between two nodes of what would be one region.
 TEST(OnednnRegions, NoneWaitsForItself) {
   ModelBuilder model = Branches();
