@@ -10,6 +10,7 @@ endforeach()
 add_library(tessera SHARED ${objects} ${PROJECT_BINARY_DIR}/generated/provider_table.cpp)
 add_library(Tessera::tessera ALIAS tessera)
 target_include_directories(tessera PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_compile_features(tessera PUBLIC cxx_std_20)  # for who includes the headers, too
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:${libraries}>)
 # The onnx and protobuf code inside must not meet another copy in the same process.
 target_link_options(tessera PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,defs)

@@ -20,6 +20,7 @@ readonly PACKAGES=(
   libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev # ImageDecoder
   libgtest-dev libgmock-dev libbenchmark-dev libonnx-testdata
   qemu-user                                          # processors without AVX2
+  graphviz                                           # dot, for the drawings of tessera_inspect --dot
   clang-19 libclang-rt-19-dev llvm-19                # sanitizers and libFuzzer
 )
 

@@ -9,8 +9,9 @@ step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
 
 tools/build.sh onnx_test_runner tessera_inspect tessera_perf
 
-readonly MODEL=build/conformance/light/test_resnet50/model.onnx
-step "ResNet-50: which provider runs what"
+readonly MODEL=build/demo/resnet50.onnx
+"${TESSERA_DEPS:-/opt/tessera}/venv/bin/python" tools/demo_model.py "$MODEL"
+step "ResNet-50: which provider runs what (--verbose: node by node)"
 build/bin/tessera_inspect "$MODEL" --placement
 
 step "ResNet-50: latency"

@@ -12,6 +12,21 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/p
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/application ${MODEL})
 
+# README's first program, as it stands there, on the model that it names.
+file(READ ${README} readme)
+string(REGEX MATCH "## Use it\n\n```cpp\n([^`]*)```" found "${readme}")
+if(NOT found)
+  message(FATAL_ERROR "README.md has no program below 'Use it'")
+endif()
+string(REPLACE "#include <tessera/tessera.h>\n" "#include <tessera/tessera.h>\nint main() {" program "${CMAKE_MATCH_1}")
+file(WRITE ${WORK}/readme/main.cpp "${program}return outputs[0].tensor().num_elements() == 1000 ? 0 : 1; }\n")
+file(READ ${SOURCE}/CMakeLists.txt build_file)
+file(WRITE ${WORK}/readme/CMakeLists.txt "${build_file}")
+run(${PYTHON} ${DEMO_MODEL} ${WORK}/readme/model.onnx)
+run(${CMAKE_COMMAND} -S ${WORK}/readme -B ${WORK}/readme/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${CXX})
+run(${CMAKE_COMMAND} --build ${WORK}/readme/build)
+run(${CMAKE_COMMAND} -E chdir ${WORK}/readme build/application)
+
 file(GLOB pc ${WORK}/prefix/lib*/pkgconfig ${WORK}/prefix/lib*/*/pkgconfig)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc} pkg-config --cflags --libs tessera
                 OUTPUT_VARIABLE flags RESULT_VARIABLE result OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -23,6 +38,10 @@ run(${CXX} ${SOURCE}/main.cpp -o ${WORK}/application_pc ${flags})
 file(GLOB library ${WORK}/prefix/lib*/libtessera.so ${WORK}/prefix/lib*/*/libtessera.so)
 cmake_path(GET library PARENT_PATH library_folder)
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_folder} ${WORK}/application_pc ${MODEL})
+execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc} pkg-config --variable=libdir tessera
+                OUTPUT_VARIABLE rpath OUTPUT_STRIP_TRAILING_WHITESPACE)
+run(${CXX} ${SOURCE}/main.cpp -o ${WORK}/application_rpath ${flags} -Wl,-rpath,${rpath})
+run(${CMAKE_COMMAND} -E env --unset=LD_LIBRARY_PATH ${WORK}/application_rpath ${MODEL})
 # Installed programs find the library by themselves, also after the prefix has moved.
 file(RENAME ${WORK}/prefix ${WORK}/moved)
 foreach(tool onnx_test_runner tessera_perf tessera_inspect)
