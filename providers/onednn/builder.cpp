@@ -188,7 +188,7 @@ void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryInde
   std::erase_if(axes, [&](const CutAxis& cut) {
     return std::any_of(whole.begin(), whole.end(), [&](MemoryIndex memory) {
       Dims count = this->dims(memory);
-      return std::exchange(count[cut.axis], 1) > 1 && !BoxInside(desc(memory), Dims(count.size(), 0), count);
+      return std::exchange(count[cut.axis], std::min(cut.multiple, count[cut.axis])) > 1 && !BoxInside(desc(memory), Dims(count.size(), 0), count);
     });
   });
   std::vector<std::vector<MemoryIndex>> parts;

@@ -64,8 +64,12 @@ std::optional<SubMemory> BoxInside(const Desc& whole, const Dims& first, const D
   int64_t offset = 0;
   for (size_t i = 0; i < first.size(); ++i) {
     if (first[i] == 0 && count[i] == layout->dims[i]) continue;
-    if (std::ranges::count(layout->inner_dims, static_cast<int64_t>(i)) > 0) return std::nullopt;
-    offset += first[i] * layout->strides[i];
+    int64_t block = 1;
+    for (size_t k = 0; k < layout->inner_dims.size(); ++k) {
+      if (layout->inner_dims[k] == static_cast<int64_t>(i)) block *= layout->inner_blocks[k];
+    }
+    if (first[i] % block != 0 || count[i] % block != 0) return std::nullopt;
+    offset += first[i] / block * layout->strides[i];
   }
   return SubMemory{whole.submemory_desc(count, Dims(first.size(), 0)), static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(whole))};
 }

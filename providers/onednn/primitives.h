@@ -127,7 +127,7 @@ inline Desc ChannelsLast(const Dims& dims, DataType type = DataType::f32) {
 /// would not lie as `part` says, or when padding of `part` would cover other elements.
 std::optional<size_t> OffsetInside(const Desc& whole, const Desc& part, const Dims& offsets);
 
-/// A box of `whole`, without copying it: its description, and the byte where it begins. Nothing where an axis that is cut lies in blocks.
+/// A box of `whole`, without copying it: its description, and the byte where it begins. Nothing where it cuts a block.
 struct SubMemory {
   Desc desc;
   size_t offset;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "epilogue.h"
 #include "runtime/openmp.h"
@@ -108,6 +109,7 @@ class WinogradStep final : public NativeStep {
         float* columns = p.columns + part * this->columns();
         float* products = p.products + part * this->products();
         for (int64_t i = blocks * part / cut_.parts; i < blocks * (part + 1) / cut_.parts; ++i) {
+          CancellationPoint();
           const int64_t first = i * cut_.tiles, last = std::min(tiles, first + cut_.tiles);
           TransformBlockedInput(shape_, {first, first, last, 0, channel_blocks()}, p.source, input_matrix, columns);
           Multiply(last - first, p.weights, columns, products, 0, kWinogradPoints);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 
 namespace tessera {
@@ -11,7 +12,16 @@ namespace tessera {
 struct StringBuffer {
   StringBuffer(Allocator& from, size_t number)
       : allocator(from), strings(static_cast<std::string*>(from.Allocate(std::max<size_t>(number * sizeof(std::string), 1)))), count(number) {
-    std::uninitialized_value_construct_n(strings, count);
+    size_t made = 0;
+    try {
+      InCancellablePieces(0, static_cast<int64_t>(count), 10, [&](int64_t, int64_t end) {
+        for (; made < static_cast<size_t>(end); ++made) std::construct_at(strings + made);
+      });
+    } catch (...) {
+      std::destroy_n(strings, made);
+      allocator.Free(strings);
+      throw;
+    }
   }
   ~StringBuffer() {
     std::destroy_n(strings, count);
@@ -64,7 +74,7 @@ void StringCharge::Add(size_t bytes) {
 void CopyStrings(std::span<const std::string> from, Tensor& target, int64_t at, Allocator& otherwise) {
   StringCharge charge(target, otherwise);
   charge.Add(TextBytes(from));
-  std::copy(from.begin(), from.end(), target.mutable_data<std::string>() + at);
+  CopyCancellably(target.mutable_data<std::string>() + at, from.data(), static_cast<int64_t>(from.size()));
 }
 
 std::shared_ptr<void> MakeStrings(Allocator& allocator, size_t count, void*& data) {

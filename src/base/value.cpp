@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <mutex>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/string_memory.h"
@@ -134,7 +135,7 @@ Tensor Tensor::Clone(Allocator& allocator) const {
   if (type_ == ElementType::kString) {
     CopyStrings(values<std::string>(), copy, 0, allocator);
   } else if (byte_size_ > 0) {
-    std::memcpy(copy.data_, data_, byte_size_);
+    CopyBytesCancellably(copy.data_, data_, byte_size_);
   }
   return copy;
 }

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "engine/convert_row.h"
 #include "engine/found_position.h"
@@ -13,6 +14,8 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kConvertAtOnce = 1024;
+/// Elements between cancellation points.
+constexpr int64_t kLong = int64_t{4} << 20;
 /// Elements of a row up to which it counts as short, and rows from which on they go side by side.
 constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
 
@@ -25,9 +28,20 @@ bool Wins(C a, C b, bool minimum, bool last) {
 }
 
 template <class C>
-void Columns(const ArgKernels<C>& kernels, const C* x, int64_t count, int64_t stride, int64_t columns, bool last, int64_t* index) {
-  kernels.columns(x, count, stride, columns, last, index);
-  for (int64_t j = 0; j < columns; ++j) FoundPosition(index[j], count);
+void Columns(const ArgKernels<C>& kernels, const C* x, int64_t count, int64_t stride, int64_t columns, bool minimum, bool last, int64_t* index) {
+  const int64_t most = std::max<int64_t>(kLong / columns, 1), first = std::min(most, count);
+  kernels.columns(x, first, stride, columns, last, index);
+  for (int64_t j = 0; j < columns; ++j) FoundPosition(index[j], first);
+  for (int64_t begin = most; begin < count; begin += most) {
+    CancellationPoint();
+    const int64_t rows = std::min(most, count - begin);
+    int64_t next[kArgColumns];
+    kernels.columns(x + begin * stride, rows, stride, columns, last, next);
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t at = begin + FoundPosition(next[j], rows);
+      if (Wins(x[index[j] * stride + j], x[at * stride + j], minimum, last)) index[j] = at;
+    }
+  }
 }
 
 /// The extreme of one contiguous row.
@@ -35,13 +49,21 @@ template <class T>
 int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count, bool minimum, bool last) {
   using C = ComputeType<T>;
   if constexpr (std::is_same_v<T, C>) {
-    return FoundPosition(kernels.row(x, count, last), count);
+    int64_t best = FoundPosition(kernels.row(x, std::min(count, kLong), last), std::min(count, kLong));
+    for (int64_t begin = kLong; begin < count; begin += kLong) {
+      CancellationPoint();
+      const int64_t n = std::min(kLong, count - begin), at = begin + FoundPosition(kernels.row(x + begin, n, last), n);
+      if (Wins(x[best], x[at], minimum, last)) best = at;
+    }
+    return best;
   } else {
     alignas(64) C buffer[kConvertAtOnce];
     int64_t best = 0;
     C value = {};
+    PacedCancellationPoint look(0.5);
     for (int64_t begin = 0; begin < count; begin += kConvertAtOnce) {
       const int64_t n = std::min(kConvertAtOnce, count - begin);
+      look.Pass(n);
       LoadRow(x + begin, buffer, n);
       const int64_t at = FoundPosition(kernels.row(buffer, n, last), n);
       if (begin == 0 || Wins(value, buffer[at], minimum, last)) {
@@ -55,14 +77,14 @@ int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count
 
 /// Rows that would leave most lanes empty go side by side, transposed.
 template <class T>
-void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t count, bool last, int64_t* index) {
+void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t count, bool minimum, bool last, int64_t* index) {
   constexpr int64_t kRows = 64, kSize = sizeof(T);
   static const TransposeTile transpose = TransposeTileOf(kSize);
   alignas(64) T columns[kShortRow * kRows];
   for (int64_t i = 0; i < rows; i += kRows) {
     const int64_t n = std::min(kRows, rows - i);
     transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, reinterpret_cast<std::byte*>(columns), kRows * kSize, n, count);
-    Columns(kernels, columns, count, kRows, n, last, index + i);
+    Columns(kernels, columns, count, kRows, n, minimum, last, index + i);
   }
 }
 
@@ -82,7 +104,7 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
       threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
         if constexpr (std::is_same_v<T, C>) {
           if (count <= kShortRow && end - begin >= kLeastRowsAbreast) {
-            return ShortRows(kernels, x + begin * count, end - begin, count, last, index + begin);
+            return ShortRows(kernels, x + begin * count, end - begin, count, minimum, last, index + begin);
           }
         }
         for (int64_t o = begin; o < end; ++o) index[o] = Row(kernels, x + o * count, count, minimum, last);
@@ -121,11 +143,11 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
       int64_t* out = index + unit / blocks * inner + column;
       if constexpr (std::is_same_v<T, C>) {
         (void)slot;
-        Columns(kernels, in, count, inner, columns, last, out);
+        Columns(kernels, in, count, inner, columns, minimum, last, out);
       } else {
         C* panel = panels.data() + slot * panel_size;
         for (int64_t i = 0; i < count; ++i) LoadRow(in + i * inner, panel + i * columns, columns);
-        Columns(kernels, panel, count, columns, columns, last, out);
+        Columns(kernels, panel, count, columns, columns, minimum, last, out);
       }
     }
   });

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "engine/number_text.h"
 #include "engine/packed.h"
@@ -145,6 +146,13 @@ void ElementCast::RunBlock(const void* from, int64_t from_begin, void* to, int64
 
 void ElementCast::Run(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const {
   if (count <= 0) return;
+  constexpr double kLeastNs = 0.3;
+  InCancellablePieces(0, count, std::max(cost_ns_, kLeastNs), [&](int64_t begin, int64_t end) {
+    RunPiece(from, from_begin + begin, to, to_begin + begin, end - begin);
+  });
+}
+
+void ElementCast::RunPiece(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const {
   if (IsText(from_) && IsText(to_)) {
     if (from == to) return;
     std::copy_n(static_cast<const std::string*>(from) + from_begin, count, static_cast<std::string*>(to) + to_begin);

@@ -35,6 +35,7 @@ class ElementCast {
   void Run(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const;
 
  private:
+  void RunPiece(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const;
   void RunBlock(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const;
 
   ElementType from_;

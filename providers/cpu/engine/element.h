@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "tessera/element_type.h"
 
@@ -50,13 +51,13 @@ decltype(auto) VisitElement(ElementKind kind, Visitor&& visitor) {
   }
 }
 
-/// Copies `count` contiguous elements that do not overlap.
+/// Copies `count` contiguous elements that do not overlap. Many of them have cancellation points between.
 inline void CopyElements(std::byte* dst, const std::byte* src, int64_t count, ElementKind kind) {
   if (count <= 0) return;
   if (kind.is_string) {
-    std::copy_n(reinterpret_cast<const std::string*>(src), count, reinterpret_cast<std::string*>(dst));
+    CopyCancellably(reinterpret_cast<std::string*>(dst), reinterpret_cast<const std::string*>(src), count);
   } else {
-    std::memcpy(dst, src, static_cast<size_t>(count * kind.bytes));
+    CopyBytesCancellably(dst, src, static_cast<size_t>(count * kind.bytes));
   }
 }
 
@@ -84,10 +85,10 @@ inline void CopyBytes(std::byte* dst, const std::byte* src, size_t bytes) {
   }
 }
 
-/// Writes the element at `value` `count` times.
+/// Writes the element at `value` `count` times, with cancellation points where that takes long.
 inline void FillElements(std::byte* dst, const void* value, int64_t count, ElementKind kind) {
   if (count <= 0) return;
-  VisitElement(kind, [&]<class T>() { std::fill_n(reinterpret_cast<T*>(dst), count, *static_cast<const T*>(value)); });
+  VisitElement(kind, [&]<class T>() { FillCancellably(reinterpret_cast<T*>(dst), count, *static_cast<const T*>(value)); });
 }
 
 /// Nanoseconds that copying one element costs, for ParallelFor.

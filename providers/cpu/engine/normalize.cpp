@@ -41,13 +41,14 @@ class RowNormalization {
     const auto buffers = context_.scratch<C>(static_cast<size_t>(size * slots));
     ParallelSlots(threads, slots, rows_, row_ns, [&](int64_t slot, int64_t begin, int64_t end) {
       C* buffer = buffers.data() + slot * size;
+      PacedCancellationPoint look(kNormalizeNs);
       for (int64_t row = begin; row < end; ++row) {
         Moments moments;
         const C* in = nullptr;
-        for (int64_t p = 0; p < pieces; ++p) moments = Join(moments, MomentsOf(row, p, buffer, in));
+        for (int64_t p = 0; p < pieces; ++p, look.Pass(kPiece)) moments = Join(moments, MomentsOf(row, p, buffer, in));
         const RowStatistics statistics = ToStatistics(moments, epsilon_);
         if (statistics_ != nullptr) statistics_[row] = statistics;
-        for (int64_t p = 0; p < pieces; ++p) MapPiece(row, p, buffer, pieces == 1 ? in : nullptr, statistics);
+        for (int64_t p = 0; p < pieces; ++p, look.Pass(kPiece)) MapPiece(row, p, buffer, pieces == 1 ? in : nullptr, statistics);
       }
     });
   }
@@ -206,7 +207,9 @@ void ExpandTo(const Tensor& tensor, std::span<const int64_t> shape, C* out) {
     stride *= from[dim];
   }
   if (tensor.num_elements() == total) return reader.Copy(0, total, out);  // only dimensions of 1 differ
+  PacedCancellationPoint look(10);
   for (int64_t i = 0; i < total; ++i) {
+    look.Pass();
     int64_t rest = i, offset = 0;
     for (size_t d = shape.size(); d-- > 0;) {
       offset += rest % shape[d] * strides[d];

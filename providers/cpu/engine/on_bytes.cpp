@@ -2,11 +2,26 @@
 
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "engine/packed.h"
 
 namespace tessera::cpu {
 namespace {
+
+constexpr double kCodeNs = 0.5;
+
+/// All elements, to a byte each and back. Pieces end where bytes do.
+void UnpackAll(const Tensor& packed, uint8_t* codes) {
+  InCancellablePieces(0, packed.num_elements(), kCodeNs, [&](int64_t begin, int64_t end) {
+    UnpackElements(packed.type(), packed.raw(), begin, end - begin, codes + begin);
+  });
+}
+void PackAll(const Tensor& codes, Tensor& packed) {
+  InCancellablePieces(0, codes.num_elements(), kCodeNs, [&](int64_t begin, int64_t end) {
+    PackElements(packed.type(), codes.data<uint8_t>() + begin, begin, end - begin, packed.mutable_raw());
+  });
+}
 
 /// What the wrapped kernel sees.
 class BytesContext final : public KernelContext {
@@ -19,7 +34,7 @@ class BytesContext final : public KernelContext {
       const Tensor* tensor = pointers_[i] == nullptr ? nullptr : pointers_[i]->tensor_if();
       if (tensor == nullptr || !IsPacked(tensor->type())) continue;
       auto bytes = outer.scratch<uint8_t>(static_cast<size_t>(tensor->num_elements()));
-      UnpackElements(tensor->type(), tensor->raw(), 0, tensor->num_elements(), bytes.data());
+      UnpackAll(*tensor, bytes.data());
       values_[i] = Tensor::View(ElementType::kUInt8, tensor->shape(), bytes.data());
       pointers_[i] = &values_[i];
     }
@@ -31,7 +46,7 @@ class BytesContext final : public KernelContext {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (!outputs_[i].defined()) continue;
       Tensor* packed = outer_.output(i, output_types_[i], outputs_[i].shape());
-      PackElements(output_types_[i], outputs_[i].data<uint8_t>(), 0, outputs_[i].num_elements(), packed->mutable_raw());
+      PackAll(outputs_[i], *packed);
     }
   }
 
@@ -52,7 +67,7 @@ class BytesContext final : public KernelContext {
     if (i < outputs_.size() && IsPacked(output_types_[i])) {
       const Tensor& bytes = value.tensor();
       Tensor packed(output_types_[i], bytes.shape(), outer_.allocator());
-      PackElements(output_types_[i], bytes.data<uint8_t>(), 0, bytes.num_elements(), packed.mutable_raw());
+      PackAll(bytes, packed);
       value = std::move(packed);
     }
     outer_.set_output(i, std::move(value));

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
 
@@ -28,7 +29,8 @@ class TextContext final : public KernelContext {
       Require(!tensor->is(kViews), "input {} is tensor({}) beside one of strings", i, ElementTypeName(kViews));
       if (!tensor->is(ElementType::kString)) continue;
       const auto views = outer.scratch<std::string_view>(static_cast<size_t>(tensor->num_elements()));
-      std::ranges::copy(tensor->values<std::string>(), views.begin());
+      const auto* texts = tensor->data<std::string>();
+      InCancellablePieces(0, tensor->num_elements(), 3, [&](int64_t begin, int64_t end) { std::copy(texts + begin, texts + end, views.begin() + begin); });
       given_[i] = Tensor::View(kViews, tensor->shape(), views.data());
       pointers_[i] = &given_[i];
     }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/cancellable_memory.h"
 #include "engine/convert_row.h"
 #include "tessera/value.h"
 
@@ -30,7 +31,7 @@ class RowReader {
   /// Copies to `out` in any case.
   void Copy(int64_t first, int64_t count, C* out) const {
     const C* row = Read(first, count, out);
-    if (row != out) std::copy_n(row, count, out);
+    if (row != out) CopyCancellably(out, row, count);
   }
 
  private:

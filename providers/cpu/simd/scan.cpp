@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "base/work_array.h"
 #include "simd/scan.h"
 
@@ -31,7 +32,9 @@ void Scan(const T* x, T* y, const ScanArguments& a) {
   const T* in = x + (a.step > 0 ? 0 : (a.count - 1) * a.stride);
   T* out = y + (in - x);
   int64_t k = 0;
+  PacedCancellationPoint look(0.5);
   for (; k + 4 <= a.count; k += 4, in += 4 * step, out += 4 * step) {
+    look.Pass(4 * a.columns);
 #pragma GCC ivdep
     for (int64_t j = 0; j < a.columns; ++j) {
       const T t0 = total[j];

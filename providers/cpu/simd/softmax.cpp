@@ -25,6 +25,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Elements of a row up to which it counts as short, and rows from which on they go side by side.
 constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
+/// And from which on it is long: each of its passes looks whether the run was cancelled.
+constexpr int64_t kLongRow = int64_t{4} << 20;
+constexpr double kElementNs = 1;
 
 /// The maximum of a row; a NaN in the row may be lost here, the exponentials bring it back.
 template <class T>
@@ -178,9 +181,32 @@ void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
   }
 }
 
+/// A row whose passes take milliseconds each.
+template <class T>
+void LongRow(const T* x, T* y, int64_t count, bool log) {
+  const auto pass = [&](auto&& f) {
+    InCancellablePieces(0, count, kElementNs, [&](int64_t begin, int64_t end) HWY_ATTR { f(x + begin, y + begin, end - begin); });
+  };
+  T top = -std::numeric_limits<T>::infinity(), sum = 0;
+  pass([&](const T* in, T*, int64_t n) HWY_ATTR { top = std::max(top, MaxOf(in, n)); });
+  if (log) {
+    pass([&](const T* in, T* out, int64_t n) HWY_ATTR { sum += ExpSum<false>(in, out, n, top); });
+    const T log_sum = std::log(sum);
+    pass([&](const T* in, T* out, int64_t n) HWY_ATTR { Subtract(in, out, n, top, log_sum); });
+  } else {
+    pass([&](const T* in, T* out, int64_t n) HWY_ATTR { sum += ExpSum<true>(in, out, n, top); });
+    const T factor = T{1} / sum;
+    pass([&](const T*, T* out, int64_t n) HWY_ATTR { Scale(out, n, factor); });
+  }
+}
+
 template <class T>
 void SoftmaxRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
   if (count <= kShortRow && rows >= kLeastRowsAbreast) return ShortRows(x, y, rows, count, log);
+  if (count > kLongRow) {
+    for (int64_t i = 0; i < rows; ++i) LongRow(x + i * count, y + i * count, count, log);
+    return;
+  }
   PacedCancellationPoint look(2);
   for (int64_t i = 0; i < rows; ++i, x += count, y += count) {
     look.Pass(count);

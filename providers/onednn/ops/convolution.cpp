@@ -61,32 +61,46 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
 }
 
 /// The convolution that `arguments` are of, its parameters last, as one primitive for each box of its output; false, and nothing done, where
-/// it stays whole.
-bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window,
+/// it stays whole. `implementation`: the name of the whole's.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window, std::string_view implementation,
                 const std::vector<std::pair<int, MemoryIndex>>& whole, const ProgramBuilder::Fusion& fusion) {
   if (boxes.size() == 1) return false;
+  struct PartOfConvolution {
+    dnnl::convolution_forward primitive;
+    Desc scratchpad;
+    std::vector<std::pair<int, MemoryIndex>> arguments;
+  };
   const MemoryIndex src = whole[0].second, weights = whole[1].second, dst = whole[2].second;
   const Desc bias = whole.size() > 3 ? builder.desc(whole[3].second) : Desc();
-  std::vector<std::pair<Window, std::vector<std::pair<int, MemoryIndex>>>> parts;
+  std::vector<PartOfConvolution> parts;
   for (const Box& box : boxes) {
+    CancellationPoint();
     const auto seen = PartOf(window, builder.dims(src), box);
-    const auto from = seen ? builder.Part(src, seen->input) : std::nullopt, to = builder.Part(dst, box);
+    if (!seen) return false;
+    const auto from = builder.Part(src, seen->input), to = builder.Part(dst, box);
     if (!from || !to) return false;
     auto arguments = whole;
     arguments[0].second = *from;
     arguments[2].second = *to;
     if (!builder.AddOperands(fusion, dst, box, arguments)) return false;
-    parts.emplace_back(seen->window, std::move(arguments));
-  }
-  for (auto& [part, arguments] : parts) {
-    CancellationPoint();
-    const Desc out = builder.desc(arguments[2].second);
-    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(arguments[0].second), builder.desc(weights), whole.size() > 3 ? &bias : nullptr, out, part,
+    const Desc out = builder.desc(*to);
+    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(*from), builder.desc(weights), whole.size() > 3 ? &bias : nullptr, out, seen->window,
                                     fusion.Attributes(out));
-    const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(dnnl::convolution_forward(pd), std::move(arguments), &scratchpad);
+    if (IsReference(pd.impl_info_str()) && !IsReference(implementation)) return false;
+    parts.push_back({dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments)});
   }
+  for (PartOfConvolution& part : parts) builder.Add(std::move(part.primitive), std::move(part.arguments), &part.scratchpad);
   return true;
+}
+
+/// Whether oneDNN has more than its reference code for what `describe` describes.
+template <class Describe>
+bool HasFast(const Describe& describe) {
+  try {
+    return !IsReference(describe().impl_info_str());
+  } catch (const dnnl::error&) {
+    return false;
+  }
 }
 
 void LowerConv(ProgramBuilder& builder, const Node& node) {
@@ -107,7 +121,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     weights.insert(weights.begin(), group);
   }
 
-  builder.CountOperations(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel)));
+  const double operations = 2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel));
+  builder.CountOperations(operations);
   ChannelAffine affine;
   ValueIndex value = node.outputs[0];
   bool has_bias = builder.has_input(node, 2);
@@ -135,12 +150,18 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   }
   auto fusion = builder.FuseFollowers(value, out);
   const Desc bias = Plain({w.dims[0]});
+  bool by_rows = false;  // the images lie pixel after pixel, so that some of their rows can be computed by themselves
+  const auto images = [&](const Dims& dims, DataType type) { return by_rows ? ChannelsLast(dims, type) : AnyLayout(dims, type); };
   const auto describe = [&](DataType type, const Desc* dst, const dnnl::primitive_attr& attr) {
-    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
-                           dst ? *dst : AnyLayout(out, type), window.window, attr);
+    return ConvolutionDesc(CpuEngine(), images(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
+                           dst ? *dst : images(out, type), window.window, attr);
   };
   const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
                                    [&](DataType factors) { return describe(factors, nullptr, {}); });
+  if (IsLong(ProductNs(operations, {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
+    by_rows = true;
+    by_rows = HasFast([&] { return describe(type, nullptr, OwnScratchpad()); });
+  }
   std::vector<MemoryIndex> read = {x.memory, parameters.weights};
   if (has_bias) read.push_back(*parameters.bias);
   const Desc layout = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
@@ -155,8 +176,9 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
-  const double ns = ProductNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel)), pd.impl_info_str());
-  if (AddInParts(builder, BoxesOf(out, SpatialAxes(out), ns), window.window, arguments, fusion)) return builder.SetFused(fusion, {out, dst});
+  const bool any_rows = by_rows || IsReference(pd.impl_info_str());
+  const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}}, ProductNs(operations, pd.impl_info_str()));
+  if (AddInParts(builder, boxes, window.window, pd.impl_info_str(), arguments, fusion)) return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 

@@ -16,6 +16,12 @@ std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   if (graph.value(node.inputs[1]).type.shape->size() != x->size()) return "weights and input have different ranks";
   if (!AttributeOr<std::vector<int64_t>>(node, "output_shape", {}).empty()) return "output_shape is left to the CPU provider";
+  // Nothing of one image is dense in the input and in the output.
+  double operations = 2;
+  for (size_t i = 1; i < x->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*x)[i].value, 0));
+  const auto& w = graph.value(node.inputs[1]).type.shape;
+  for (size_t i = 1; i < w->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*w)[i].value, 0));
+  if (IsLong(ProductNs(operations, {}))) return "an image takes longer than cancelled runs may wait, and oneDNN cannot be interrupted";
   const auto auto_pad = AttributeOr<std::string>(node, "auto_pad", "NOTSET");
   return auto_pad == "NOTSET" || auto_pad == "VALID" ? std::string() : "auto_pad is left to the CPU provider";
 }

@@ -40,7 +40,12 @@ bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::al
   };
   std::vector<PartOfPool> parts;
   for (const Box& box : boxes) {
-    const auto seen = PartOf(window, builder.dims(src), box);
+    CancellationPoint();
+    auto seen = PartOf(window, builder.dims(src), box);
+    if (seen) {
+      seen->input.first[1] = box.first[1];
+      seen->input.count[1] = box.count[1];
+    }
     const auto from = seen ? builder.Part(src, seen->input) : std::nullopt, to = builder.Part(dst, box);
     if (!from || !to) return false;
     parts.push_back({seen->window, *from, *to});
@@ -188,7 +193,9 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   const double ns = 8 * ProductNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)), pd.impl_info_str());
   builder.SetOutput(node, {out, dst});
-  if (AddInParts(builder, BoxesOf(out, SpatialAxes(out), ns), algorithm, window.window, src, dst)) return;
+  auto axes = ChannelAxes(out);
+  for (size_t i = 2; i < out.size() && IsReference(pd.impl_info_str()); ++i) axes.push_back({.axis = i});
+  if (AddInParts(builder, BoxesOf(out, axes, ns), algorithm, window.window, src, dst)) return;
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
 }

@@ -4,17 +4,21 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <thread>
 
 #include "attributes.h"
+#include "base/cancellable_memory.h"
 #include "base/cancellable_sort.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "runtime/cancellable_pool.h"
 #include "runtime/thread_pools.h"
+#include "simd/softmax.h"
 
 namespace tessera::testing {
 namespace {
@@ -73,6 +77,65 @@ TEST(Cancellation, LongSortsAreCancelled) {
   EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
   flag = true;
   EXPECT_THROW(SortCancellably(numbers.begin(), numbers.end()), Error);
+}
+
+void SoftmaxRows(const std::vector<float>& x, std::vector<float>& y, bool log) {
+  cpu::SoftmaxKernelsF32().rows(x.data(), y.data(), 1, static_cast<int64_t>(x.size()), log);
+}
+
+TEST(Cancellation, LongCopiesAndFillsAreCancelled) {
+  constexpr int64_t kCount = 40'000'000;
+  std::vector<uint8_t> from(kCount), to(kCount, 1);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i * 31);
+  std::atomic<bool> flag = false;
+  const StopSignal stop(&flag);
+  const CancelScope scope(&stop);
+  CopyCancellably(to.data(), from.data(), kCount);
+  EXPECT_EQ(to, from);
+  FillCancellably(to.data() + 1, kCount - 2, uint8_t{7});
+  EXPECT_EQ(to.front(), from.front());
+  EXPECT_EQ(to.back(), from.back());
+  EXPECT_EQ(std::count(to.begin() + 1, to.end() - 1, 7), kCount - 2);
+  ClearCancellably(to.data(), kCount - 1);
+  EXPECT_EQ(std::count(to.begin(), to.end(), 0), kCount - (from.back() == 0 ? 0 : 1));
+  flag = true;
+  EXPECT_THROW(CopyCancellably(to.data(), from.data(), kCount), Error);
+  EXPECT_THROW(FillCancellably(to.data(), kCount, uint8_t{9}), Error);
+  EXPECT_THROW(ClearCancellably(to.data(), kCount), Error);
+  EXPECT_EQ(to[kCount - 1], from[kCount - 1]);
+  // What is short does not look.
+  EXPECT_NO_THROW(CopyCancellably(to.data(), from.data(), 1 << 16));
+
+  std::vector<std::string> texts(200'000, "text"), copies(texts.size());
+  EXPECT_THROW(CopyCancellably(copies.data(), texts.data(), static_cast<int64_t>(texts.size())), Error);
+  EXPECT_EQ(copies.back(), "");
+  flag = false;
+  CopyCancellably(copies.data(), texts.data(), static_cast<int64_t>(texts.size()));
+  EXPECT_EQ(copies, texts);
+  // Strings that were made before a run was cancelled are destroyed.
+  flag = true;
+  EXPECT_THROW(Tensor(ElementType::kString, Shape{10'000'000}), Error);
+}
+
+/// A row by itself, which no loop over rows cuts.
+TEST(Cancellation, LongRowsOfSoftmaxAreCancelled) {
+  constexpr int64_t kCount = (int64_t{8} << 20) + 5;
+  std::vector<float> x(kCount), y(kCount);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1009) * 0.01f;
+  std::atomic<bool> flag = false;
+  const StopSignal stop(&flag);
+  const CancelScope scope(&stop);
+  double sum = 0;
+  for (const float value : x) sum += std::exp(static_cast<double>(value) - 10.08);
+  for (const bool log : {false, true}) {
+    SoftmaxRows(x, y, log);
+    for (const size_t i : {size_t{0}, size_t{1008}, y.size() / 2, y.size() - 1}) {
+      const double expected = x[i] - 10.08 - std::log(sum);
+      EXPECT_NEAR(log ? y[i] : std::log(y[i]), expected, 1e-3) << i;
+    }
+  }
+  flag = true;
+  EXPECT_THROW(SoftmaxRows(x, y, false), Error);
 }
 
 /// Items take twenty times as long as they are said to: the clock cuts the loop.
@@ -138,6 +201,15 @@ const LongRun kLongRuns[] = {
      [] { return std::vector<Value>{Ramp({5000, 5000}, 0.01f), Ramp({5000, 5000}, 0.01f)}; }},
     {"MaxPool", [](ModelBuilder& model) { OneInput(model, "MaxPool", 4, [](auto& node) { Ints(node, "kernel_shape", {1501, 1501}); }); },
      [] { return std::vector<Value>{Ramp({1, 1, 4000, 4000})}; }},
+    {"Resize by cubic filters",
+     [](ModelBuilder& model) {
+       model.Floats("scales", {4}, {1, 1, 64, 64});
+       model.Input("x", ElementType::kUInt8, {1, 1, -1, -1});
+       AddOutput(model);
+       auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "Resize", {"x", "", "scales"}, {"y"});
+       Text(node, "mode", "cubic");
+     },
+     [] { return std::vector<Value>{Tensor::Of<uint8_t>({1, 1, 500, 500}, std::vector<uint8_t>(250'000, 3))}; }},
     {"Det", [](ModelBuilder& model) { OneInput(model, "Det", 2); }, [] { return std::vector<Value>{Ramp({3000, 3000}, 0.1f)}; }},
     {"Inverse",
      [](ModelBuilder& model) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "ops/attention/real_tensor.h"
 #include "ops/attention/scaled_dot_product.h"
@@ -81,11 +82,12 @@ void Concatenate(ThreadPool& threads, const Tensor* past, int64_t past_rows, con
     for (int64_t i = begin; i < end; ++i) {
       uint8_t* to = out + i * (past_rows + sizes.rows) * row;
       if (past_rows > 0) {
-        std::memcpy(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row, static_cast<size_t>(past_rows * row));
+        CopyCancellably(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row, past_rows * row);
         to += past_rows * row;
       }
       const uint8_t* from = place.data + i / sizes.heads * place.batch * element + i % sizes.heads * place.head * element;
-      for (int64_t r = 0; r < sizes.rows; ++r) std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
+      PacedCancellationPoint look(kMovedByteNs);
+      for (int64_t r = 0; r < sizes.rows; ++r, look.Pass(row + 64)) std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
     }
   });
 }
@@ -97,10 +99,14 @@ const C* ReadMask(KernelContext& context, const Tensor& mask) {
   C* out = context.scratch<C>(static_cast<size_t>(count)).data();
   if (mask.is(ElementType::kBool)) {
     const auto* allowed = static_cast<const uint8_t*>(mask.raw());
-    for (int64_t i = 0; i < count; ++i) out[i] = allowed[i] != 0 ? C{0} : -std::numeric_limits<C>::infinity();
+    InCancellablePieces(0, count, 0.5, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = allowed[i] != 0 ? C{0} : -std::numeric_limits<C>::infinity();
+    });
   } else {
     VisitType(NumberTypes{}, mask.type(), [&]<class T>() {
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(mask.data<T>()[i]);
+      InCancellablePieces(0, count, 0.5, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<C>(mask.data<T>()[i]);
+      });
     });
   }
   return out;

@@ -2,12 +2,11 @@
 
 // What Loop and Scan share: rows of tensors along one axis, and the checks on what a body gives back.
 
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
@@ -31,11 +30,13 @@ inline void CopyElements(const Tensor& source, int64_t from, Tensor& target, int
   const auto* in = static_cast<const uint8_t*>(source.raw());
   auto* out = static_cast<uint8_t*>(target.mutable_raw());
   if (bits >= 8 || (from * bits % 8 == 0 && to * bits % 8 == 0 && count * bits % 8 == 0)) {
-    if (count > 0) std::memcpy(out + to * bits / 8, in + from * bits / 8, static_cast<size_t>(count * bits / 8));
+    if (count > 0) CopyCancellably(out + to * bits / 8, in + from * bits / 8, count * bits / 8);
     return;
   }
   const uint32_t mask = (1u << bits) - 1;
+  PacedCancellationPoint look(3);
   for (int64_t i = 0; i < count; ++i) {
+    look.Pass();
     const int64_t read = (from + i) * bits, write = (to + i) * bits;
     const uint32_t element = (in[read / 8] >> (read % 8)) & mask;
     out[write / 8] = static_cast<uint8_t>((out[write / 8] & ~(mask << (write % 8))) | (element << (write % 8)));
@@ -58,8 +59,10 @@ inline Tensor Row(const Tensor& source, int64_t from, int64_t count, const Shape
 inline void MoveAxis(const Tensor& source, size_t axis, bool back, Tensor& target) {
   const Shape& shape = back ? target.shape() : source.shape();
   const int64_t outer = shape.SizeOfRange(0, axis), rows = shape[axis], inner = shape.SizeOfRange(axis + 1, shape.rank());
+  PacedCancellationPoint look(1);
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t block = 0; block < outer; ++block) {
+      look.Pass(inner + 10);
       const int64_t strided = (block * rows + row) * inner, packed = (row * outer + block) * inner;
       CopyElements(source, back ? packed : strided, target, back ? strided : packed, inner);
     }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "tessera/kernel.h"
 
@@ -48,9 +48,10 @@ class BifurcationDetector final : public Kernel {
     if (context.input(3) != nullptr) accepted = Accepted(source, TokensOf(context, 3, "pred_tokens"), *previous.data<int64_t>());
     // Not the output, which may be left out.
     const auto tokens = context.scratch<int64_t>(current.size() + accepted.size());
-    std::ranges::copy(accepted, std::ranges::copy(current, tokens.begin()).out);
+    CopyCancellably(tokens.data(), current.data(), static_cast<int64_t>(current.size()));
+    CopyCancellably(tokens.data() + current.size(), accepted.data(), static_cast<int64_t>(accepted.size()));
     if (Tensor* output = context.output(0, {static_cast<int64_t>(tokens.size())}); output != nullptr) {
-      std::ranges::copy(tokens, output->mutable_data<int64_t>());
+      CopyCancellably(output->mutable_data<int64_t>(), tokens.data(), static_cast<int64_t>(tokens.size()));
     }
     if (Tensor* index = context.output(1, previous.shape()); index != nullptr) {
       *index->mutable_data<int64_t>() = FindEnd(source, tokens, smallest_, largest_);
@@ -70,8 +71,9 @@ class BifurcationDetector final : public Kernel {
     Require(begin >= 0 && begin <= length, "prev_suffix_match_idx is {}; the source has {} tokens", begin, length);
     const Tokens rest = source.subspan(static_cast<size_t>(begin));
     Require(predicted.size() == rest.size() + 1, "pred_tokens has {} tokens; {} are expected", predicted.size(), rest.size() + 1);
-    const auto same = std::ranges::mismatch(rest, predicted).in1 - rest.begin();
-    return predicted.first(static_cast<size_t>(same) + 1);
+    size_t same = 0;
+    for (PacedCancellationPoint look(1); same < rest.size() && rest[same] == predicted[same]; ++same) look.Pass();
+    return predicted.first(same + 1);
   }
 
   int64_t smallest_, largest_;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "tessera/kernel.h"
 
@@ -34,7 +34,9 @@ class DynamicTimeWarping final : public Kernel {
     FindSteps(input.data<float>(), rows, columns, steps, context.scratch<float>(static_cast<size_t>(columns) + 1));
 
     std::vector<std::pair<int32_t, int32_t>> path;
+    PacedCancellationPoint look(5);
     for (int64_t i = rows - 1, j = columns - 1; i >= 0 && j >= 0;) {
+      look.Pass();
       path.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
       const Step step = steps[static_cast<size_t>(i * columns + j)];
       if (step != Step::kRight) --i;
@@ -45,6 +47,7 @@ class DynamicTimeWarping final : public Kernel {
     if (output == nullptr) return;
     auto* target = output->mutable_data<int32_t>();
     for (int64_t k = 0; k < length; ++k) {
+      look.Pass();
       std::tie(target[k], target[k + length]) = path[static_cast<size_t>(length - 1 - k)];
     }
   }
@@ -54,7 +57,7 @@ class DynamicTimeWarping final : public Kernel {
   /// the right is taken.
   static void FindSteps(const float* costs, int64_t rows, int64_t columns, std::span<Step> steps, std::span<float> best) {
     constexpr float kNone = std::numeric_limits<float>::infinity();
-    std::ranges::fill(best, kNone);
+    FillCancellably(best.data(), static_cast<int64_t>(best.size()), kNone);
     best[0] = 0;
     PacedCancellationPoint look(3);
     for (int64_t i = 0; i < rows; ++i) {

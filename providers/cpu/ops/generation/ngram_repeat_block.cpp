@@ -27,7 +27,9 @@ class NGramRepeatBlock final : public Kernel {
     if (output == nullptr) return;
     CopyUnlessInPlace(context.threads(), scores, *output);
     const int64_t length = ids.shape()[1], vocabulary = scores.shape()[1];
+    PacedCancellationPoint look(3);
     for (int64_t row = 0; row < ids.shape()[0]; ++row) {
+      look.Pass(length + 5);
       Block({ids.data<int64_t>() + row * length, static_cast<size_t>(length)},
             {output->mutable_data<float>() + row * vocabulary, static_cast<size_t>(vocabulary)});
     }
@@ -39,9 +41,15 @@ class NGramRepeatBlock final : public Kernel {
     if (size_ > length) return;  // no n-gram so far
     const auto tail = ids.end() - (size_ - 1);
     PacedCancellationPoint look(3);
+    const auto same = [&](auto at) {
+      for (auto wanted = tail; wanted != ids.end(); ++wanted, ++at, look.Pass()) {
+        if (*wanted != *at) return false;
+      }
+      return true;
+    };
     for (auto at = ids.begin(); ids.end() - at >= size_; ++at) {
       look.Pass();
-      if (!std::equal(tail, ids.end(), at)) continue;
+      if (!same(at)) continue;
       const int64_t token = at[size_ - 1];
       Require(token >= 0 && static_cast<size_t>(token) < scores.size(), "token {} is outside the vocabulary of {}", token, scores.size());
       scores[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();

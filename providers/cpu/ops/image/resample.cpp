@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
@@ -167,7 +166,8 @@ void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, doub
   const auto count = static_cast<size_t>(CheckedMul(table.out, table.taps));
   table.charge.Add(CheckedMul(count, sizeof(table.weights[0]) + sizeof(table.weights_f32[0])));
   const MemoryCharge charge(memory, static_cast<size_t>(reach) * sizeof(double));
-  table.weights.assign(count, 0.0);
+  table.weights.reserve(count);
+  InCancellablePieces(0, static_cast<int64_t>(count), 1, [&](int64_t, int64_t end) { table.weights.resize(static_cast<size_t>(end), 0.0); });
   std::vector<double> weights(static_cast<size_t>(reach));
   PacedCancellationPoint look(10);
   for (int64_t o = 0; o < table.out; ++o) {
@@ -196,7 +196,10 @@ void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, doub
       row[std::clamp<int64_t>(begin + i, 0, table.in - 1) - first] += weights[static_cast<size_t>(i)];
     }
   }
-  table.weights_f32.assign(table.weights.begin(), table.weights.end());
+  table.weights_f32.reserve(count);
+  InCancellablePieces(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    table.weights_f32.insert(table.weights_f32.end(), table.weights.begin() + begin, table.weights.begin() + end);
+  });
 }
 
 bool IsIdentity(const ResampleOptions& options, int64_t in, const AxisRequest& request) {
@@ -277,7 +280,7 @@ void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor&
     if (input.is(ElementType::kString)) {
       CopyStrings(input.values<std::string>(), output, 0, context.allocator());
     } else {
-      std::memcpy(output.mutable_raw(), input.raw(), input.byte_size());
+      CopyBytesCancellably(output.mutable_raw(), input.raw(), input.byte_size());
     }
   } else if (plan.options.mode == ResampleMode::kNearest) {
     ResampleNearest(context, plan, input, output);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/cancellable_memory.h"
 #include "engine/on_texts.h"
 #include "ops/image/resample.h"
 #include "simd/resample.h"
@@ -28,52 +29,65 @@ struct RowGather {
   const void* fill;
 };
 
+/// Positions [begin, end) of a row; whole repetitions.
 template <class T>
-void GatherElements(const RowGather& row, const void* source, void* target) {
+void GatherElements(const RowGather& row, int64_t begin, int64_t end, const void* source, void* target) {
   const T* __restrict in = static_cast<const T*>(source);
   T* __restrict out = static_cast<T*>(target);
   if (row.repeat > 1) {
-    for (int64_t i = 0; i < row.count / row.repeat; ++i) {
+    out += begin;
+    for (int64_t i = begin / row.repeat; i < end / row.repeat; ++i) {
       for (int r = 0; r < row.repeat; ++r) *out++ = in[i];
     }
   } else {
-    for (int64_t i = 0; i < row.count; ++i) out[i] = in[row.first[i]];
+    for (int64_t i = begin; i < end; ++i) out[i] = in[row.first[i]];
   }
 }
 
-void GatherBlocks(const RowGather& row, const void* source, void* target) {
+void GatherBlocks(const RowGather& row, int64_t begin, int64_t end, const void* source, void* target) {
   const auto* in = static_cast<const unsigned char*>(source);
   auto* out = static_cast<unsigned char*>(target);
-  for (int64_t i = 0; i < row.count; ++i) std::memcpy(out + static_cast<size_t>(i) * row.block, in + static_cast<size_t>(row.first[i]) * row.block, row.block);
+  for (int64_t i = begin; i < end; ++i) std::memcpy(out + static_cast<size_t>(i) * row.block, in + static_cast<size_t>(row.first[i]) * row.block, row.block);
 }
 
-void GatherRow(const RowGather& row, const void* source, void* target) {
+void GatherPositions(const RowGather& row, int64_t begin, int64_t end, const void* source, void* target) {
   switch (row.block) {
     case 1:
-      return GatherElements<uint8_t>(row, source, target);
+      return GatherElements<uint8_t>(row, begin, end, source, target);
     case 2:
-      return GatherElements<uint16_t>(row, source, target);
+      return GatherElements<uint16_t>(row, begin, end, source, target);
     case 3:
-      return GatherElements<Element<3>>(row, source, target);
+      return GatherElements<Element<3>>(row, begin, end, source, target);
     case 4:
-      return GatherElements<uint32_t>(row, source, target);
+      return GatherElements<uint32_t>(row, begin, end, source, target);
     case 8:
-      return GatherElements<uint64_t>(row, source, target);
+      return GatherElements<uint64_t>(row, begin, end, source, target);
     case 12:
-      return GatherElements<Element<12>>(row, source, target);
+      return GatherElements<Element<12>>(row, begin, end, source, target);
     case 16:
-      return GatherElements<Element<16>>(row, source, target);
+      return GatherElements<Element<16>>(row, begin, end, source, target);
     case 32:  // a pixel of a blocked image
-      return GatherElements<Element<32>>(row, source, target);
+      return GatherElements<Element<32>>(row, begin, end, source, target);
     default:
-      return GatherBlocks(row, source, target);
+      return GatherBlocks(row, begin, end, source, target);
   }
+}
+
+double GatherCost(const RowGather& row) { return 0.4 + static_cast<double>(row.block) * 0.05; }
+
+void GatherRow(const RowGather& row, const void* source, void* target) {
+  const int64_t repeat = row.repeat;
+  InCancellablePieces(0, row.count / repeat, GatherCost(row) * static_cast<double>(repeat), [&](int64_t begin, int64_t end) {
+    GatherPositions(row, begin * repeat, end * repeat, source, target);
+  });
 }
 
 int RepeatFactor(const AxisTable& table) {
   if (table.out % table.in != 0 || table.out / table.in < 2 || table.out / table.in > 64) return 1;
   const int64_t repeat = table.out / table.in;
+  PacedCancellationPoint look(2);
   for (int64_t o = 0; o < table.out; ++o) {
+    look.Pass();
     if (table.first[static_cast<size_t>(o)] != o / repeat) return 1;
   }
   return static_cast<int>(repeat);
@@ -114,7 +128,9 @@ void MakeFill(ElementType type, float value, void* fill) {
 
 void FillBlocks(void* target, size_t bytes, const void* fill, size_t element) {
   auto* out = static_cast<unsigned char*>(target);
-  for (size_t i = 0; i < bytes; i += element) std::memcpy(out + i, fill, element);
+  InCancellablePieces(0, static_cast<int64_t>(bytes / element), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(out + static_cast<size_t>(i) * element, fill, element);
+  });
 }
 
 struct Layout {
@@ -194,9 +210,11 @@ void GatherStrings(KernelContext& context, const ResamplePlan& plan, const Tenso
   const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
   std::string_view* out = texts.data();
   const auto block = static_cast<int64_t>(layout.row.block);
+  PacedCancellationPoint look(5);
   for (int64_t r = 0; r < layout.rows; ++r) {
     const int64_t source = SourceRow(layout.outer, r);
     for (int64_t o = 0; o < layout.row.count; ++o, out += block) {
+      look.Pass(block);
       const bool outside = source < 0 || (layout.row.outside != nullptr && layout.row.outside[o]);
       if (outside) {
         std::fill_n(out, block, std::string_view());
@@ -222,8 +240,9 @@ void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Ten
   const size_t out_bytes = static_cast<size_t>(row.count) * row.block;
   const auto* in = static_cast<const unsigned char*>(input.raw());
   auto* out = static_cast<unsigned char*>(output.mutable_raw());
-  const RepeatTwice twice = row.repeat == 2 && row.outside == nullptr ? FindRepeatTwice(row.block) : nullptr;
-  const double cost = static_cast<double>(row.count) * (0.4 + static_cast<double>(row.block) * 0.05);
+  const double cost = static_cast<double>(row.count) * GatherCost(row);
+  const bool brief = cost < kCancellationPointNs;  // what has no cancellation points
+  const RepeatTwice twice = row.repeat == 2 && row.outside == nullptr && brief ? FindRepeatTwice(row.block) : nullptr;
   context.threads().ParallelFor(layout.rows, cost, [&](int64_t begin, int64_t end) {
     SourceRows sources(layout.outer, begin);
     int64_t source = sources.Next(), next = -1, rows = 0;
@@ -243,11 +262,13 @@ void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Ten
       }
       GatherRow(row, from, target);
       if (row.outside != nullptr) {
+        PacedCancellationPoint look(1);
         for (int64_t o = 0; o < row.count; ++o) {
+          look.Pass();
           if (row.outside[o]) FillBlocks(target + static_cast<size_t>(o) * row.block, row.block, fill, element);
         }
       }
-      for (int64_t copy = 1; copy < rows; ++copy) std::memcpy(target + static_cast<size_t>(copy) * out_bytes, target, out_bytes);
+      for (int64_t copy = 1; copy < rows; ++copy) CopyBytesCancellably(target + static_cast<size_t>(copy) * out_bytes, target, out_bytes);
     }
   });
 }

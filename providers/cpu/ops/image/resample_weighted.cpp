@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "ops/image/resample.h"
 #include "simd/resample.h"
@@ -85,25 +86,48 @@ class PassRunner {
     std::fill_n(keys, taps_, int64_t{-1});
 
     const int64_t out_rows = pass_.out_rows();
+    PacedCancellationPoint look(kTapNs);
     for (int64_t r = begin; r < end; ++r) {
+      look.Pass((pass_.in_row() + pass_.out_row()) * (taps_ + row_taps()));
       const int64_t plane = r / out_rows, o = r % out_rows;
       const int64_t first = plane * pass_.in_rows() + (pass_.rows == nullptr ? 0 : pass_.rows->first[static_cast<size_t>(o)]);
       for (int64_t t = 0; t < taps_; ++t) sources[t] = SourceRow(first + t, ring, keys, loaded);
       unsigned char* target = out_ + static_cast<size_t>(r * pass_.out_row()) * format_.out_size;
       F* row = format_.store == nullptr ? reinterpret_cast<F*>(target) : blended;
       if (pass_.rows != nullptr && !pass_.rows->outside.empty() && pass_.rows->outside[static_cast<size_t>(o)]) {
-        std::fill_n(row, pass_.out_row(), fill_);
+        FillCancellably(row, pass_.out_row(), fill_);
       } else if (pass_.rows == nullptr) {
-        std::copy_n(sources[0], pass_.out_row(), row);
+        CopyCancellably(row, sources[0], pass_.out_row());
       } else {
-        kernels_.blend(sources, Weights<F>(*pass_.rows) + o * taps_, taps_, pass_.out_row(), row);
+        Blend(sources, Weights<F>(*pass_.rows) + o * taps_, row);
       }
-      if (format_.store != nullptr) format_.store(row, target, pass_.out_row());
+      if (format_.store != nullptr) {
+        InCancellablePieces(0, pass_.out_row(), kConvertNs, [&](int64_t i, int64_t last) {
+          format_.store(row + i, target + static_cast<size_t>(i) * format_.out_size, last - i);
+        });
+      }
     }
   }
 
  private:
+  static constexpr double kTapNs = 0.5, kConvertNs = 1;  // of a number
+
   static int64_t Padded(int64_t n) { return (n + 15) / 16 * 16; }
+  int64_t row_taps() const { return pass_.columns == nullptr ? 0 : pass_.columns->taps; }
+
+  /// Changes `sources`.
+  void Blend(const F** sources, const F* weights, F* row) const {
+    InCancellablePieces(0, pass_.out_row(), kTapNs * static_cast<double>(taps_), [&](int64_t begin, int64_t end) {
+      kernels_.blend(sources, weights, taps_, end - begin, row + begin);
+      for (int64_t t = 0; t < taps_; ++t) sources[t] += end - begin;
+    });
+  }
+
+  void Load(const unsigned char* raw, F* numbers) const {
+    InCancellablePieces(0, pass_.in_row(), kConvertNs, [&](int64_t begin, int64_t end) {
+      format_.load(raw + static_cast<size_t>(begin) * format_.in_size, numbers + begin, end - begin);
+    });
+  }
 
   /// Row `index` of the source, resampled along the row.
   const F* SourceRow(int64_t index, F* ring, int64_t* keys, F* loaded) const {
@@ -114,21 +138,23 @@ class PassRunner {
     if (keys[slot] == index) return kept;
     keys[slot] = index;
     if (pass_.columns == nullptr) {
-      format_.load(raw, kept, pass_.in_row());
+      Load(raw, kept);
       return kept;
     }
     const F* row = reinterpret_cast<const F*>(raw);
     if (format_.load != nullptr) {
-      format_.load(raw, loaded, pass_.in_row());
+      Load(raw, loaded);
       row = loaded;
     }
     const AxisTable& table = *pass_.columns;
-    kernels_.resample_row(row, table.first.data(), Weights<F>(table), table.taps, table.out, pass_.inner, kept);
-    if (!table.outside.empty()) {
-      for (int64_t o = 0; o < table.out; ++o) {
+    InCancellablePieces(0, table.out, kTapNs * static_cast<double>(table.taps * pass_.inner), [&](int64_t begin, int64_t end) {
+      kernels_.resample_row(row, table.first.data() + begin, Weights<F>(table) + begin * table.taps, table.taps, end - begin, pass_.inner,
+                            kept + begin * pass_.inner);
+      if (table.outside.empty()) return;
+      for (int64_t o = begin; o < end; ++o) {
         if (table.outside[static_cast<size_t>(o)]) std::fill_n(kept + o * pass_.inner, pass_.inner, fill_);
       }
-    }
+    });
     return kept;
   }
 

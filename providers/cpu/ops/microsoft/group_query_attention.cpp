@@ -1,5 +1,6 @@
 // GroupQueryAttention, com.microsoft, version 1: decoders' attention, with its cache of keys and values and rotary positions.
 
+#include "base/cancellable_memory.h"
 #include "ops/microsoft/attention_parts.h"
 #include "ops/microsoft/normalize_row.h"
 #include "ops/ops.h"
@@ -319,8 +320,8 @@ class GroupQueryAttention final : public Kernel {
         const int64_t b = i / kv_heads_, rows = std::min(Resident(call.total[b], call.capacity), call.lengths[b]);
         const auto* from = static_cast<const uint8_t*>(all.raw()) + (i * capacity + call.lengths[b] - rows) * row;
         auto* to = static_cast<uint8_t*>(cache.mutable_raw()) + i * call.capacity * row;
-        std::copy_n(from, rows * row, to);
-        if (!shared) std::fill(to + rows * row, to + call.capacity * row, uint8_t{0});
+        CopyCancellably(to, from, rows * row);
+        if (!shared) ClearCancellably(to + rows * row, static_cast<size_t>((call.capacity - rows) * row));
       }
     });
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "engine/row_access.h"
@@ -79,16 +80,17 @@ void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_row
       const int64_t b = i / current.heads, head = i % current.heads, kept = past_rows[b];
       if (!shared && kept > 0) {
         const int64_t past_capacity = past->shape()[past->shape().rank() - 2];
-        std::memcpy(out + i * capacity * row_bytes, static_cast<const uint8_t*>(past->raw()) + i * past_capacity * row_bytes,
-                    static_cast<size_t>(kept * row_bytes));
+        CopyCancellably(out + i * capacity * row_bytes, static_cast<const uint8_t*>(past->raw()) + i * past_capacity * row_bytes,
+                        kept * row_bytes);
       }
       const float* from = current.at.at(b, head);
-      for (int64_t r = 0; r < current.rows; ++r) write(from + r * current.at.row, head, i * capacity + kept + r);
+      PacedCancellationPoint look(1);
+      for (int64_t r = 0; r < current.rows; ++r, look.Pass(current.width + 8)) write(from + r * current.at.row, head, i * capacity + kept + r);
       const int64_t filled = (i * capacity + kept + current.rows) * row_bytes;
       const auto left = static_cast<size_t>((capacity - kept - current.rows) * row_bytes);
       if (shared || left == 0) continue;
-      if (rest == CacheRest::kZero) std::memset(out + filled, 0, left);
-      else std::memcpy(out + filled, static_cast<const uint8_t*>(past->raw()) + filled, left);
+      if (rest == CacheRest::kZero) ClearCancellably(out + filled, left);
+      else CopyBytesCancellably(out + filled, static_cast<const uint8_t*>(past->raw()) + filled, left);
     }
   });
 }

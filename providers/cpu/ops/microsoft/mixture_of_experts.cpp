@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "simd/swish.h"
 
@@ -95,11 +96,18 @@ struct TokensByExpert {
 TokensByExpert SortByExpert(KernelContext& context, std::span<const int32_t> chosen, int64_t experts) {
   const TokensByExpert sorted{context.scratch<int64_t>(static_cast<size_t>(experts) + 1), context.scratch<int64_t>(chosen.size())};
   std::fill(sorted.begin.begin(), sorted.begin.end(), 0);
-  for (const int32_t e : chosen) ++sorted.begin[static_cast<size_t>(e) + 1];
+  PacedCancellationPoint look(2);
+  for (const int32_t e : chosen) {
+    look.Pass();
+    ++sorted.begin[static_cast<size_t>(e) + 1];
+  }
   for (size_t e = 1; e < sorted.begin.size(); ++e) sorted.begin[e] += sorted.begin[e - 1];
   const auto next = context.scratch<int64_t>(static_cast<size_t>(experts));
   std::copy_n(sorted.begin.begin(), experts, next.begin());
-  for (size_t i = 0; i < chosen.size(); ++i) sorted.order[static_cast<size_t>(next[static_cast<size_t>(chosen[i])]++)] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    look.Pass();
+    sorted.order[static_cast<size_t>(next[static_cast<size_t>(chosen[i])]++)] = static_cast<int64_t>(i);
+  }
   return sorted;
 }
 
@@ -142,7 +150,9 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
   const auto chosen = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(s.rows, k)));
   const auto gates = context.scratch<float>(chosen.size());
   const auto order_of_experts = context.scratch<int32_t>(static_cast<size_t>(s.experts));
+  PacedCancellationPoint look(1);
   for (int64_t row = 0; row < s.rows; ++row) {
+    look.Pass(5 * s.experts + 20 * k);
     Route(attributes, softmax, order_of_experts, logits + row * s.experts, weights == nullptr ? nullptr : weights + row * s.experts,
           {chosen.data() + row * k, gates.data() + row * k});
   }
@@ -152,12 +162,15 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
   const auto rows = [&](int64_t width) { return context.scratch<float>(static_cast<size_t>(CheckedMul(most, width))).data(); };
   float *in = rows(s.hidden), *first = rows(columns), *third = experts.has_third() ? rows(s.inner) : nullptr;
   float *inner = rows(s.inner), *out = rows(s.hidden);
-  std::fill_n(y, s.rows * s.hidden, 0.0f);
+  FillCancellably(y, s.rows * s.hidden, 0.0f);
   for (int64_t e = 0; e < s.experts; ++e) {
     const int64_t begin = tokens.begin[static_cast<size_t>(e)], count = tokens.begin[static_cast<size_t>(e) + 1] - begin;
     if (count == 0) continue;
     const int64_t* order = tokens.order.data() + begin;
-    for (int64_t i = 0; i < count; ++i) std::copy_n(x + order[i] / k * s.hidden, s.hidden, in + i * s.hidden);
+    for (int64_t i = 0; i < count; ++i) {
+      look.Pass(s.hidden + 8);
+      std::copy_n(x + order[i] / k * s.hidden, s.hidden, in + i * s.hidden);
+    }
     experts.Multiply(context, Experts::kFirst, e, in, count, first);
     if (third != nullptr) experts.Multiply(context, Experts::kThird, e, in, count, third);
     context.threads().ParallelFor(count, static_cast<double>(columns) * 1.5, [&](int64_t from, int64_t to) {
@@ -167,6 +180,7 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
     });
     experts.Multiply(context, Experts::kSecond, e, inner, count, out);
     for (int64_t i = 0; i < count; ++i) {
+      look.Pass(s.hidden + 8);
       const float gate = gates[static_cast<size_t>(order[i])];
       float* sum = y + order[i] / k * s.hidden;
       for (int64_t j = 0; j < s.hidden; ++j) sum[j] += gate * out[i * s.hidden + j];

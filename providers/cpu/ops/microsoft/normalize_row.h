@@ -6,12 +6,16 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "engine/row_access.h"
+#include "simd/moments.h"
 #include "simd/normalize.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
+
+inline constexpr double kNormalizeNs = 0.5;  // of an element, in memory that is touched for the first time
 
 template <class C>
 struct RowScale {
@@ -28,22 +32,31 @@ struct RowMoments {
 template <class C, bool kCenter>
 RowMoments NormalizeRow(const C* x, int64_t width, double epsilon, const RowScale<C>& scale, C* y) {
   const NormalizeKernels<C>& kernels = NormalizeKernelsOf<C>();
-  double mean = 0, squares = 0;
-  if constexpr (kCenter) kernels.moments(x, width, &mean, &squares);
-  else squares = kernels.sum_squares(x, width);
-  const double inverse = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
-  kernels.standardize(x, y, width, static_cast<C>(mean), static_cast<C>(inverse), scale.gamma, scale.beta);
-  return {mean, inverse};
+  Moments moments;
+  InCancellablePieces(0, width, kNormalizeNs, [&](int64_t begin, int64_t end) {
+    Moments piece{.count = static_cast<double>(end - begin)};
+    if constexpr (kCenter) kernels.moments(x + begin, end - begin, &piece.mean, &piece.squares);
+    else piece.squares = kernels.sum_squares(x + begin, end - begin);
+    moments = Join(moments, piece);
+  });
+  const double inverse = 1 / std::sqrt(moments.squares / static_cast<double>(width) + epsilon);
+  InCancellablePieces(0, width, kNormalizeNs, [&](int64_t begin, int64_t end) {
+    kernels.standardize(x + begin, y + begin, end - begin, static_cast<C>(moments.mean), static_cast<C>(inverse),
+                        scale.gamma == nullptr ? nullptr : scale.gamma + begin, scale.beta == nullptr ? nullptr : scale.beta + begin);
+  });
+  return {moments.mean, inverse};
 }
 
 /// out = a + b (+ bias).
 template <class C>
 void SumRows(const C* a, const C* b, const C* bias, int64_t width, C* out) {
-  if (bias == nullptr) {
-    for (int64_t i = 0; i < width; ++i) out[i] = a[i] + b[i];
-  } else {
-    for (int64_t i = 0; i < width; ++i) out[i] = a[i] + b[i] + bias[i];
-  }
+  InCancellablePieces(0, width, kNormalizeNs, [&](int64_t begin, int64_t end) {
+    if (bias == nullptr) {
+      for (int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
+    } else {
+      for (int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i] + bias[i];
+    }
+  });
 }
 
 /// Stores a row that lies in a buffer as elements [first, first + width) of a tensor.
@@ -51,7 +64,7 @@ template <class C>
 void StoreRow(C* row, int64_t first, int64_t width, Tensor& tensor) {
   const RowWriter<C> writer(tensor);
   C* at = writer.At(first, row);  // the row itself where the tensor holds another type
-  if (at != row) std::copy_n(row, width, at);
+  if (at != row) CopyCancellably(at, row, width);
   writer.Flush(first, width, row);
 }
 

@@ -112,15 +112,27 @@ class Normalizer final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kRows = 64;
+  static constexpr int64_t kRows = 64, kLongRow = 65536;
+  static constexpr double kElementNs = 0.5;
 
   void Normalize(const float* in, float* out, int64_t rows, int64_t width) const {
     double sums[kRows];
     std::fill_n(sums, rows, FoldIdentity<double>(fold_));
-    FoldKernelsOf<float>(fold_).rows(in, rows, width, width, nullptr, sums);
+    const FoldKernels<float>& kernels = FoldKernelsOf<float>(fold_);
+    if (width < kLongRow) {
+      kernels.rows(in, rows, width, width, nullptr, sums);
+    } else {
+      for (int64_t row = 0; row < rows; ++row) {
+        InCancellablePieces(0, width, kElementNs, [&](int64_t begin, int64_t end) {
+          kernels.rows(in + row * width + begin, 1, end - begin, width, nullptr, sums + row);
+        });
+      }
+    }
     for (int64_t row = 0; row < rows; ++row, in += width, out += width) {
       const auto divisor = static_cast<float>(fold_ == Fold::kSumSquare ? std::sqrt(sums[row]) : sums[row]);
-      for (int64_t i = 0; i < width; ++i) out[i] = divisor == 0 ? in[i] : in[i] / divisor;
+      InCancellablePieces(0, width, kElementNs, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = divisor == 0 ? in[i] : in[i] / divisor;
+      });
     }
   }
 
@@ -191,10 +203,12 @@ class FeatureVectorizer final : public Kernel {
       const int64_t features = Rows(x).features;
       const int64_t width = widths_.empty() ? features : widths_[i];
       VisitType(MlNumberTypes{}, x.type(), [&]<class T>() {
+        PacedCancellationPoint look(0.5);
         for (int64_t row = 0; row < count; ++row) {
+          look.Pass(width + 8);
           float* out = y->mutable_data<float>() + row * total + at;
           ConvertElements(x.data<T>() + row * features, out, std::min(width, features));
-          std::fill(out + std::min(width, features), out + width, 0.0f);
+          FillCancellably(out + std::min(width, features), width - std::min(width, features), 0.0f);
         }
       });
       at += width;
@@ -215,7 +229,9 @@ class ArrayFeatureExtractor final : public Kernel {
     const Tensor& indices = context.required_input(1);
     Require(x.shape().rank() >= 1, "X is a scalar, one dimension at least is expected");
     const int64_t width = x.shape().back(), count = indices.num_elements();
+    PacedCancellationPoint look(1);
     for (const int64_t index : indices.values<int64_t>()) {
+      look.Pass();
       Require(index >= 0 && index < width, "index {} is outside the last dimension of X, {}", index, width);
     }
     Shape shape = x.shape();
@@ -231,7 +247,9 @@ class ArrayFeatureExtractor final : public Kernel {
     auto* out = static_cast<T*>(y->mutable_raw());
     context.threads().ParallelFor(x.num_elements() / width, static_cast<double>(count), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        for (int64_t i = 0; i < count; ++i) out[row * count + i] = in[row * width + index[i]];
+        InCancellablePieces(0, count, 2, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) out[row * count + i] = in[row * width + index[i]];
+        });
       }
     });
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
 #include "types.h"
@@ -31,7 +32,9 @@ struct Rows {
 
 template <class To, class From>
 void ConvertElements(const From* from, To* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+  InCancellablePieces(0, count, 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = static_cast<To>(from[i]);
+  });
 }
 
 /// The elements of `x` as T: where they lie, or converted into scratch memory.

@@ -71,7 +71,9 @@ class LinearClassifier final : public Kernel {
                                          : context.scratch<float>(static_cast<size_t>(rows.count * targets)).data();
     model_.Compute(context, x, rows, scores);
     if (targets > 1) return Choose(context, rows.count, scores, y, z);
+    PacedCancellationPoint look(20);
     for (int64_t row = 0; row < rows.count; ++row) {
+      look.Pass();
       const std::span<float> of_row(scores + row, 1);
       if (two) {
         labels_.Set(y, row, of_row[0] > 0 ? 1 : 0);
@@ -96,11 +98,17 @@ class LinearClassifier final : public Kernel {
     if (y != nullptr && rows > 0) {
       const auto best = context.scratch<int64_t>(static_cast<size_t>(rows));
       ArgExtreme<float>(context, view, scores, false, false, best.data());
-      for (int64_t row = 0; row < rows; ++row) labels_.Set(y, row, static_cast<size_t>(best[static_cast<size_t>(row)]));
+      PacedCancellationPoint look(20);
+      for (int64_t row = 0; row < rows; ++row) {
+        look.Pass();
+        labels_.Set(y, row, static_cast<size_t>(best[static_cast<size_t>(row)]));
+      }
     }
     if (z == nullptr || transform_ == PostTransform::kNone) return;
     if (transform_ == PostTransform::kSoftmax) return SoftmaxAlong(context, view, scores, scores, false);
+    PacedCancellationPoint look(20);
     for (int64_t row = 0; row < rows; ++row) {
+      look.Pass(view.count);
       Transform(transform_, std::span(scores + row * view.count, static_cast<size_t>(view.count)));
     }
   }
@@ -129,7 +137,10 @@ class LinearRegressor final : public Kernel {
     if (y == nullptr) return;
     float* scores = y->mutable_data<float>();
     model_.Compute(context, x, rows, scores);
+    if (transform_ == PostTransform::kNone) return;
+    PacedCancellationPoint look(20);
     for (int64_t row = 0; row < rows.count; ++row) {
+      look.Pass(targets);
       TransformRegression(transform_, std::span(scores + row * targets, static_cast<size_t>(targets)));
     }
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/cancellable_sort.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
 #include "engine/number_text.h"
@@ -78,7 +79,9 @@ T Converted(const Value& value) {
 void ChargeTexts(KernelContext& context, const Map& map, Tensor& y) {
   constexpr size_t kLongestNumber = 330;  // of a double, with all its digits
   size_t bytes = 0;
+  PacedCancellationPoint look(50);
   for (size_t i = 0; i < map.size(); ++i) {
+    look.Pass();
     const Value value = map.at(i);
     const Tensor& element = Scalar(value);
     bytes = CheckedAdd(bytes, TextBytes(element.is(ElementType::kString) ? element.data<std::string>()->size() : kLongestNumber));
@@ -106,8 +109,10 @@ class CastMap final : public Kernel {
     if constexpr (std::is_same_v<T, std::string>) ChargeTexts(context, map, *y);
     T* out = y->mutable_data<T>();
     if (sparse_) {
-      std::fill_n(out, length_, T{});
+      FillCancellably(out, length_, T{});
+      PacedCancellationPoint look(100);
       for (size_t i = 0; i < count; ++i) {
+        look.Pass();
         Require(keys[i] >= 0, "key {} is negative", keys[i]);
         if (keys[i] < length_) out[keys[i]] = Converted<T>(map.at(i));
       }
@@ -115,8 +120,12 @@ class CastMap final : public Kernel {
     }
     const std::span<size_t> order = context.scratch<size_t>(count);
     std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
-    for (size_t i = 0; i < count; ++i) out[i] = Converted<T>(map.at(order[i]));
+    SortCancellably(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+    PacedCancellationPoint look(100);
+    for (size_t i = 0; i < count; ++i) {
+      look.Pass();
+      out[i] = Converted<T>(map.at(order[i]));
+    }
   }
 
  private:
@@ -154,8 +163,10 @@ class DictVectorizer final : public Kernel {
     VisitType(MapValueTypes{}, type, [&]<class T>() {
       if constexpr (std::is_same_v<T, std::string>) ChargeTexts(context, map, *y);
       T* out = y->mutable_data<T>();
-      std::fill_n(out, lookup_.size(), T{});
+      FillCancellably(out, static_cast<int64_t>(lookup_.size()), T{});
+      PacedCancellationPoint look(100);
       for (size_t i = 0; i < map.size(); ++i) {
+        look.Pass();
         const int64_t position = lookup_.Find(map.keys.data<Key>()[i]);
         if (position >= 0) out[position] = Converted<T>(map.at(i));
       }
@@ -192,7 +203,9 @@ class ZipMap final : public Kernel {
     Require(rows.features == keys_.num_elements(), "X has {} columns, there are {} keys", rows.features, keys_.num_elements());
     Tensor values = x.Clone(context.allocator());
     Sequence maps = MakeSequence(context, map_type_, static_cast<size_t>(rows.count), kMapBytes);
+    PacedCancellationPoint look(100);
     for (int64_t row = 0; row < rows.count; ++row) {
+      look.Pass();
       float* first = values.mutable_data<float>() + row * rows.features;
       maps.elements.emplace_back(Map{keys_, kValueType, {}, Tensor::Share(ElementType::kFloat, Shape{rows.features}, first, values.owner())});
     }

@@ -1,5 +1,6 @@
 // Compress (9, 11, 28): the slices along `axis`, or the elements, for which the condition holds.
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "engine/indices.h"
 #include "engine/strided_copy.h"
@@ -13,7 +14,9 @@ constexpr int64_t kLookedThrough = 8192;
 
 int64_t CountTrue(const uint8_t* condition, int64_t count) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += condition[i] != 0 ? 1 : 0;
+  InCancellablePieces(0, count, 0.2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum += condition[i] != 0 ? 1 : 0;
+  });
   return sum;
 }
 
@@ -66,7 +69,9 @@ class Compress final : public Kernel {
       const int64_t chunks = CeilDiv(length, kLookedThrough);
       const auto targets = context.scratch<int64_t>(static_cast<size_t>(chunks + 1));
       targets[0] = 0;
+      PacedCancellationPoint look(1);
       for (int64_t c = 0; c < chunks; ++c) {
+        look.Pass(kLookedThrough);
         const auto i = static_cast<size_t>(c);
         targets[i + 1] = targets[i] + CountTrue(wanted + c * kLookedThrough, std::min(kLookedThrough, length - c * kLookedThrough));
       }
@@ -85,7 +90,9 @@ class Compress final : public Kernel {
                          int64_t outer, int64_t inner, int64_t kept, Tensor& output) {
     const std::span<Run> runs = context.scratch<Run>(static_cast<size_t>(kept));
     size_t count = 0;
+    PacedCancellationPoint look(2);
     for (int64_t i = 0, target = 0; i < length; ++i) {
+      look.Pass();
       if (wanted[i] == 0) continue;
       if (count > 0 && runs[count - 1].begin + runs[count - 1].length == i) {
         ++runs[count - 1].length;

@@ -30,7 +30,7 @@ class ConstantOfShape final : public Kernel {
     }
     if (value_.is(ElementType::kString)) {
       const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
-      std::ranges::fill(texts, *value_.data<std::string>());
+      FillCancellably(texts.data(), static_cast<int64_t>(texts.size()), std::string_view(*value_.data<std::string>()));
       return WriteTexts(context, 0, shape, texts);
     }
     Tensor* output = context.output(0, value_.type(), shape);

@@ -31,7 +31,8 @@ class EyeLike final : public Kernel {
         T one;
         std::memcpy(static_cast<void*>(&one), one_, sizeof(T));
         T* first = static_cast<T*>(output->mutable_raw()) + (k > 0 ? k : -k * columns);
-        for (int64_t i = 0; i < count; ++i) first[i * (columns + 1)] = one;
+        PacedCancellationPoint look(5);
+        for (int64_t i = 0; i < count; ++i, look.Pass()) first[i * (columns + 1)] = one;
       }
     });
   }

@@ -54,21 +54,26 @@ class ReverseSequence final : public Kernel {
   /// One step of every sequence, [time, batch, row].
   template <class T>
   static void GatherStep(const T* from, T* to, int64_t time, int64_t batch, int64_t row, const int64_t* length) {
+    PacedCancellationPoint look(0.5);
     for (int64_t i = 0; i < batch; ++i) {
+      look.Pass(row + 4);
       const int64_t source = time < length[i] ? length[i] - 1 - time : time;
-      std::copy_n(from + (source * batch + i) * row, row, to + i * row);
+      CopyCancellably(to + i * row, from + (source * batch + i) * row, row);
     }
   }
 
   /// One sequence, [time, row].
   template <class T>
   static void ReverseRows(const T* from, T* to, int64_t times, int64_t row, int64_t length) {
-    if (row == 1) {
-      std::reverse_copy(from, from + length, to);
-    } else {
-      for (int64_t t = 0; t < length; ++t) std::copy_n(from + (length - 1 - t) * row, row, to + t * row);
-    }
-    std::copy(from + length * row, from + times * row, to + length * row);
+    const double row_ns = 0.5 * static_cast<double>(row + 1);
+    InCancellablePieces(0, length, row_ns, [&](int64_t begin, int64_t end) {
+      if (row == 1) {
+        std::reverse_copy(from + length - end, from + length - begin, to + begin);
+      } else {
+        for (int64_t t = begin; t < end; ++t) CopyCancellably(to + t * row, from + (length - 1 - t) * row, row);
+      }
+    });
+    CopyCancellably(to + length * row, from + length * row, (times - length) * row);
   }
 
   const int64_t time_axis_, batch_axis_;

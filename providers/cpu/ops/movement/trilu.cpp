@@ -9,7 +9,7 @@ namespace tessera::cpu {
 namespace {
 
 void ClearElements(std::byte* dst, int64_t count, ElementKind element) {
-  if (count > 0) std::memset(dst, 0, static_cast<size_t>(count * element.bytes));
+  if (count > 0) ClearCancellably(dst, static_cast<size_t>(count * element.bytes));
 }
 
 class Trilu final : public Kernel {

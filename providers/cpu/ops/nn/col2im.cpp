@@ -2,7 +2,7 @@
 
 #include <complex>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/rounding.h"
 #include "base/string_memory.h"
 #include "ops/nn/float_view.h"
@@ -61,11 +61,13 @@ void AddColumns(const Window& window, const T* columns, T* image) {
       }
       if (inside) {
         T* to = image + row * window.input[last] + shift;
-        if (stride == 1) {
-          for (int64_t x = first; x < end; ++x) Add(to[x], columns[x]);
-        } else {
-          for (int64_t x = first; x < end; ++x) Add(to[x * stride], columns[x]);
-        }
+        InCancellablePieces(first, end, 1, [&](int64_t x, int64_t last_x) {
+          if (stride == 1) {
+            for (; x < last_x; ++x) Add(to[x], columns[x]);
+          } else {
+            for (; x < last_x; ++x) Add(to[x * stride], columns[x]);
+          }
+        });
       }
       columns += width;
     });
@@ -123,7 +125,7 @@ class Col2Im final : public Kernel {
     const double cost = static_cast<double>(pixels) * 0.2 + static_cast<double>(columns) * 0.5;
     context.threads().ParallelFor(planes, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        std::fill_n(out + i * pixels, pixels, C{});
+        FillCancellably(out + i * pixels, pixels, C{});
         AddColumns(window, in + i * columns, out + i * pixels);
       }
     });

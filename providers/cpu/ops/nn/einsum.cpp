@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "base/einsum_equation.h"
 #include "engine/strided_copy.h"
@@ -50,7 +51,9 @@ void Walk(const Labels& labels, const Sizes& sizes, const std::array<int64_t, kL
   std::array<int64_t, kLabels> index{};
   int64_t at_a = 0;
   int64_t at_b = 0;
+  PacedCancellationPoint look(3);
   while (true) {
+    look.Pass();
     visit(at_a, at_b);
     int axis = labels.count - 1;
     for (; axis >= 0; --axis) {
@@ -182,7 +185,9 @@ class Contraction {
       step_b = b.strides[last];
     }
     C* to = out;
+    PacedCancellationPoint look(0.5);
     Walk(rows, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) {
+      look.Pass(count);
       MultiplyRow(a.data + x, step_a, b.data + y, step_b, count, to);
       to += count;
     });
@@ -192,7 +197,9 @@ class Contraction {
   /// The frequent steps are constants for the compiler.
   static void MultiplyRow(const C* a, int64_t step_a, const C* b, int64_t step_b, int64_t count, C* out) {
     const auto multiply = [&](auto a_step, auto b_step) {
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(Widen(a[i * a_step]) * b[i * b_step]);
+      InCancellablePieces(0, count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<C>(Widen(a[i * a_step]) * b[i * b_step]);
+      });
     };
     constexpr std::integral_constant<int64_t, 0> kStays;
     constexpr std::integral_constant<int64_t, 1> kNext;
@@ -310,7 +317,7 @@ class Einsum final : public Kernel {
     if (result_tensor == nullptr || result_tensor->num_elements() == 0) return;
     ComputeResult<T> result(context, *result_tensor);
     if (std::ranges::any_of(sizes, [](int64_t size) { return size == 0; })) {  // sums over nothing
-      std::fill_n(result.data(), result_tensor->num_elements(), C{});
+      FillCancellably(result.data(), result_tensor->num_elements(), C{});
     } else {
       Run(context, views, sizes, output, result.data());
     }

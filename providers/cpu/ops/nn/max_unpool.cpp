@@ -1,8 +1,6 @@
 // MaxUnpool (9, 11, 22): puts each value back where MaxPool's Indices found it.
 
-#include <algorithm>
-#include <cstring>
-
+#include "base/cancellable_memory.h"
 #include "base/unpooling.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -26,11 +24,13 @@ class MaxUnpool final : public Kernel {
     Tensor* output = context.output(0, shape);
     if (output == nullptr) return;
     T* out = static_cast<T*>(output->mutable_raw());
-    std::memset(out, 0, output->byte_size());
+    ClearCancellably(out, output->byte_size());
     const T* in = static_cast<const T*>(input.raw());
     const int64_t* at = indices.data<int64_t>();
     const UnpooledPlaces places(pooled, shape);
+    PacedCancellationPoint look(10);
     for (int64_t i = 0; i < input.num_elements(); ++i) {
+      look.Pass();
       const int64_t place = places.Find(at[i]);
       if (place >= 0) out[place] = in[i];
     }

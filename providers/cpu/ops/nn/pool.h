@@ -283,8 +283,11 @@ class PoolPlanes {
     PoolRow<T> rows[kBatch];
     const T** const firsts = pointers + kBatch * most_rows_;
     Lines lines = LinesAt(index.data(), plane, firsts);
+    PacedCancellationPoint look(0.1);
+    const int64_t work = along_.output * along_.kernel + along_.width * most_rows_ + 200;
     for (int64_t item = begin; item < end;) {
       const int64_t batch = std::min(kBatch, end - item);
+      look.Pass(batch * work);
       for (int64_t i = 0; i < batch; ++i) {
         rows[i] = RowAt(lines, index[last], pointers + i * most_rows_);
         size_t axis = outer_;

@@ -1,7 +1,6 @@
 // Hardmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
 
-#include <cstring>
-
+#include "base/cancellable_memory.h"
 #include "engine/arg_extreme.h"
 #include "engine/axis.h"
 #include "ops/ops.h"
@@ -24,9 +23,10 @@ class Hardmax final : public Kernel {
     const auto index = context.scratch<int64_t>(static_cast<size_t>(view.outer * view.inner));
     ArgExtreme<T>(context, view, input.data<T>(), false, false, index.data());
     T* y = out->mutable_data<T>();
-    std::memset(static_cast<void*>(y), 0, out->byte_size());
+    ClearCancellably(y, out->byte_size());
+    PacedCancellationPoint look(5);
     for (int64_t o = 0; o < view.outer; ++o) {
-      for (int64_t k = 0; k < view.inner; ++k) {
+      for (int64_t k = 0; k < view.inner; ++k, look.Pass()) {
         y[(o * view.count + index[static_cast<size_t>(o * view.inner + k)]) * view.inner + k] = static_cast<T>(1.0f);
       }
     }

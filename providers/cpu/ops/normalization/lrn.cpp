@@ -45,13 +45,14 @@ class Lrn final : public Kernel {
       C* rows = buffers.data() + slot * panel;
       C out[kColumns];
       double window[kColumns];
+      PacedCancellationPoint look(2);
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t column = unit % blocks * kColumns, n = std::min(kColumns, spatial - column);
         const int64_t base = unit / blocks * channels * spatial + column;
-        for (int64_t c = 0; c < channels; ++c) x.Copy(base + c * spatial, n, rows + c * n);
+        for (int64_t c = 0; c < channels; ++c, look.Pass(n)) x.Copy(base + c * spatial, n, rows + c * n);
         std::fill_n(window, n, 0.0);
-        for (int64_t c = 0; c < std::min(after, channels); ++c) kernels_.slide(window, rows + c * n, nullptr, n);
-        for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t c = 0; c < std::min(after, channels); ++c, look.Pass(n)) kernels_.slide(window, rows + c * n, nullptr, n);
+        for (int64_t c = 0; c < channels; ++c, look.Pass(n)) {
           const int64_t enters = c + after, leaves = c - before - 1;
           kernels_.slide(window, enters < channels ? rows + enters * n : nullptr, leaves >= 0 ? rows + leaves * n : nullptr, n);
           const int64_t at = base + c * spatial;

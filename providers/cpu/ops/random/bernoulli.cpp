@@ -20,7 +20,11 @@ class Bernoulli final : public Kernel {
     VisitType(FloatTypes{}, x.type(), [&]<class P>() {
       const P* p = x.data<P>();
       VisitType(ResultTypes{}, y.type(), [&]<class T>() {
-        for (T& element : y.mutable_values<T>()) element = static_cast<T>(stream.Bernoulli(static_cast<double>(*p++)) ? 1.0f : 0.0f);
+        PacedCancellationPoint look(2);  // where nothing is drawn
+        for (T& element : y.mutable_values<T>()) {
+          look.Pass();
+          element = static_cast<T>(stream.Bernoulli(static_cast<double>(*p++)) ? 1.0f : 0.0f);
+        }
       });
     });
   }

@@ -1,8 +1,7 @@
 // Dropout (1, 6, 7, 10, 12, 13, 22). Up to version 10 it is the identity of inference (versions 1 and 6 where is_test or always:
 // their training form needs a generator that the specification does not name); from 12 on training_mode is an input.
 
-#include <cstring>
-
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "engine/cast.h"
 #include "ops/random/generator.h"
@@ -22,7 +21,7 @@ class Dropout final : public Kernel {
     Tensor& y = *context.output(0, x.shape());
     Tensor* mask = context.has_output(1) ? context.output(1, x.shape()) : nullptr;
     if (!training || ratio == 0.0) {
-      if (y.raw() != x.raw()) std::memcpy(y.mutable_raw(), x.raw(), x.byte_size());
+      if (y.raw() != x.raw()) CopyBytesCancellably(y.mutable_raw(), x.raw(), x.byte_size());
       if (mask != nullptr) FillMask(*mask);
       return;
     }
@@ -59,10 +58,10 @@ class Dropout final : public Kernel {
   /// Versions before 10 give the mask in the input's type.
   static void FillMask(Tensor& mask) {
     if (mask.is(ElementType::kBool)) {
-      std::fill_n(mask.mutable_data<bool>(), mask.num_elements(), true);
+      FillCancellably(mask.mutable_data<bool>(), mask.num_elements(), true);
       return;
     }
-    VisitType(FloatTypes{}, mask.type(), [&]<class T>() { std::fill_n(mask.mutable_data<T>(), mask.num_elements(), static_cast<T>(1.0f)); });
+    VisitType(FloatTypes{}, mask.type(), [&]<class T>() { FillCancellably(mask.mutable_data<T>(), mask.num_elements(), static_cast<T>(1.0f)); });
   }
 
   bool has_inputs_;

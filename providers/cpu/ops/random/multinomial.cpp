@@ -23,12 +23,13 @@ class Multinomial final : public Kernel {
     Tensor& y = *context.output(0, Shape{batch, samples_});
     auto cumulative = context.scratch<double>(static_cast<size_t>(classes));
     RandomStream stream(seed_);
+    PacedCancellationPoint look(10);
     for (int64_t row = 0; row < batch; ++row) {
       VisitType(FloatTypes{}, x.type(), [&]<class T>() {
         const T* logits = x.data<T>() + row * classes;
         double top = -std::numeric_limits<double>::infinity(), sum = 0;
-        for (int64_t i = 0; i < classes; ++i) top = std::max(top, static_cast<double>(logits[i]));
-        for (int64_t i = 0; i < classes; ++i) {
+        for (int64_t i = 0; i < classes; ++i, look.Pass()) top = std::max(top, static_cast<double>(logits[i]));
+        for (int64_t i = 0; i < classes; ++i, look.Pass()) {
           sum += std::isfinite(top) ? std::exp(static_cast<double>(logits[i]) - top) : 1.0;
           cumulative[static_cast<size_t>(i)] = sum;
         }

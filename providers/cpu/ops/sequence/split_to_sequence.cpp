@@ -1,7 +1,5 @@
 // SplitToSequence (11, 24), ConcatFromSequence (11).
 
-#include <cstring>
-
 #include "ops/control_flow/rows.h"
 #include "ops/sequence/elements.h"
 
@@ -29,12 +27,17 @@ class SplitToSequence final : public Kernel {
     const int64_t inner = x.shape().SizeOfRange(axis + 1, x.shape().rank()), outer = x.shape().SizeOfRange(0, axis);
     Sequence sequence = MakeSequence(context, element_type_, NumberOfParts(split, size), kTensorOverhead);
     int64_t at = 0;
+    PacedCancellationPoint look(1);
     const auto take = [&](int64_t length) {
       Require(length >= 0 && length <= size - at, "the parts of a split exceed dimension {} of {}", axis, x.shape());
       Shape part = x.shape();
       part[axis] = length;
       Tensor piece(x.type(), part, context.allocator());
-      for (int64_t row = 0; row < outer; ++row) CopyElements(x, (row * size + at) * inner, piece, row * length * inner, length * inner);
+      look.Pass(100);
+      for (int64_t row = 0; row < outer; ++row) {
+        look.Pass(length * inner + 10);
+        CopyElements(x, (row * size + at) * inner, piece, row * length * inner, length * inner);
+      }
       at += length;
       if (split == nullptr && !keeps_dims_) {
         Shape squeezed;
@@ -104,10 +107,15 @@ class ConcatFromSequence final : public Kernel {
     Tensor& y = *context.output(0, first.type(), result);
     const int64_t outer = result.SizeOfRange(0, axis), inner = result.SizeOfRange(axis + 1, result.rank());
     int64_t at = 0;
+    PacedCancellationPoint look(1);
     for (const Value& element : elements) {
       const Tensor& tensor = element.tensor();
+      look.Pass(10);
       const int64_t run = extent(tensor) * inner;
-      for (int64_t row = 0; row < outer; ++row) CopyElements(tensor, row * run, y, row * result[axis] * inner + at, run);
+      for (int64_t row = 0; row < outer; ++row) {
+        look.Pass(run + 10);
+        CopyElements(tensor, row * run, y, row * result[axis] * inner + at, run);
+      }
       at += run;
     }
   }

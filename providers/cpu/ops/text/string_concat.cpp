@@ -41,7 +41,9 @@ class StringConcat final : public Kernel {
   static size_t SumOfBytes(const Tensor& a, const Tensor& b, const Shape& result) {
     constexpr size_t kMost = size_t{1} << 62;
     size_t sum = 0;
+    PacedCancellationPoint look(20);
     for (int64_t i = 0; i < result.num_elements(); ++i) {
+      look.Pass();
       sum += TextBytes(a.data<std::string>()[Source(i, a.shape(), result)].size() + b.data<std::string>()[Source(i, b.shape(), result)].size());
       sum = std::min(sum, kMost);
     }

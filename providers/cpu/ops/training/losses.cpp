@@ -34,20 +34,20 @@ class Loss final : public Kernel {
     Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
     Tensor& y = *context.output(0, reduction_ == LossReduction::kNone ? rest : Shape{});
     double sum = 0, weight_sum = 0;
-    PacedCancellationPoint look(20);
+    PacedCancellationPoint look(10);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t d = 0; d < inner; ++d) {
-        look.Pass(softmax_ ? classes : 1);
+        look.Pass();
         const T* column = scores + n * classes * inner + d;
         const int64_t label = Label(labels, n * inner + d);
         const bool counts = !ignored_ || label != *ignored_;
         Require(!counts || (label >= 0 && label < classes), "label {} is outside [0, {})", label, classes);
         double logarithm = 0;
         if (softmax_) {
-          const double normalizer = LogSumExp(column, classes, inner);
+          const double normalizer = LogSumExp(column, classes, inner, look);
           if (kept != nullptr) {
             T* out = kept->mutable_data<T>() + n * classes * inner + d;
-            for (int64_t c = 0; c < classes; ++c) out[c * inner] = static_cast<T>(static_cast<double>(column[c * inner]) - normalizer);
+            for (int64_t c = 0; c < classes; ++c, look.Pass()) out[c * inner] = static_cast<T>(static_cast<double>(column[c * inner]) - normalizer);
           }
           if (counts) logarithm = static_cast<double>(column[label * inner]) - normalizer;
         } else if (counts) {
@@ -69,10 +69,10 @@ class Loss final : public Kernel {
     return labels.is(ElementType::kInt32) ? labels.data<int32_t>()[i] : labels.data<int64_t>()[i];
   }
 
-  static double LogSumExp(const T* column, int64_t classes, int64_t stride) {
+  static double LogSumExp(const T* column, int64_t classes, int64_t stride, PacedCancellationPoint& look) {
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (int64_t c = 0; c < classes; ++c) top = std::max(top, static_cast<double>(column[c * stride]));
-    for (int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(column[c * stride]) - top);
+    for (int64_t c = 0; c < classes; ++c, look.Pass()) top = std::max(top, static_cast<double>(column[c * stride]));
+    for (int64_t c = 0; c < classes; ++c, look.Pass()) sum += std::exp(static_cast<double>(column[c * stride]) - top);
     return top + std::log(sum);
   }
 
