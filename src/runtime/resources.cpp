@@ -1,8 +1,8 @@
 #include "runtime/resources.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/string_memory.h"
 
@@ -21,7 +21,7 @@ void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) cons
     if (from.type() == ElementType::kString) {
       CopyStrings(from.values<std::string>(), to, 0, *memories[kHost].allocator);
     } else if (from.byte_size() > 0) {
-      std::memcpy(to.mutable_raw(), from.unaligned_raw(), from.byte_size());
+      CopyBytesCancellably(to.mutable_raw(), from.unaligned_raw(), from.byte_size());
     }
     return;
   }

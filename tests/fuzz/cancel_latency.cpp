@@ -7,13 +7,14 @@
 // Inputs grow by repeating them along axes of one size, which fit each other more often than not, or by larger numbers where they are
 // sizes. How a case can grow is found out, or read from a file that earlier calls wrote, so that providers meet the same inputs. Each
 // case runs in a process of its own. A run that ends late is cancelled at the same moment again, and the median counts: other processes
-// may have had the cores. Below the table stand the provider's operators that no case ran for long.
+// may have had the cores. What the process itself computed until the end stands beside it. Below the table stand the provider's operators that no case ran for long.
 
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +44,19 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+/// What the process computed so far.
+double ProcessorMs() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+double MedianOf(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
 
 constexpr double kLongMs = 400;       // a run that is worth cancelling
 constexpr double kCancelAtMs = 100;
@@ -166,6 +180,7 @@ struct Result {
   char op[96];
   char provider[32];
   double run_ms = 0, latency_ms = -1, megabytes = 0;
+  double processor_ms = -1;  // of all threads, within the latency
   int outcome = 0;  // 0: not long enough, 1: cancelled, 2: went to its end
   char growth[256];
 };
@@ -219,18 +234,21 @@ class Case {
     return MillisecondsSince(start);
   }
 
-  /// Runs, cancelled after `ms`; milliseconds from the cancelling to the end, or -1 where the end came first.
-  double RunUntil(const std::vector<Value>& inputs, RunOptions& options, double ms, std::string* error) {
+  /// Runs, cancelled after `ms`; milliseconds from the cancelling to the end, or -1 where the end came first. `processor`: by what the
+  /// process computed.
+  double RunUntil(const std::vector<Value>& inputs, RunOptions& options, double ms, std::string* error, double* processor = nullptr) {
     std::vector<std::string> names;
     for (size_t i = 0; i < std::min(inputs.size(), session_->inputs().size()); ++i) names.push_back(session_->inputs()[i].name);
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false;
     Clock::time_point cancelled_at{};
+    double computed = 0;
     std::thread canceller([&] {
       std::unique_lock lock(mutex);
       if (changed.wait_for(lock, std::chrono::duration<double, std::milli>(ms), [&] { return over; })) return;
       cancelled_at = Clock::now();
+      computed = ProcessorMs();
       options.Cancel();
     });
     Clock::time_point end;
@@ -245,8 +263,10 @@ class Case {
       const std::lock_guard lock(mutex);
       over = true;
     }
+    const double computed_at_end = ProcessorMs();
     changed.notify_one();
     canceller.join();
+    if (processor != nullptr) *processor = computed_at_end - computed;
     if (cancelled_at == Clock::time_point{}) return -1;
     return std::chrono::duration<double, std::milli>(end - cancelled_at).count();
   }
@@ -326,20 +346,21 @@ class Case {
   }
 
   void Cancel(double at) {
-    std::vector<double> taken;
+    std::vector<double> taken, computed;
     bool finished = false;
     for (int i = 0; i == 0 || (i <= kLateRepeats && taken[0] > kLateMs); ++i) {
       RunOptions options;
       std::string error;
-      const double ms = RunUntil(inputs_, options, at, &error);
+      double processor = 0;
+      const double ms = RunUntil(inputs_, options, at, &error, &processor);
       if (ms < 0) break;
       taken.push_back(ms);
+      computed.push_back(processor);
       finished |= error.empty();
     }
     if (taken.empty()) return;
-    const auto middle = taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2);
-    std::nth_element(taken.begin(), middle, taken.end());
-    result_.latency_ms = std::max(result_.latency_ms, *middle);
+    result_.latency_ms = std::max(result_.latency_ms, MedianOf(taken));
+    result_.processor_ms = std::max(result_.processor_ms, MedianOf(computed));
     result_.outcome = std::max(result_.outcome, finished ? 2 : 1);
   }
 
@@ -472,7 +493,7 @@ void PrintMissing(std::set<std::string> operators, const std::vector<Task>& task
 void Print(std::vector<Task> tasks) {
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.result.latency_ms > b.result.latency_ms; });
   size_t cancelled = 0, late = 0, finished = 0, brief = 0;
-  fmt::print("| operator | case | provider | run ms | MB | latency ms |  |\n|---|---|---|--:|--:|--:|---|\n");
+  fmt::print("| operator | case | provider | run ms | MB | latency ms | of processors |  |\n|---|---|---|--:|--:|--:|--:|---|\n");
   for (const Task& task : tasks) {
     const Result& r = task.result;
     cancelled += r.outcome == 1 ? 1 : 0;
@@ -480,8 +501,8 @@ void Print(std::vector<Task> tasks) {
     late += r.latency_ms > kLateMs ? 1 : 0;
     brief += r.outcome == 0 ? 1 : 0;
     const std::string note = !task.failure.empty() ? task.failure : r.outcome == 2 ? "went to its end" : r.outcome == 0 ? "not long" : "";
-    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} | {} |\n", r.op, task.folder.filename().string(), r.provider, r.run_ms, r.megabytes,
-               r.latency_ms, note);
+    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} | {:.1f} | {} |\n", r.op, task.folder.filename().string(), r.provider, r.run_ms, r.megabytes,
+               r.latency_ms, r.processor_ms, note);
   }
   fmt::print("\n{} cases: {} cancelled, {} went to their end, {} later than {} ms, {} not long enough to cancel\n", tasks.size(), cancelled,
              finished, late, kLateMs, brief);
@@ -519,7 +540,7 @@ int Main(int argc, char** argv) {
     if (!growth_file.empty() && !known && r.growth[0] != 0) {
       std::ofstream(growth_file, std::ios::app) << tasks[i].folder.filename().string() << ' ' << r.growth << '\n';
     }
-    fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late {}\n", i + 1, tasks.size(), tasks[i].folder.filename().string(), r.run_ms, r.latency_ms,
+    fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late ({:.1f}) {}\n", i + 1, tasks.size(), tasks[i].folder.filename().string(), r.run_ms, r.latency_ms, r.processor_ms,
                tasks[i].failure);
   }
   Print(tasks);
