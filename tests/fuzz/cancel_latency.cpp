@@ -529,8 +529,7 @@ int Main(int argc, char** argv) {
   app.Add("--timeout", settings.seconds, "Seconds for a case").Range(1, 3600);
   if (const auto status = app.Parse(argc, argv)) return *status;
   settings.most_bytes = gigabytes * 1e9;
-  if (!provider.empty()) settings.session.providers = {{provider, {}}};
-  SetFirstProvidersOptions(settings.session, provider_options);
+  SetProviders(settings.session, provider.empty() ? std::vector<std::string>() : std::vector{provider}, provider_options);
   settings.session.config["session.min_island_nodes"] = "0";
   std::vector<Task> tasks = FindTasks(folders, std::regex(names), per_operator, ReadGrowths(growth_file));
   for (size_t i = 0; i < tasks.size(); ++i) {

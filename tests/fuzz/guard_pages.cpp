@@ -140,8 +140,7 @@ int Main(int argc, char** argv) {
   options.log_level = LogLevel::kFatal;
   options.optimization_level = static_cast<OptimizationLevel>(level);
   options.config["session.min_island_nodes"] = "0";
-  if (!provider.empty()) options.providers = {{provider, {}}};
-  SetFirstProvidersOptions(options, provider_options);
+  SetProviders(options, provider.empty() ? std::vector<std::string>() : std::vector{provider}, provider_options);
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder)) {

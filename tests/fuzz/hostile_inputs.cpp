@@ -367,8 +367,7 @@ int Main(int argc, char** argv) {
   app.Add("--case", only, "This case only");
   app.Add("--first", first, "Attempts from this one on");
   if (const auto status = app.Parse(argc, argv)) return *status;
-  if (!provider.empty()) settings.session.providers = {{provider, {}}};
-  SetFirstProvidersOptions(settings.session, provider_options);
+  SetProviders(settings.session, provider.empty() ? std::vector<std::string>() : std::vector{provider}, provider_options);
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
