@@ -1,5 +1,6 @@
 // LRN: versions 1, 13. Divides by a power of the squares summed over neighbouring channels.
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/rounding.h"
@@ -23,6 +24,9 @@ class Lrn final : public Kernel {
         beta_(info.attribute<float>("beta", 0.75f)),
         bias_(info.attribute<float>("bias", 1.0f)) {
     Require(size_ > 0, "size is {}, a positive number is expected", size_);
+    // What is below leaves an error behind that is small beside the bias.
+    const double squares = 1e8 * bias_ * static_cast<double>(size_) / alpha_;
+    if (squares > 0) largest_ = std::sqrt(squares);
   }
 
   void Compute(KernelContext& context) override {
@@ -54,7 +58,12 @@ class Lrn final : public Kernel {
         for (int64_t c = 0; c < std::min(after, channels); ++c, look.Pass(n)) kernels_.slide(window, rows + c * n, nullptr, n);
         for (int64_t c = 0; c < channels; ++c, look.Pass(n)) {
           const int64_t enters = c + after, leaves = c - before - 1;
-          kernels_.slide(window, enters < channels ? rows + enters * n : nullptr, leaves >= 0 ? rows + leaves * n : nullptr, n);
+          if (leaves < 0 || LeavesNothingBehind(rows + leaves * n, n)) {
+            kernels_.slide(window, enters < channels ? rows + enters * n : nullptr, leaves >= 0 ? rows + leaves * n : nullptr, n);
+          } else {
+            std::fill_n(window, n, 0.0);
+            for (int64_t i = leaves + 1; i <= std::min(enters, channels - 1); ++i) kernels_.slide(window, rows + i * n, nullptr, n);
+          }
           const int64_t at = base + c * spatial;
           kernels_.divide(rows + c * n, window, y.At(at, out), n, alpha_ / static_cast<double>(size_), beta_, bias_);
           y.Flush(at, n, out);
@@ -64,10 +73,19 @@ class Lrn final : public Kernel {
   }
 
  private:
+  /// Whether a sum that these squares are taken from again is as good as new: NaN and infinity stay in it, and large numbers take small
+  /// ones with them.
+  bool LeavesNothingBehind(const C* row, int64_t count) const {
+    bool within = true;
+    for (int64_t i = 0; i < count; ++i) within &= std::abs(static_cast<double>(row[i])) <= largest_;
+    return within;
+  }
+
   int64_t size_;
   double alpha_;
   double beta_;
   double bias_;
+  double largest_ = 0;
   const LrnKernels<C>& kernels_ = LrnKernelsOf<C>();
 };
 

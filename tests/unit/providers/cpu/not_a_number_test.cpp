@@ -198,5 +198,33 @@ TEST_P(NotANumber, GetsALabelOfTheModel) {
   EXPECT_THAT(results[0].tensor().values<int64_t>(), Each(1000));
 }
 
+/// A sum that numbers join and leave as it goes over the channels.
+TEST(NumbersBesideNone, AreNormalizedAsIfAlone) {
+  constexpr int64_t kChannels = 12, kColumns = 3;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, kChannels, kColumns}).Output("y", ElementType::kFloat, {1, kChannels, kColumns});
+  Int(model.Node("LRN", {"x"}, {"y"}), "size", 3);
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  const Session session = model.Session(options);
+  const auto normalized = [&](const std::vector<float>& x) {
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Tensor::Of<float>({1, kChannels, kColumns}, x)}, results);
+    return ToVector(results[0]);
+  };
+  std::vector<float> x(kChannels * kColumns, 1.5f);
+  const std::vector<float> alone = normalized(x);
+  constexpr size_t kAt = 4 * kColumns;
+  x[kAt] = kNan<float>;
+  x[kAt + 1] = std::numeric_limits<float>::infinity();
+  x[kAt + 2] = 1e15f;
+  const std::vector<float> beside = normalized(x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t channel = i / kColumns;
+    if (channel >= 3 && channel <= 5) continue;
+    EXPECT_NEAR(beside[i], alone[i], 1e-6f) << "channel " << channel << ", column " << i % kColumns;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::testing
