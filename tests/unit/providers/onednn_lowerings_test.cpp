@@ -344,7 +344,11 @@ TEST(OnednnLowerings, LongOperatorsOfOneImageInParts) {
   const auto expect_same = [](const ModelBuilder& model, const Tensor& x) {
     SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
     options.intra_op_threads = 1;
-    ExpectNear(RunOne(model.Session(options), x), RunOne(model.Session(plain), x));
+    const std::vector<float> actual = RunOne(model.Session(options), x), expected = RunOne(model.Session(plain), x);
+    ASSERT_EQ(actual.size(), expected.size());
+    float most = 0;  // of millions of elements, which to assert one by one takes longer than to compute
+    for (size_t i = 0; i < actual.size(); ++i) most = std::max(most, std::abs(actual[i] - expected[i]) / (1 + std::abs(expected[i])));
+    EXPECT_LE(most, 1e-4f);
   };
   struct Case {
     Shape x;
