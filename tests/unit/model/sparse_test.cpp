@@ -70,9 +70,10 @@ TEST(Sparse, TensorsOfEveryWidth) {
   for (const ElementType type : {ElementType::kUInt2, ElementType::kInt2}) {
     EXPECT_THAT(DenseOf(type, {0b1001}), ElementsAre(0b0100, 0b10)) << ElementTypeName(type);
   }
-  for (const ElementType type : {ElementType::kInt8, ElementType::kBool, ElementType::kFloat8E4M3FN, ElementType::kFloat6E2M3}) {
+  for (const ElementType type : {ElementType::kInt8, ElementType::kFloat8E4M3FN, ElementType::kFloat6E2M3}) {
     EXPECT_THAT(DenseOf(type, {1, 33}), ElementsAre(0, 1, 0, 0, 33)) << ElementTypeName(type);
   }
+  EXPECT_THAT(DenseOf(ElementType::kBool, {1, 33}), ElementsAre(0, 1, 0, 0, 1));  // all but 0 is true
   EXPECT_THAT(DenseOf(ElementType::kBFloat16, {0x102, 0x304}), ElementsAre(0, 0, 2, 1, 0, 0, 0, 0, 4, 3));
 }
 
