@@ -58,7 +58,8 @@ def resize_reference(rng):
     coordinates = choice(rng, COORDINATES)
     axes = sorted(rng.permutation(rank)[: int(rng.integers(1, rank + 1))].tolist()) if rng.random() < 0.4 else None
     count = len(axes) if axes else rank
-    by_scale = rng.random() < 0.5
+    # Scales whose lengths are no integers mean another length there than to the reference evaluator: docs/operator_notes.md.
+    by_scale = rng.random() < 0.5 and coordinates not in ("align_corners", "tf_crop_and_resize")
     scales = rng.uniform(0.3, 3, count).astype(np.float32) if by_scale else None
     sizes = None if by_scale else rng.integers(1, 24, count).astype(np.int64)
     roi = None
@@ -75,7 +76,8 @@ def resize_reference(rng):
     if roi is not None:
         attributes["extrapolation_value"] = 3.0
     if not by_scale and roi is None:
-        attributes["keep_aspect_ratio_policy"] = choice(rng, ["stretch", "not_larger", "not_smaller"])
+        # The other policies make scales of sizes again, as above.
+        attributes["keep_aspect_ratio_policy"] = choice(rng, ["stretch"] if coordinates == "align_corners" else ["stretch", "not_larger", "not_smaller"])
     if mode == "nearest" and not by_scale:
         for i, axis in enumerate(axes or range(rank)):
             while has_tie(coordinates, attributes["nearest_mode"], dims[axis], int(sizes[i])):
