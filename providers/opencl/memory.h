@@ -174,6 +174,7 @@ class DeviceStream final : public Stream {
   const Device& device() const noexcept { return device_; }
   void Synchronize() override {
     downloads_.Finish();
+    pace_.Forget();
     Finish(queue_->get());
   }
   void* native_handle() const noexcept override { return queue_->get(); }

@@ -61,8 +61,7 @@ class Parts {
 }  // namespace
 
 void QueuePace::Drain() {
-  older_ = Event();
-  pending_ns_ = 0;
+  Forget();
   Finish(queue_);
   CancellationPoint();
 }

@@ -35,6 +35,11 @@ class QueuePace {
   }
   /// Waits for all that was enqueued; a cancellation point.
   void Drain();
+  /// Somebody else waits for all that was enqueued.
+  void Forget() noexcept {
+    older_ = Event();
+    pending_ns_ = 0;
+  }
 
  private:
   static constexpr double kMostPendingNs = 8e6;
