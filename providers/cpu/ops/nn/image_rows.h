@@ -36,6 +36,11 @@ inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Wind
   return places;
 }
 
+/// Whether images [pixels, channels] are such rows as they lie: of one tap, which meets each pixel in its place.
+inline bool AreRows(std::span<const int64_t> places, int64_t taps, int64_t plane) {
+  return taps == 1 && plane == static_cast<int64_t>(places.size()) && places.front() == 0 && std::ranges::is_sorted(places);
+}
+
 /// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where there is none.
 template <class T>
 void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels, int64_t images, T outside,

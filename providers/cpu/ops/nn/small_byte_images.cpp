@@ -45,7 +45,7 @@ void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y)
     from = by_pixels;
   }
   const std::span<const int64_t> places = MeetingPixels(context, window);
-  if (taps > 1 || plane != pixels || !std::ranges::is_sorted(places) || places.front() < 0) {
+  if (!AreRows(places, taps, plane)) {
     uint8_t* gathered = room(rows, CheckedMul(taps, channels));
     GatherRows(threads, places, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
     from = gathered;

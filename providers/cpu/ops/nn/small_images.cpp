@@ -19,11 +19,7 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   const Shape& shape = weights.shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
-  StridedCopy copy(ElementKind{.bytes = sizeof(float)});
-  copy.Add(outputs, channels * taps, channels * taps);
-  copy.Add(taps, 1, channels);
-  copy.Add(channels, taps, 1);
-  copy.Run(threads, weights.unaligned_raw(), by_taps.data());
+  TransposeImages(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
 }
 
@@ -55,8 +51,7 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
   const std::span<const int64_t> places = MeetingPixels(context, window);
   const auto room = [&](int64_t rows, int64_t columns) { return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data(); };
   float* by_pixels = plane == 1 ? nullptr : room(CheckedMul(together, plane), channels);
-  const bool as_they_lie = taps == 1 && plane == pixels && std::ranges::is_sorted(places) && places.front() == 0;
-  float* gathered = as_they_lie ? nullptr : room(most, k);
+  float* gathered = AreRows(places, taps, plane) ? nullptr : room(most, k);
   float* results = pixels == 1 ? nullptr : room(most, outputs);
   GemmArgs<float> args;
   args.n = outputs;
