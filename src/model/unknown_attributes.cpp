@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
+#include "base/edit_distance.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "onnx/defs/schema.h"
@@ -17,20 +17,6 @@ namespace {
 /// Further ones are counted: a model of a million nodes must not fill the log.
 constexpr size_t kMostSentences = 64;
 constexpr size_t kLongestMisspelt = 64;  // nothing longer is taken for a misspelt name
-
-/// Levenshtein's distance of two short texts.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
 
 /// The attribute of the operator that was probably meant; empty when none is close.
 std::string Closest(const std::string& name, const onnx::OpSchema& schema) {
