@@ -45,6 +45,8 @@ class TESSERA_API SubgraphRunner {
   /// Runs the graph once. Captured values come from `context`, the node that holds the graph. `outputs` receives values that
   /// own their buffers. Observes cancellation. Re-entrant.
   virtual void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) = 0;
+  /// The same; the graph may take `inputs` apart, which are none afterwards.
+  virtual void RunTaking(KernelContext& context, std::span<Value> inputs, std::span<Value> outputs) = 0;
 };
 
 /// What a kernel learns when it is created, once per node and session.
@@ -142,6 +144,9 @@ class TESSERA_API KernelContext {
   }
   /// Input `i` of any kind; null when it was omitted.
   const Value* input_value(size_t i) const noexcept { return i < inputs_.size() ? inputs_[i] : nullptr; }
+  /// Input `i` of any kind, which must not be omitted, to make the output of: moved out of the run where nobody reads it later, and none
+  /// in input_value() from then on; else a copy, which shares what a Value shares.
+  virtual Value TakeInput(size_t i) { return *inputs_[i]; }
 
   virtual bool has_output(size_t i) const noexcept = 0;
 

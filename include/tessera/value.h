@@ -193,6 +193,8 @@ class TESSERA_API Value {
   const Sequence& sequence() const;
   const Map& map() const;
   const SparseTensor& sparse_tensor() const;
+  /// The sequence, to be changed, where it is one and no other value shares it; else null.
+  Sequence* unshared_sequence() noexcept;
 
   /// The tensor when it is one, else null: the run loop's accessor.
   const Tensor* tensor_if() const noexcept { return std::get_if<Tensor>(&data_); }
@@ -215,6 +217,8 @@ struct Sequence {
   std::vector<Value> elements;
   /// Counts what `elements` takes beside the tensors in it, where a run made it.
   std::shared_ptr<const MemoryCharge> charge = nullptr;
+  /// That many of the first elements are known to own their memory, so that nobody looks at them again. 0 is always right.
+  size_t num_owned = 0;
 };
 
 /// keys: 1-D tensor of an integer type or string. The value of keys[i] is at(i): either values[i] or, where many values that are
@@ -229,7 +233,7 @@ struct TESSERA_API Map {
   Value at(size_t i) const;
 };
 
-inline Value::Value(Sequence sequence) : data_(std::make_shared<const Sequence>(std::move(sequence))) {}
+inline Value::Value(Sequence sequence) : data_(std::make_shared<Sequence>(std::move(sequence))) {}
 inline Value::Value(Map map) : data_(std::make_shared<const Map>(std::move(map))) {}
 inline Value::Value(SparseTensor tensor) : data_(std::make_shared<const SparseTensor>(std::move(tensor))) {}
 

@@ -176,6 +176,12 @@ const Sequence& Value::sequence() const {
   const auto* held = std::get_if<std::shared_ptr<const Sequence>>(&data_);
   return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kSequence);
 }
+Sequence* Value::unshared_sequence() noexcept {
+  auto* held = std::get_if<std::shared_ptr<const Sequence>>(&data_);
+  if (held == nullptr || held->use_count() != 1) return nullptr;
+  std::atomic_thread_fence(std::memory_order_acquire);  // after what the last other owner did
+  return const_cast<Sequence*>(held->get());            // made as a Sequence by the constructor
+}
 const Map& Value::map() const {
   const auto* held = std::get_if<std::shared_ptr<const Map>>(&data_);
   return GetKind(held ? held->get() : nullptr, kind(), ValueKind::kMap);

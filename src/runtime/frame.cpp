@@ -225,6 +225,17 @@ void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
   values_[static_cast<size_t>(slot)] = std::move(value);
 }
 
+Value Frame::Take(const Step& step, size_t input) {
+  const std::span<const SlotIndex> inputs = plan_.inputs_of(step);
+  Value& value = values_[static_cast<size_t>(inputs[input])];
+  const Slot& info = plan_.slots[static_cast<size_t>(inputs[input])];
+  const bool read_later = resources_.parallel || info.source == SlotSource::kConstant || info.is_output || info.hold_until >= 0 ||
+                          info.last_use != static_cast<int32_t>(&step - plan_.steps.data());
+  // Tensors stay: shared buffers and planned ones are for output() to reuse.
+  if (read_later || value.is_tensor() || std::count(inputs.begin(), inputs.end(), inputs[input]) > 1) return value;
+  return std::exchange(value, Value());
+}
+
 void Frame::Release(SlotIndex slot) noexcept {
   Value& value = values_[static_cast<size_t>(slot)];
   const Tensor* tensor = value.tensor_if();

@@ -72,6 +72,8 @@ class Frame {
     return Output(step, slot, type, shape, true);
   }
   void SetOutput(const Step& step, SlotIndex slot, Value value);
+  /// See KernelContext::TakeInput.
+  Value Take(const Step& step, size_t input);
 
   /// Other inputs than those of the run before may be there.
   void BeginRun() noexcept {

@@ -12,7 +12,8 @@ bool OwnsAll(const Value& value) {
     case ValueKind::kTensor:
       return value.tensor_if()->owner() != nullptr;
     case ValueKind::kSequence:
-      return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), OwnsAll);
+      return std::all_of(value.sequence().elements.begin() + static_cast<std::ptrdiff_t>(value.sequence().num_owned),
+                         value.sequence().elements.end(), OwnsAll);
     case ValueKind::kMap:
       return value.map().keys.owner() != nullptr && (!value.map().scalars.defined() || value.map().scalars.owner() != nullptr) &&
              std::all_of(value.map().values.begin(), value.map().values.end(), OwnsAll);
@@ -41,7 +42,10 @@ Tensor CloneInMemory(const Tensor& tensor, Allocator& allocator, const SessionRe
 }
 
 void MakeOwned(Value& value, const SessionResources& resources) {
-  if (OwnsAll(value)) return;
+  if (OwnsAll(value)) {
+    if (Sequence* sequence = value.unshared_sequence()) sequence->num_owned = sequence->elements.size();
+    return;
+  }
   switch (value.kind()) {
     case ValueKind::kTensor:
       MakeOwned(value.tensor(), resources);
@@ -49,6 +53,7 @@ void MakeOwned(Value& value, const SessionResources& resources) {
     case ValueKind::kSequence: {
       Sequence copy = value.sequence();
       for (Value& element : copy.elements) MakeOwned(element, resources);
+      copy.num_owned = copy.elements.size();
       value = Value(std::move(copy));
       return;
     }

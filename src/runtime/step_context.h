@@ -25,6 +25,8 @@ class StepContext final : public KernelContext {
   Frame& frame() const noexcept { return frame_; }
   const Step& step() const noexcept { return *step_; }
 
+  Value TakeInput(size_t i) override { return frame_.Take(*step_, i); }
+
   bool has_output(size_t i) const noexcept override { return i < num_outputs_ && outputs_[i] != kNone; }
   Tensor* output(size_t i, const Shape& shape) override {
     if (!has_output(i)) return nullptr;

@@ -27,7 +27,8 @@ void CheckInput(const Slot& slot, const TypeInfo& declared, const Value& given) 
 Plan::Plan() = default;
 Plan::~Plan() = default;
 
-void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) {
+template <class Given>
+void PlannedSubgraph::RunWith(KernelContext& context, std::span<Given> inputs, std::span<Value> outputs) {
   const Plan& plan = executor_.plan();
   RequireStack(kStackOfSteps, "a nested graph");
   Require(inputs.size() == num_inputs(), "the nested graph takes {} inputs, {} are given", num_inputs(), inputs.size());
@@ -41,7 +42,7 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
     const SlotIndex slot = plan.graph_inputs[i];
     if (slot == kNone) continue;
     CheckInput(plan.slots[static_cast<size_t>(slot)], plan.input_types[i], inputs[i]);
-    frame->value(slot) = inputs[i];
+    frame->value(slot) = std::move(inputs[i]);  // copies what is const
   }
   for (const auto& [slot, position] : plan.captures) {
     const Value* captured = outer.input_value(position);
@@ -49,6 +50,13 @@ void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs,
   }
   executor_.Run(*frame, state);
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = executor_.TakeResult(*frame, plan.graph_outputs[i]);
+}
+
+void PlannedSubgraph::Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) {
+  RunWith(context, inputs, outputs);
+}
+void PlannedSubgraph::RunTaking(KernelContext& context, std::span<Value> inputs, std::span<Value> outputs) {
+  RunWith(context, inputs, outputs);
 }
 
 }  // namespace tessera

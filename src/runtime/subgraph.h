@@ -15,11 +15,16 @@ class PlannedSubgraph final : public SubgraphRunner {
   const TypeInfo& output_type(size_t i) const noexcept override { return executor_.plan().output_types[i]; }
   const TypeInfo& input_type(size_t i) const noexcept override { return executor_.plan().input_types[i]; }
   void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) override;
+  void RunTaking(KernelContext& context, std::span<Value> inputs, std::span<Value> outputs) override;
 
   /// Gives the memory of idle frames back.
   void ReleaseIdle() noexcept { executor_.ReleaseIdle(); }
 
  private:
+  /// Given is const Value where the frame shares the inputs, and Value where they move into it.
+  template <class Given>
+  void RunWith(KernelContext& context, std::span<Given> inputs, std::span<Value> outputs);
+
   Executor executor_;
 };
 

@@ -6,6 +6,7 @@ typedef struct {
   long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   int causal, stage;
   float scale, softcap, nothing;
+  int slices;
 } Problem;
 
 GROUP_FOLD(TX)
@@ -35,8 +36,18 @@ static inline long2 seen_by(long i, long b, __global const long* lengths, int ma
 #define ROW(row)                                                                                                  \
   const long i = row, b = get_group_id(2) / p.q_heads, h = get_group_id(2) % p.q_heads;                           \
   const long kv = h / (p.q_heads / p.kv_heads);                                                                   \
-  const long begin = SEEN_BY(i).x, end = SEEN_BY(i).y;                                                            \
+  const long2 seen_ = slice_of(SEEN_BY(i), get_group_id(1), p);                                                   \
+  const long begin = seen_.x, end = seen_.y;                                                                      \
   const long q_at = b * p.q_batch + h * p.q_head + i * p.q_row, m_at = b * p.m_batch + h * p.m_head + i * p.m_row;
+
+// Few rows of many keys: the second dimension has slices of the keys, of which each leaves the sums, the maximum and the sum of the weights
+// in `parts`, for `join_slices`.
+#define PART(i) \
+  ((__global TX*)(parts_ + po) + ((get_group_id(2) * p.queries + (i)) * p.slices + get_group_id(1)) * (p.value_width + 2))
+static inline long2 slice_of(long2 seen, long slice, Problem p) {
+  const long length = (seen.y - seen.x + p.slices - 1) / p.slices, first = min(seen.x + slice * length, seen.y);
+  return (long2)(first, min(first + length, seen.y));
+}
 
 // A product of a query and a key after `stage`: 0 the product, 1 the soft cap, 2 the mask.
 static inline TX staged(TX sum, __global uchar* mask, long m_at, int stage, Problem p) {
@@ -73,7 +84,7 @@ static inline TX score(__global uchar* q, __global uchar* k, __global uchar* mas
 
 #define ARGUMENTS                                                                                                 \
   __global uchar* q_, ulong qo, __global uchar* k_, ulong ko, __global uchar* v_, ulong vo, __global uchar* mask_, ulong mo, \
-      __global uchar* lengths_, ulong lo, __global uchar* y_, ulong yo, Problem p
+      __global uchar* lengths_, ulong lo, __global uchar* y_, ulong yo, __global uchar* parts_, ulong po, Problem p
 #define SCORE(k, stage) \
   score(q_ + qo, k_ + ko, mask_ == 0 ? 0 : mask_ + mo, b * p.k_batch + kv * p.k_head + (k) * p.k_row, q_at, m_at + (k) * p.m_key, stage, p)
 
@@ -105,9 +116,14 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
     }
     for (int c = 0; c < COLUMNS; ++c) {
       const long column = first + lane + c * LANES;
-      // A row without a key to attend to is 0.
-      if (column < p.value_width) PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)p.nothing : sums[c] / total);
+      if (column >= p.value_width) break;
+      if (p.slices > 1) {
+        PART(i)[column] = sums[c];
+      } else {  // a row without a key to attend to is 0
+        PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)p.nothing : sums[c] / total);
+      }
     }
+    if (p.slices > 1 && first == 0 && lane == 0) PART(i)[p.value_width] = top, PART(i)[p.value_width + 1] = total;
   }
 }
 #endif
@@ -233,6 +249,13 @@ __kernel void attend_row(ARGUMENTS) {
       for (; c < p.value_width; ++c) sums[c] += weights[k] * (TX)GET_V(v_ + vo, from + c);
     }
   }
+  if (p.slices > 1) {
+    __global TX* part = PART(i);
+    for (int c = 0; c < p.value_width; ++c) part[c] = sums[c];
+    part[p.value_width] = top;
+    part[p.value_width + 1] = total;
+    return;
+  }
   const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
   for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)p.nothing : sums[c] / total);
 }
@@ -295,6 +318,10 @@ __kernel void attend_rows(ARGUMENTS) {
     for (int c = 0; c < width; ++c) queries[r * width + c] = (TX)GET_Q(q_ + qo, from + c);
     for (int c = 0; c < wide; ++c) sums[r * wide + c] = 0;
   }
+  const long2 slice = slice_of((long2)(min(begin, end), end), get_group_id(1), p);
+  begin = slice.x;
+  end = slice.y;
+  for (int r = 0; r < rows; ++r) seen[r] = (long2)(max(seen[r].x, begin), min(seen[r].y, end));
   for (long k0 = begin; k0 < end; k0 += STEP) {
     const int count = (int)min((long)STEP, end - k0);
     for (int k = 0; k < STEP; ++k) {
@@ -350,10 +377,35 @@ __kernel void attend_rows(ARGUMENTS) {
     }
   }
   for (int r = 0; r < rows; ++r) {
+    if (p.slices > 1) {
+      __global TX* part = PART(first + r);
+      for (int c = 0; c < p.value_width; ++c) part[c] = sums[r * wide + c];
+      part[p.value_width] = tops[r];
+      part[p.value_width + 1] = totals[r];
+      continue;
+    }
     const long to = b * p.y_batch + h * p.y_head + (first + r) * p.y_row;
     const TX scale = totals[r] == 0 ? (TX)0 : 1 / totals[r];
     for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, totals[r] == 0 ? (TX)p.nothing : sums[r * wide + c] * scale);
   }
+}
+#endif
+
+#ifdef KERNEL_join_slices
+// Element after element of a row, rows in the second dimension, heads in the third.
+__kernel void join_slices(ulong total, __global uchar* parts_, ulong po, __global uchar* y_, ulong yo, Problem p) {
+  const long column = get_global_id(0), i = get_global_id(1), b = get_global_id(2) / p.q_heads, h = get_global_id(2) % p.q_heads;
+  if ((ulong)column >= total) return;
+  const long size = p.value_width + 2;
+  __global const TX* parts = (__global const TX*)(parts_ + po) + (get_global_id(2) * p.queries + i) * p.slices * size;
+  TX top = -INFINITY, sum = 0, weights = 0;
+  for (int s = 0; s < p.slices; ++s) top = fmax(top, parts[s * size + p.value_width]);
+  for (int s = 0; s < p.slices; ++s) {
+    const TX here = parts[s * size + p.value_width], factor = here == top ? (TX)1 : here == -INFINITY ? (TX)0 : exp(here - top);
+    sum += factor * parts[s * size + column];
+    weights += factor * parts[s * size + p.value_width + 1];
+  }
+  PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, weights == 0 ? (TX)p.nothing : sum / weights);
 }
 #endif
 

@@ -42,10 +42,13 @@ KnownHeads::KnownHeads(const KernelInfo& info, int64_t q_heads, int64_t kv_heads
 }
 
 ScaledDotProduct::ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known)
-    : by_rows_(!SettingsOf(info).tiles),
+    : device_(DeviceOf(info)),
+      element_bytes_(types.q == ElementType::kDouble || types.v == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
+      by_rows_(!SettingsOf(info).tiles),
       attend_(DeviceOf(info), "attention", AttentionDefines(types), "attend"),
       attend_row_(DeviceOf(info), "attention", AttentionDefines(types), "attend_row"),
-      attend_rows_(DeviceOf(info), "attention", AttentionDefines(types), "attend_rows") {
+      attend_rows_(DeviceOf(info), "attention", AttentionDefines(types), "attend_rows"),
+      join_slices_(DeviceOf(info), "attention", AttentionDefines(types), "join_slices") {
   const bool wide = types.q == ElementType::kDouble || types.v == ElementType::kDouble;
   const auto fits = [&](int64_t row) {
     const int64_t elements = (kQueries + 2 * kKeys) * (row + 4) + kQueries * (kKeys + 4 + kParts);
@@ -71,22 +74,40 @@ Launchable* ScaledDotProduct::TileKernel(int64_t width) {
   return at < tiles_.size() ? tiles_[at]->TryCompile() : nullptr;
 }
 
+void ScaledDotProduct::RunSliced(KernelContext& context, LazyLaunchable& kernel, size_t local, int64_t rows, const BufferRange& q,
+                                 const BufferRange& k, const BufferRange& v, const Tensor* mask, const BufferRange& lengths, const Tensor& y,
+                                 AttentionProblem p) {
+  constexpr int64_t kFewestKeys = 512;              // of a slice
+  constexpr int64_t kGroupsOfUnit = 4;              // that keep a device busy
+  constexpr double kMostWork = 1 << 26;             // multiply-adds of a group: some 20 ms of a processor's core, which cannot be stopped
+  constexpr int64_t kMostBytes = int64_t{64} << 20;  // of what slices leave
+  const int64_t items = CeilDiv<int64_t>(p.queries, rows), heads = p.batch * p.q_heads;
+  const int64_t wanted = CeilDiv<int64_t>(kGroupsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units), items * heads);
+  const double work = static_cast<double>(p.keys) * static_cast<double>(std::min<int64_t>(rows, p.queries) * (p.width + p.value_width));
+  const int64_t part_bytes = CheckedMul(CheckedMul(p.queries, heads), (p.value_width + 2) * static_cast<int64_t>(element_bytes_));
+  const int64_t most = std::min(p.keys / kFewestKeys, kMostBytes / part_bytes);
+  const int64_t slices = std::clamp<int64_t>(std::max(wanted, static_cast<int64_t>(work / kMostWork)), 1, std::max<int64_t>(most, 1));
+  const std::array<size_t, 3> global = {local * static_cast<size_t>(items), static_cast<size_t>(slices), static_cast<size_t>(heads)};
+  p.slices = static_cast<cl_int>(slices);
+  if (slices == 1) return kernel.Compile()(context, global, {local, 1, 1}, q, k, v, mask, lengths, y, BufferRange{}, p);
+  const DeviceScratch parts(context, static_cast<size_t>(part_bytes * slices));
+  kernel.Compile()(context, global, {local, 1, 1}, q, k, v, mask, lengths, y, parts.range(), p);
+  join_slices_.Compile().Grid(context, p.value_width, p.queries, heads, parts.range(), y, p);
+}
+
 void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const BufferRange& k, const BufferRange& v, const Tensor* mask,
                            const BufferRange& lengths, const Tensor& y, const AttentionProblem& p) {
-  const auto queries = static_cast<size_t>(p.queries), heads = static_cast<size_t>(p.batch * p.q_heads);
   if (by_rows_ && p.value_width <= kMostValues && HasRows(p.queries, p.width)) {
-    const auto items = static_cast<size_t>(CeilDiv<int64_t>(p.queries, kRows));
-    return attend_rows_.Compile()(context, {items, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
+    return RunSliced(context, attend_rows_, 1, kRows, q, k, v, mask, lengths, y, p);
   }
-  if (by_rows_ && p.value_width <= kMostValues) {
-    return attend_row_.Compile()(context, {queries, 1, heads}, {1, 1, 1}, q, k, v, mask, lengths, y, p);
-  }
+  if (by_rows_ && p.value_width <= kMostValues) return RunSliced(context, attend_row_, 1, 1, q, k, v, mask, lengths, y, p);
   Launchable* tile = p.queries > kFewQueries ? TileKernel(std::max(p.width, p.value_width)) : nullptr;
   if (tile != nullptr) {
     constexpr size_t kItems = kQueries * kParts;
-    return (*tile)(context, {kItems * static_cast<size_t>(CeilDiv(p.queries, kQueries)), 1, heads}, {kItems, 1, 1}, q, k, v, mask, lengths, y, p);
+    return (*tile)(context, {kItems * static_cast<size_t>(CeilDiv(p.queries, kQueries)), 1, static_cast<size_t>(p.batch * p.q_heads)}, {kItems, 1, 1},
+                   q, k, v, mask, lengths, y, BufferRange{}, p);
   }
-  attend_.Compile()(context, {kAttentionLanes * queries, 1, heads}, {kAttentionLanes, 1, 1}, q, k, v, mask, lengths, y, p);
+  RunSliced(context, attend_, kAttentionLanes, 1, q, k, v, mask, lengths, y, p);
 }
 
 namespace {
@@ -182,7 +203,7 @@ class Attention final : public Kernel {
     if (capture_) {
       const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
       if (captured.num_elements() > 0) {
-        (*capture_)(context, rows, {kAttentionLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, captured, p);
+        (*capture_)(context, rows, {kAttentionLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0}, captured, BufferRange{}, p);
       }
     }
     if (y == nullptr || y->num_elements() == 0) return;

@@ -21,6 +21,7 @@ struct AttentionProblem {
   cl_int causal, stage;
   cl_float scale, softcap;
   cl_float nothing;  // what rows give of which the mask leaves nothing
+  cl_int slices = 1;  // of the keys: ScaledDotProduct decides
 };
 
 struct AttentionTypes {
@@ -64,8 +65,14 @@ class ScaledDotProduct {
     return queries >= kFewestRows && width <= kMostValues;
   }
 
+  /// Attention by `kernel` over {rows of queries in items, keys in slices, heads}, `rows` of them in each group of `local` items.
+  void RunSliced(KernelContext& context, LazyLaunchable& kernel, size_t local, int64_t rows, const BufferRange& q, const BufferRange& k,
+                 const BufferRange& v, const Tensor* mask, const BufferRange& lengths, const Tensor& y, AttentionProblem p);
+
+  Device& device_;
+  const size_t element_bytes_;  // of what is computed in
   const bool by_rows_;  // of a work item: on processors
-  LazyLaunchable attend_, attend_row_, attend_rows_;
+  LazyLaunchable attend_, attend_row_, attend_rows_, join_slices_;
   std::vector<std::unique_ptr<LazyLaunchable>> tiles_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "kernel.h"
+#include "long_products.h"
 #include "product.h"
 #include "tiles.h"
 
@@ -27,7 +28,7 @@ cl_int Counted(int64_t size) {
 class Product {
  public:
   Product(const KernelInfo& info, TileProduct::Layout layout, const std::optional<TileProduct::Expected>& expected)
-      : epilogue_(EpilogueOf(info)) {
+      : epilogue_(EpilogueOf(info)), long_(info) {
     if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
       tiles_.emplace(info, layout, expected);
     } else {
@@ -45,6 +46,11 @@ class Product {
                   std::span<const Tensor* const> epilogue) {
     if (y.num_elements() == 0) return;
     const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
+    if (packed_b_ == nullptr && LongProducts::Pays(m, n, k, stacks)) {
+      const LongProductShape shape{.m = mm, .n = nn, .k = kk, .row_a = a.row, .col_a = a.column, .row_b = b.row, .col_b = b.column,
+                                   .row_bias = bias.row, .col_bias = bias.column, .alpha = alpha, .beta = beta};
+      return long_.Multiply(context, *a.tensor, *b.tensor, bias.tensor, y, epilogue, shape, stack, stacks);
+    }
     if (tiles_) {
       const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
       return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, stack, stacks);
@@ -86,12 +92,14 @@ class Product {
     if (b == nullptr || b->shape().rank() == 0 || b->num_elements() == 0) return;
     const Shape shape = b->shape().rank() == 1 ? Shape{b->shape()[0], 1} : b->shape();
     const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows, n = along_k ? rows : columns;
+    if (LongProducts::Pays(1, n, k, 1)) return;  // A will have few rows, too: so many weights are none of a network's
     const auto kk = Counted(k), nn = Counted(n);
     packed_b_ = panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
     info.ReleaseConstant(1);
   }
 
   const Epilogue epilogue_;
+  LongProducts long_;
   std::optional<TileProduct> tiles_;
   std::optional<PanelProduct> panels_;
   std::shared_ptr<const ConstantBlock> packed_b_;

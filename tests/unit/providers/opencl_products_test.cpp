@@ -75,6 +75,52 @@ TEST_P(OpenclProductsTest, EdgesOfTiles) {
   }
 }
 
+// Few results of long rows and columns, which come slice by slice.
+TEST_P(OpenclProductsTest, LongSums) {
+  const int64_t sizes[][3] = {{1, 1, 100003}, {3, 2, 40000}, {8, 8, 32768}, {1, 64, 65537}};
+  for (const auto& [m, n, k] : sizes) {
+    for (int transposed = 0; transposed < 4; ++transposed) {
+      SCOPED_TRACE(fmt::format("{} x {} x {}, transposed {}", m, n, k, transposed));
+      const bool a = transposed & 1, b = transposed & 2;
+      ModelBuilder model;
+      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k}, bs = b ? std::vector{n, k} : std::vector{k, n};
+      model.Input("a", ElementType::kFloat, as).Input("c", ElementType::kFloat, {n}).Output("y", ElementType::kFloat, {m, n});
+      model.Constant("b", bs, Random(k * n, 2));
+      auto& gemm = model.Node("Gemm", {"a", "b", "c"}, {"z"});
+      Int(gemm, "transA", a);
+      Int(gemm, "transB", b);
+      model.Node("Relu", {"z"}, {"y"});
+      ExpectSame(model, {Floats(as, Random(m * k, 1)), Floats({n}, Random(n, 3))});
+    }
+  }
+}
+
+TEST_P(OpenclProductsTest, LongSumsInStacksAndOfVectors) {
+  const std::vector<int64_t> shapes[][2] = {{{70000}, {70000}}, {{2, 3, 2, 40000}, {3, 40000, 3}}, {{40000}, {2, 40000, 3}}, {{2, 3, 40000}, {40000}}};
+  for (const auto& [a, b] : shapes) {
+    const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
+    SCOPED_TRACE(sa.ToString() + sb.ToString());
+    ModelBuilder model;
+    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).Output("y", ElementType::kFloat, {});
+    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Node("MatMul", {"a", "b"}, {"y"});
+    ExpectSame(model, {Floats(a, Random(sa.num_elements(), 1)), Floats(b, Random(sb.num_elements(), 2))});
+  }
+}
+
+TEST_P(OpenclProductsTest, LongSumsOfIntegersWrap) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kInt32, {2, 50000}).Input("b", ElementType::kInt32, {50000, 2}).Output("y", ElementType::kInt32, {2, 2});
+  model.Node("MatMul", {"a", "b"}, {"y"});
+  std::vector<int32_t> values(100000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * 2654435761u);
+  const Session device = model.Session(On(kOpencl, {{"kernels", GetParam()}})), cpu = model.Session(On("cpu"));
+  EXPECT_THAT(Elsewhere(device), IsEmpty());
+  const std::vector<Value> inputs = {Tensor::Of<int32_t>({2, 50000}, values), Tensor::Of<int32_t>({50000, 2}, values)};
+  const Tensor ours = ResultsOf(device, inputs)[0].tensor(), expected = ResultsOf(cpu, inputs)[0].tensor();
+  EXPECT_THAT(ours.values<int32_t>(), ::testing::ElementsAreArray(expected.values<int32_t>()));
+}
+
 TEST_P(OpenclProductsTest, StacksBroadcast) {
   const std::vector<int64_t> shapes[][2] = {{{3, 20, 24}, {24, 33}}, {{2, 3, 9, 16}, {2, 3, 16, 20}}, {{2, 1, 9, 16}, {3, 16, 20}},
                                             {{24}, {3, 24, 5}},      {{3, 5, 24}, {24}},              {{20, 24}, {3, 24, 40}}};

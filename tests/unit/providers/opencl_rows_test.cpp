@@ -89,6 +89,8 @@ TEST_P(OpenclRowsTest, AttentionOfManyRows) {
   const Case cases[] = {
       {4, 4, 33, 50, 36, 36, 0, 0}, {4, 2, 64, 16, 64, 64, 1, 0}, {2, 1, 7, 35, 8, 20, 1, 2}, {1, 1, 70, 3, 1, 1, 0, 0},
       {1, 1, 9, 20, 256, 256, 0, 0}, {1, 1, 9, 20, 257, 32, 0, 0}, {2, 2, 5, 20, 16, 16, 0, 0},  // rows too long, too few
+      // So many keys that they are divided among work items.
+      {2, 1, 3, 2600, 24, 40, 0, 0}, {1, 1, 4, 2000, 8, 300, 1, 2}, {1, 1, 9, 5000, 16, 16, 1, 0}, {2, 2, 1, 1100, 16, 16, 0, 0},
   };
   for (const Case& one : cases) {
     for (const ElementType type : {ElementType::kFloat, ElementType::kBool, ElementType::kUndefined}) {

@@ -129,7 +129,7 @@ class Loop final : public Kernel {
       // Views: what the body keeps of them it copies.
       inputs[0] = Tensor::View(ElementType::kInt64, iteration_shape, &iteration);
       inputs[1] = Tensor::View(ElementType::kBool, condition_shape, &condition);
-      body_.Run(context, inputs, outputs);
+      body_.RunTaking(context, inputs, outputs);
       condition = ToBool(outputs[0], "the body's condition");
       for (size_t i = 0; i < carried_; ++i) {
         RequireFits(outputs[1 + i], body_.input_type(2 + i), "loop-carried value", i);

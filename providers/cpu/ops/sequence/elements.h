@@ -22,12 +22,13 @@ inline TypeInfo ElementTypeOfSequence(const TypeInfo& sequence, const TypeInfo& 
   return type;
 }
 
-/// Whoever takes elements out relies on the type that the sequence states.
+/// Whoever takes elements out relies on the type that the sequence states, and on one type of all.
 inline void RequireFits(const Sequence& sequence, const Value& element) {
-  const Tensor* first = sequence.elements.front().tensor_if();
+  const Value& model = sequence.elements.empty() ? element : sequence.elements.front();
+  const Tensor* first = model.tensor_if();
   const Tensor* tensor = element.tensor_if();
   Require(first == nullptr || tensor == nullptr || first->type() == tensor->type(), "elements of a sequence are {} and {}",
-          sequence.elements.front().type(), element.type());
+          model.type(), element.type());
   if (!Fits(element, sequence.element_type)) [[unlikely]] {
     Fail(ErrorCode::kInvalidArgument, "an element is {}, the sequence is of {}", element.type(), sequence.element_type);
   }

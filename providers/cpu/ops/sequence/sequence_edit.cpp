@@ -1,9 +1,30 @@
 // SequenceInsert, SequenceErase, SequenceAt, SequenceLength (11).
 
+#include <algorithm>
+#include <iterator>
+
 #include "ops/sequence/elements.h"
 
 namespace tessera::cpu {
 namespace {
+
+/// Input 0, to be changed, with room for one more element; what another value still shares is copied.
+Sequence EditableSequence(KernelContext& context) {
+  Value taken = context.TakeInput(0);
+  Sequence* own = taken.unshared_sequence();
+  const Sequence& given = taken.sequence();
+  const size_t size = given.elements.size();
+  if (own != nullptr && own->charge != nullptr && own->elements.capacity() > size) return std::move(*own);
+  // Twice as many: a chain of insertions moves each element a few times in all.
+  Sequence larger = MakeSequence(context, given.element_type, std::max<size_t>(2 * size, 4));
+  if (own != nullptr) {
+    std::move(own->elements.begin(), own->elements.end(), std::back_inserter(larger.elements));
+  } else {
+    larger.elements.assign(given.elements.begin(), given.elements.end());
+  }
+  larger.num_owned = given.num_owned;
+  return larger;
+}
 
 class SequenceInsert final : public Kernel {
  public:
@@ -11,22 +32,20 @@ class SequenceInsert final : public Kernel {
 
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr && context.input_value(1) != nullptr, "a sequence and an element are required");
-    const Sequence& given_sequence = context.input_value(0)->sequence();
-    size_t at = given_sequence.elements.size();
+    const size_t size = context.input_value(0)->sequence().elements.size();
+    size_t at = size;
     if (const Tensor* position = context.input(2)) {
       // The end is a valid place to insert at: [-n, n].
-      const int64_t given = ScalarIndex(*position), n = static_cast<int64_t>(given_sequence.elements.size());
+      const int64_t given = ScalarIndex(*position), n = static_cast<int64_t>(size);
       Require(given >= -n && given <= n, "position {} is outside [-{}, {}]", given, n, n);
       at = static_cast<size_t>(given < 0 ? given + n : given);
     }
-    Sequence sequence = MakeSequence(context, given_sequence.element_type, given_sequence.elements.size() + 1);
-    const auto place = given_sequence.elements.begin() + static_cast<std::ptrdiff_t>(at);
-    sequence.elements.assign(given_sequence.elements.begin(), place);
-    sequence.elements.push_back(OwnedElement(context, *context.input_value(1)));
-    sequence.elements.insert(sequence.elements.end(), place, given_sequence.elements.end());
+    Value element = OwnedElement(context, *context.input_value(1));
+    Sequence sequence = EditableSequence(context);
     // All that were there already fit.
-    RequireFits(sequence, sequence.elements[at]);
-    RequireFits(sequence, sequence.elements.back());
+    RequireFits(sequence, element);
+    sequence.elements.insert(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at), std::move(element));
+    if (sequence.num_owned >= at) ++sequence.num_owned;
     context.set_output(0, std::move(sequence));
   }
 };
@@ -37,13 +56,11 @@ class SequenceErase final : public Kernel {
 
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr, "a sequence is required");
-    const Sequence& given = context.input_value(0)->sequence();
     const Tensor* position = context.input(1);
-    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1, given.elements.size());
-    Sequence sequence = MakeSequence(context, given.element_type, given.elements.size() - 1);
-    const auto place = given.elements.begin() + static_cast<std::ptrdiff_t>(at);
-    sequence.elements.assign(given.elements.begin(), place);
-    sequence.elements.insert(sequence.elements.end(), place + 1, given.elements.end());
+    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1, context.input_value(0)->sequence().elements.size());
+    Sequence sequence = EditableSequence(context);
+    sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
+    if (sequence.num_owned > at) --sequence.num_owned;
     context.set_output(0, std::move(sequence));
   }
 };
