@@ -29,7 +29,7 @@ std::vector<float> NumbersIn(const Value& value) {
   return numbers;
 }
 
-std::vector<Value> Run(const Session& session, const Value& given, float x) {
+std::vector<Value> OutputsOf(const Session& session, const Value& given, float x) {
   std::vector<Value> results(session.outputs().size());
   session.Run(std::vector<Value>{given, Floats({1}, {x})}, results);
   return results;
@@ -55,7 +55,7 @@ TEST(TakenValues, EveryReaderSeesTheSequenceAsItWas) {
   const Session session = model.Session();
   const Value given = Numbers({1, 2});
   for (const float x : {5.0f, 6.0f}) {
-    const std::vector<Value> results = Run(session, given, x);
+    const std::vector<Value> results = OutputsOf(session, given, x);
     EXPECT_THAT(NumbersIn(results[0]), ElementsAre(1, 2, x, x));
     EXPECT_THAT(NumbersIn(results[1]), ElementsAre(x, 1, 2, x, x));
     EXPECT_THAT(NumbersIn(results[2]), ElementsAre(x, 1));
@@ -94,7 +94,7 @@ TEST(TakenValues, LoopsGrowWhatTheyCarryAndNotWhatTheyWereGiven) {
   const Session session = model.Session();
   const Value given = Numbers({7});
   for (const float x : {5.0f, 6.0f}) {
-    const std::vector<Value> results = Run(session, given, x);
+    const std::vector<Value> results = OutputsOf(session, given, x);
     EXPECT_THAT(NumbersIn(results[0]), ElementsAre(7, x, 0, 1, 2));
     EXPECT_THAT(NumbersIn(results[1]), ElementsAre(7));
   }

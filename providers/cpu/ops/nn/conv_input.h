@@ -13,6 +13,7 @@
 #include "ops/nn/multi_index.h"
 #include "simd/conv.h"
 #include "simd/conv_int8.h"
+#include "tessera/kernel.h"
 
 namespace tessera::cpu {
 
