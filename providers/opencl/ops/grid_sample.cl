@@ -70,7 +70,8 @@ __kernel void grid_sample(ulong total, __global uchar* x_, ulong xo, __global uc
       for (int t2 = 0; t2 < (s.rank > 2 ? taps : 1); ++t2) {
         if (index[0][t0] < 0 || index[1][t1] < 0 || index[2][t2] < 0) continue;
         const long at = (index[0][t0] * (s.rank > 1 ? s.in[1] : 1) + index[1][t1]) * (s.rank > 2 ? s.in[2] : 1) + index[2][t2];
-        sum += weight[0][t0] * weight[1][t1] * weight[2][t2] * GET_X(x_ + xo, plane * size + at);
+        const TX own = weight[0][t0] * weight[1][t1] * weight[2][t2];
+        if (own != 0) sum += own * GET_X(x_ + xo, plane * size + at);
       }
     }
   }

@@ -237,6 +237,19 @@ void Gather(KernelContext& context, const Settings& settings, const Problem& pro
   });
 }
 
+/// A point's sum without the taps of weight 0, which stand at some element too: one that is outside meets no NaN or infinity there.
+template <class F>
+F SumOfWeighted(const SampleTable<F>& table, const F* channel, int64_t p) {
+  F sum = 0;
+  for (int64_t r = 0; r < table.rows; ++r) {
+    for (int64_t t = 0; t < table.taps; ++t) {
+      const F weight = table.row_weights[p * table.rows + r] * table.tap_weights[p * table.taps + t];
+      if (weight != 0) sum += weight * channel[table.offsets[p * table.rows + r] + t];
+    }
+  }
+  return sum;
+}
+
 template <class F, class G>
 void Interpolate(KernelContext& context, const Settings& settings, const Problem& problem, const F* in, const G* grid, F* out) {
   ForEachTile<F>(context, settings, problem, grid, 0.4, [&](int64_t image, int64_t first, const SampleTable<F>& table) {
@@ -244,7 +257,12 @@ void Interpolate(KernelContext& context, const Settings& settings, const Problem
     for (int64_t c = 0; c < problem.channels; ++c) {
       look.Pass();
       const int64_t i = image * problem.channels + c;
-      SampleChannel(table, in + i * problem.plane, out + i * problem.points + first);
+      const F* channel = in + i * problem.plane;
+      F* target = out + i * problem.points + first;
+      SampleChannel(table, channel, target);
+      for (int64_t p = 0; p < table.points; ++p) {
+        if (std::isnan(target[p])) [[unlikely]] target[p] = SumOfWeighted(table, channel, p);
+      }
     }
   });
 }

@@ -226,5 +226,22 @@ TEST(NumbersBesideNone, AreNormalizedAsIfAlone) {
   }
 }
 
+TEST_P(NotANumber, AtTheBorderOfAnImageIsNotMetByPointsOutside) {
+  constexpr float kNo = kNan<float>, kInfinity = std::numeric_limits<float>::infinity();
+  for (const char* mode : {"linear", "cubic", "nearest"}) {
+    ModelBuilder model(20);
+    model.Input("x", ElementType::kFloat, {1, 1, 2, 5}).Input("grid", ElementType::kFloat, {1, 1, 6, 2}).Output("y", ElementType::kFloat, {1, 1, 1, 6});
+    auto& node = model.Node("GridSample", {"x", "grid"}, {"y"});
+    Text(node, "mode", mode);
+    Text(node, "padding_mode", "zeros");
+    const Session session = model.Session();
+    std::vector<Value> results(1);
+    const std::vector<Value> inputs = {Floats({1, 1, 2, 5}, {kNo, 1, 1, 1, kInfinity, -kInfinity, 1, 1, 1, kNo}),
+                                       Floats({1, 1, 6, 2}, {-9, -9, 9, 9, 9, -9, -9, 9, 0, 9, kNo, kNo})};
+    session.Run(inputs, results);
+    EXPECT_THAT(ToVector(results[0]), Each(0.0f)) << mode;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::testing
