@@ -147,6 +147,10 @@ void Executor::RunPlanned(Frame& frame, RunState& state) {
   RunSteps(frame, state);
   shape_plans_.Insert(
       std::make_shared<ShapePlan>(ShapePlan{std::move(shapes), MakeMemoryPlan(*plan_, trace, addressable_)}));
+  // The next run takes its blocks whole; what this one had piece by piece would lie beside them, unused but resident.
+  for (const MemorySpace& memory : resources_.memories) {
+    if (memory.allocator->addressable()) memory.allocator->Shrink();
+  }
 }
 
 void Executor::RunSteps(Frame& frame, RunState& state) {

@@ -66,5 +66,23 @@ TEST(MemoryPlan, ShapeSetsHaveTheirOwnPlans) {
   EXPECT_LE(before, 4 * 31 * 31 * static_cast<int64_t>(sizeof(float)));
 }
 
+/// Its buffers, taken one by one, would lie idle beside the block that the next run takes.
+TEST(MemoryPlan, TheRunThatLearnsItGivesItsBuffersBack) {
+  constexpr int64_t kElements = 1 << 20;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1, -1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Node("Transpose", {"x"}, {"a"});
+  model.Node("Transpose", {"a"}, {"b"});
+  model.Node("Add", {"b", "x"}, {"c"});
+  model.Node("ReduceMax", {"c"}, {"y"});
+  const Session session = model.Session(Unoptimized());
+  const std::vector<Value> inputs = {Tensor::Of<float>(Shape{1, kElements}, std::vector<float>(kElements, 1))};
+  std::vector<Value> results = {Tensor(ElementType::kFloat, Shape{1, 1})};  // none of the session's memory
+  session.Run(inputs, results);
+  EXPECT_LT(session.memory_use()[0].stats.bytes_reserved, kElements);
+  session.Run(inputs, results);
+  EXPECT_EQ(testing::ToVector(results[0]), std::vector<float>(1, 2));
+}
+
 }  // namespace
 }  // namespace tessera
