@@ -76,7 +76,7 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
 
 /// What becomes of the sums. Pointers by line are padded to whole blocks.
 struct Int8Store {
-  enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are, of products of rows alone
+  enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are
   Kind kind = kUInt8;
   void* data = nullptr;
   int64_t row = 0;                 // elements from row (or line) to row of the output

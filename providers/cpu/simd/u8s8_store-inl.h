@@ -85,6 +85,20 @@ HWY_INLINE void StoreScaled(const Int8Store& store, hn::Vec<DF> low, hn::Vec<DF>
   if (width < kWidth) std::memcpy(to, place, static_cast<size_t>(width));
 }
 
+/// `width` of kWidth sums.
+HWY_INLINE void StoreTwoSums(V32 low, V32 high, int64_t width, int32_t* to) {
+  const D32 d32;
+  if (width == kWidth) {
+    hn::StoreU(low, d32, to);
+    hn::StoreU(high, d32, to + kLanes);
+    return;
+  }
+  HWY_ALIGN int32_t row[kWidth];
+  hn::Store(low, d32, row);
+  hn::Store(high, d32, row + kLanes);
+  std::memcpy(to, row, static_cast<size_t>(width) * sizeof(int32_t));
+}
+
 /// A tile whose columns are lines [n, n + width), rows from m.
 inline void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
@@ -100,10 +114,7 @@ inline void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, in
       sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n + kLanes)));
     }
     if (plain) {
-      HWY_ALIGN int32_t row[kWidth];
-      hn::Store(sum0, d32, row);
-      hn::Store(sum1, d32, row + kLanes);
-      std::memcpy(static_cast<int32_t*>(store.data) + (m + r) * store.row + n, row, static_cast<size_t>(width) * sizeof(int32_t));
+      StoreTwoSums(sum0, sum1, width, static_cast<int32_t*>(store.data) + (m + r) * store.row + n);
       continue;
     }
     auto low = hn::Mul(hn::ConvertTo(df, sum0), scale0), high = hn::Mul(hn::ConvertTo(df, sum1), scale1);
@@ -132,12 +143,23 @@ void StoreWholeLines(const Int8Store& store, const int32_t* HWY_RESTRICT sums, i
   }
 }
 
+/// The sums themselves, `width` of the kWidth of each line.
+inline void StoreLineSums(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
+  const D32 d32;
+  for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
+    const V32 add = hn::Set(d32, store.add[line + r]);
+    const V32 low = hn::Add(hn::Load(d32, sums), add), high = hn::Add(hn::Load(d32, sums + kLanes), add);
+    StoreTwoSums(low, high, width, static_cast<int32_t*>(store.data) + (line + r) * store.row + n);
+  }
+}
+
 /// A tile whose rows are lines from `line`, columns pixels [n, n + width).
 inline void StoreLines(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
   const DF df;
   if (width == kWidth && store.kind == Int8Store::kUInt8) return StoreWholeLines(store, sums, line, rows, static_cast<uint8_t*>(store.data) + line * store.row + n);
   if (width == kWidth && store.kind == Int8Store::kInt8) return StoreWholeLines(store, sums, line, rows, static_cast<int8_t*>(store.data) + line * store.row + n);
+  if (store.kind == Int8Store::kSums) return StoreLineSums(store, sums, line, rows, n, width);
   for (int64_t r = 0; r < rows; ++r) {
     const V32 add = hn::Set(d32, store.add[line + r]);
     const auto scale = hn::Set(df, store.scales[line + r]);

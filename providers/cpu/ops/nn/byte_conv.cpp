@@ -33,18 +33,19 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
-ByteConv::ByteConv(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
+ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-  const Tensor* w = info.constant_input(3);
+  const Tensor* w = info.constant_input(places.weights);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
-  if (!HasConstantZeros(info, *w)) return;
+  if (!HasConstantZeros(info, *w, places)) return;
   weights_ = w->shape();
-  const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
+  if (Depthwise() && places.gives_sums()) return;
+  const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(places.w_zero), weights_[0]);
   std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
-  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0);
-  info.ReleaseConstant(3);
+  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0, places);
+  info.ReleaseConstant(places.weights);
 }
 
 std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
@@ -95,18 +96,14 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t k = 0; k < kernel; ++k) offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
   }
-  auto* codes = static_cast<uint8_t*>(y.mutable_raw());
   for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
     const int64_t g = i % group_;
     const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
                              static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)]->wide()};
-    Int8Store store;
-    store.kind = y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
-    store.data = codes + i * outputs * pixels;
-    store.row = pixels;
-    store.add = call.starts.data() + g * outputs;
-    store.scales = call.scales.data() + g * outputs;
-    store.zero = call.y_zero;
+    Int8Store store = call.Store(pixels);
+    store.data = static_cast<uint8_t*>(store.data) + i * outputs * pixels * store.size();
+    store.add += g * outputs;
+    if (store.kind != Int8Store::kSums) store.scales += g * outputs;
     if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * outputs;
     RunGroup(context, layout, source, window, *groups_[static_cast<size_t>(g)], store);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 // Convolution of an 8-bit image with constant 8-bit weights, packed at load, whose sums become codes while
-// they are stored.
+// they are stored, or stay sums.
 
 #include <memory>
 #include <optional>
@@ -15,8 +15,8 @@ namespace tessera::cpu {
 
 class ByteConv {
  public:
-  /// Of a node with QLinearConv's inputs. Gives the weights' memory back where it took them.
-  explicit ByteConv(const KernelInfo& info);
+  /// Gives the weights' memory back where it took them.
+  ByteConv(const KernelInfo& info, const ConvInputs& places);
 
   /// False: the weights or their zero points are not constant, or this is not faster here.
   explicit operator bool() const { return factors_.has_value(); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What makes a quantized convolution's sums of products codes, by output channel in the order in which its kernel reads them.
+// What makes a quantized convolution's sums of products codes, or whole sums, by output channel in the order in which its kernel reads them.
 
 #include <vector>
 
@@ -15,9 +15,21 @@ struct ConvCall {
   const Tensor& x;
   const Window& window;
   std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
-  std::span<const float> scales;
+  std::span<const float> scales;  // none where results are sums
   int32_t x_zero, y_zero;
   Tensor& y;
+
+  /// Where the results of lines of `row` pixels go.
+  Int8Store Store(int64_t row) const {
+    Int8Store store;
+    store.kind = y.is(ElementType::kInt32) ? Int8Store::kSums : y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+    store.data = y.mutable_raw();
+    store.row = row;
+    store.add = starts.data();
+    store.scales = scales.data();
+    store.zero = y_zero;
+    return store;
+  }
 };
 
 /// Computed once where all inputs that they depend on are constant.
@@ -47,15 +59,16 @@ class ConvFactors {
     return added;
   }
 
-  /// Of a node with QLinearConv's inputs. `x_shift`: what the kernel adds to x.
-  ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift)
-      : lines_(std::move(lines)), outputs_(outputs), x_shift_(x_shift) {
-    const Inputs in{info.constant_input(1), info.constant_input(2), info.constant_input(4), info.constant_input(6), info.constant_input(8)};
-    const bool constant = in.x_scale != nullptr && in.x_zero != nullptr && in.w_scale != nullptr && in.y_scale != nullptr &&
-                          (in.bias == nullptr ? !info.has_input(8) : in.bias->num_elements() == outputs);
-    if (!constant) return;
+  /// `x_shift`: what the kernel adds to x.
+  ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift, const ConvInputs& places = kQLinearConv)
+      : lines_(std::move(lines)), outputs_(outputs), x_shift_(x_shift), places_(places) {
+    const auto constant = [&](size_t place) { return info.constant_input(place); };
+    const Inputs in{constant(places.x_scale), constant(places.x_zero), constant(places.w_scale), constant(places.y_scale), constant(places.bias)};
+    const bool scaled = places.gives_sums() || (in.x_scale != nullptr && in.w_scale != nullptr && in.y_scale != nullptr);
+    const bool known = in.x_zero != nullptr && scaled && (in.bias == nullptr ? !info.has_input(places.bias) : in.bias->num_elements() == outputs);
+    if (!known) return;
     starts_.resize(lines_.size());
-    scales_.resize(lines_.size());
+    scales_.resize(places.gives_sums() ? 0 : lines_.size());
     Fill(in, starts_, scales_);
     lines_ = {};
   }
@@ -66,13 +79,14 @@ class ConvFactors {
     std::span<const float> scales = scales_;
     if (starts_.empty()) {
       const auto new_starts = context.scratch<int32_t>(lines_.size());
-      const auto new_scales = context.scratch<float>(lines_.size());
-      Fill({&context.required_input(1), context.input(2), &context.required_input(4), &context.required_input(6), context.input(8)}, new_starts,
-           new_scales);
+      const auto new_scales = context.scratch<float>(places_.gives_sums() ? 0 : lines_.size());
+      const auto scale = [&](size_t place) { return places_.gives_sums() ? nullptr : &context.required_input(place); };
+      Fill({scale(places_.x_scale), context.input(places_.x_zero), scale(places_.w_scale), scale(places_.y_scale), context.input(places_.bias)},
+           new_starts, new_scales);
       starts = new_starts;
       scales = new_scales;
     }
-    const int32_t x_zero = ConvZero(context.input(2), "x_zero_point"), y_zero = ConvZero(context.input(7), "y_zero_point");
+    const int32_t x_zero = ConvZero(context.input(places_.x_zero), "x_zero_point"), y_zero = ConvZero(context.input(places_.y_zero), "y_zero_point");
     return {context.required_input(0), window, starts, scales, x_zero, y_zero, y};
   }
 
@@ -86,7 +100,6 @@ class ConvFactors {
   };
 
   void Fill(const Inputs& in, std::span<int32_t> starts, std::span<float> scales) const {
-    const ConvScale scale(*in.x_scale, *in.w_scale, *in.y_scale, outputs_);
     const auto x_zero = static_cast<uint32_t>(ConvZero(in.x_zero, "x_zero_point") + x_shift_);
     const int32_t* bias = in.bias == nullptr ? nullptr : in.bias->data<int32_t>();
     for (size_t i = 0; i < lines_.size(); ++i) {
@@ -94,13 +107,16 @@ class ConvFactors {
       // Sums wrap as in the definition.
       const uint32_t start = static_cast<uint32_t>(missing) - x_zero * static_cast<uint32_t>(sum);
       starts[i] = static_cast<int32_t>(start + (bias == nullptr || channel < 0 ? 0 : static_cast<uint32_t>(bias[channel])));
-      scales[i] = channel < 0 ? 0 : scale.of(channel);
     }
+    if (places_.gives_sums()) return;
+    const ConvScale scale(*in.x_scale, *in.w_scale, *in.y_scale, outputs_);
+    for (size_t i = 0; i < lines_.size(); ++i) scales[i] = lines_[i].channel < 0 ? 0 : scale.of(lines_[i].channel);
   }
 
   std::vector<Line> lines_;  // none where they are constant
   int64_t outputs_;
   int32_t x_shift_;
+  ConvInputs places_;
   std::vector<int32_t> starts_;
   std::vector<float> scales_;
 };

@@ -1,6 +1,10 @@
 // ConvInteger (10): convolution of 8-bit integers, sums in int32.
 
+#include <optional>
+
+#include "ops/nn/byte_conv.h"
 #include "ops/nn/integer_conv.h"
+#include "ops/nn/small_byte_images.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -8,19 +12,39 @@ namespace {
 
 class ConvInteger final : public Kernel {
  public:
-  explicit ConvInteger(const KernelInfo& info) : conv_(info, 1, 3) {}
+  explicit ConvInteger(const KernelInfo& info) {
+    if (small_.emplace(info, kConvInteger)) return;
+    small_.reset();
+    if (fast_.emplace(info, kConvInteger)) return;
+    fast_.reset();
+    conv_.emplace(info, kConvInteger.weights, kConvInteger.w_zero);
+  }
 
-  void Compute(KernelContext& context) override {
-    const IntegerConv::Inputs inputs{&context.required_input(0), conv_.has_weights() ? nullptr : &context.required_input(1),
-                                     context.input(2), context.input(3), nullptr};
-    conv_.Run(context, inputs, [&](const Shape& shape) -> int32_t* {
+  void Compute(KernelContext& context) override { small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context); }
+
+ private:
+  template <class C>
+  static void Fast(KernelContext& context, const C& conv) {
+    const Tensor& x = context.required_input(0);
+    const Window window = conv.Fit(x.shape(), nullptr);
+    Shape shape{x.shape()[0], conv.outputs()};
+    for (const int64_t dim : window.output) shape.Append(dim);
+    Tensor* output = context.output(0, shape);
+    if (output != nullptr && output->num_elements() > 0) conv.Run(context, window, *output);
+  }
+
+  void General(KernelContext& context) const {
+    const IntegerConv::Inputs inputs{&context.required_input(0), conv_->has_weights() ? nullptr : &context.required_input(kConvInteger.weights),
+                                     context.input(kConvInteger.x_zero), context.input(kConvInteger.w_zero), nullptr};
+    conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
       Tensor* output = context.output(0, shape);
       return output == nullptr ? nullptr : output->mutable_data<int32_t>();
     });
   }
 
- private:
-  IntegerConv conv_;
+  std::optional<SmallByteConv> small_;
+  std::optional<ByteConv> fast_;
+  std::optional<IntegerConv> conv_;
 };
 
 }  // namespace

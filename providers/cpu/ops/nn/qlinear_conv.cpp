@@ -13,9 +13,9 @@ namespace {
 class QLinearConv final : public Kernel {
  public:
   explicit QLinearConv(const KernelInfo& info) {
-    if (small_.emplace(info)) return;
+    if (small_.emplace(info, kQLinearConv)) return;
     small_.reset();
-    if (fast_.emplace(info)) return;
+    if (fast_.emplace(info, kQLinearConv)) return;
     fast_.reset();
     conv_.emplace(info, 3, 5);
   }

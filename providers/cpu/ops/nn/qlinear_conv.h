@@ -1,13 +1,27 @@
 #pragma once
 
-// Weights, scales and zero points among the inputs of QLinearConv, whatever the layout of its images.
+// Weights, scales and zero points among the inputs of QLinearConv and ConvInteger, whatever the layout of their images.
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 #include "ops/nn/integer_matmul.h"
 
 namespace tessera::cpu {
+
+/// Where a convolution of codes has its inputs beside the image, which is the first; kNone: its operator has no such input.
+struct ConvInputs {
+  static constexpr size_t kNone = SIZE_MAX;
+  size_t weights, x_zero, w_zero;
+  size_t x_scale = kNone, w_scale = kNone, y_scale = kNone, y_zero = kNone, bias = kNone;
+
+  /// Results are sums of products, not codes.
+  bool gives_sums() const { return y_scale == kNone; }
+};
+
+inline constexpr ConvInputs kQLinearConv{.weights = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .y_scale = 6, .y_zero = 7, .bias = 8};
+inline constexpr ConvInputs kConvInteger{.weights = 1, .x_zero = 2, .w_zero = 3};
 
 inline float ConvScalar(const Tensor& tensor, std::string_view name) {
   Require(tensor.num_elements() == 1, "{} has {} values, 1 is expected", name, tensor.num_elements());
@@ -29,10 +43,10 @@ class ConvScale {
   std::span<const float> w_;
 };
 
-/// Whether the zero points of a QLinearConv's constant weights are constant, too.
-inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights) {
-  const Tensor* zeros = info.constant_input(5);
-  return (zeros != nullptr || !info.has_input(5)) && ZerosFit(weights, zeros, weights.shape()[0]);
+/// Whether the zero points of constant weights are constant, too.
+inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights, const ConvInputs& places = kQLinearConv) {
+  const Tensor* zeros = info.constant_input(places.w_zero);
+  return (zeros != nullptr || !info.has_input(places.w_zero)) && ZerosFit(weights, zeros, weights.shape()[0]);
 }
 
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {

@@ -8,11 +8,11 @@
 
 namespace tessera::cpu {
 
-SmallByteConv::SmallByteConv(const KernelInfo& info) : attributes_(info.node()) {
+SmallByteConv::SmallByteConv(const KernelInfo& info, const ConvInputs& places) : attributes_(info.node()) {
   constexpr int64_t kMostPixels = 64, kFewestOutputs = 16, kFewestChannels = 8;
-  const Tensor* w = info.constant_input(3);
+  const Tensor* w = info.constant_input(places.weights);
   const std::optional<Shape> image = KnownImageShape(info);
-  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 || !HasConstantZeros(info, *w)) return;
+  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 || !HasConstantZeros(info, *w, places)) return;
   weights_ = w->shape();
   if (weights_.rank() != image->rank() + 2 || weights_[0] < kFewestOutputs || weights_[1] < kFewestChannels) return;
   if (attributes_.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
@@ -27,9 +27,9 @@ SmallByteConv::SmallByteConv(const KernelInfo& info) : attributes_(info.node()) 
   std::vector<ConvFactors::Line> lines;
   ConvFactors::Append(*lines_, 0, lines);
   lines.resize(static_cast<size_t>(RoundUp(outputs, lines_->width)));
-  line_zeros_ = ConvFactors::TakeZeros(SignedZeros(*w, info.constant_input(5), outputs), k, lines);
-  factors_.emplace(info, std::move(lines), outputs, info.input_type(0) == ElementType::kInt8 ? 128 : 0);
-  info.ReleaseConstant(3);
+  line_zeros_ = ConvFactors::TakeZeros(SignedZeros(*w, info.constant_input(places.w_zero), outputs), k, lines);
+  factors_.emplace(info, std::move(lines), outputs, info.input_type(0) == ElementType::kInt8 ? 128 : 0, places);
+  info.ReleaseConstant(places.weights);
 }
 
 void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
@@ -50,18 +50,16 @@ void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y)
     GatherRows(threads, places, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
     from = gathered;
   }
-  auto* codes = static_cast<uint8_t*>(y.mutable_raw());
-  uint8_t* by_rows = pixels == 1 ? codes : room(rows, outputs);
-  Int8Store store;
-  store.kind = y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
-  store.data = by_rows;
-  store.row = outputs;
-  store.add = call.starts.data();
-  store.scales = call.scales.data();
-  store.zero = call.y_zero;
+  Int8Store store = call.Store(outputs);
+  if (pixels > 1) store.data = room(rows, CheckedMul(outputs, store.size()));
   if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data();
   MultiplyByteMatrix(context, *lines_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
-  if (pixels > 1) TransposeImages(threads, images, pixels, outputs, by_rows, codes);
+  if (pixels == 1) return;
+  if (store.kind == Int8Store::kSums) {
+    TransposeImages(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
+  } else {
+    TransposeImages(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data), static_cast<uint8_t*>(y.mutable_raw()));
+  }
 }
 
 }  // namespace tessera::cpu

@@ -1,6 +1,6 @@
 #pragma once
 
-// Quantized convolutions of images with few output pixels: as those of floats (small_images.h), the pixels of all images are rows of one
+// Convolutions of codes, of images with few output pixels: as those of floats (small_images.h), the pixels of all images are rows of one
 // product.
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace tessera::cpu {
 
 class SmallByteConv {
  public:
-  /// Of a node with QLinearConv's inputs. Gives the weights' memory back where it took them.
-  explicit SmallByteConv(const KernelInfo& info);
+  /// Gives the weights' memory back where it took them.
+  SmallByteConv(const KernelInfo& info, const ConvInputs& places);
 
   /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster here.
   explicit operator bool() const { return factors_.has_value(); }

@@ -1,0 +1,96 @@
+// Sums of convolutions of codes with constant weights are those of weights that are an input.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attributes.h"
+#include "model_builder.h"
+
+namespace tessera::testing {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+struct Sums {
+  Sizes input, weights, pads, strides, dilations;
+  int64_t group = 1;
+};
+
+Tensor Codes(ElementType type, const Sizes& shape, uint32_t seed) {
+  Tensor tensor(type, Shape(shape));
+  auto* codes = static_cast<uint8_t*>(tensor.mutable_raw());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) codes[i] = static_cast<uint8_t>((static_cast<uint32_t>(i + 1) * 2654435761u + seed) >> 13);
+  return tensor;
+}
+
+struct Way {
+  ElementType x, w;
+  bool zero_by_channel, zeros;
+  bool constant;
+  int threads;
+};
+
+std::vector<int32_t> Convolve(const Sums& c, const Way& way) {
+  ModelBuilder model(17);
+  const Tensor weights = Codes(way.w, c.weights, 77);
+  model.Input("x", way.x, c.input).Output("y", ElementType::kInt32, Sizes(c.input.size(), -1));
+  if (!way.constant) model.Input("w", way.w, c.weights);
+  if (way.constant) {
+    const auto* from = static_cast<const uint8_t*>(weights.raw());
+    model.Constant("w", c.weights, std::vector<uint8_t>(from, from + weights.byte_size()), static_cast<onnx::TensorProto::DataType>(way.w));
+  }
+  auto& node = model.Node("ConvInteger", {"x", "w"}, {"y"});
+  if (way.zeros) {
+    const int64_t count = way.zero_by_channel ? c.weights[0] : 1;
+    std::vector<int> zeros;
+    for (int64_t i = 0; i < count; ++i) zeros.push_back((way.w == ElementType::kInt8 ? 0 : 69) + static_cast<int>(i * 5 % 31) - 15);
+    model.Codes("xz", way.x, {}, {way.x == ElementType::kInt8 ? -3 : 131});
+    model.Codes("wz", way.w, way.zero_by_channel ? Sizes{count} : Sizes{}, zeros);
+    node.add_input("xz");
+    node.add_input("wz");
+  }
+  Ints(node, "pads", c.pads);
+  Ints(node, "strides", c.strides);
+  Ints(node, "dilations", c.dilations);
+  Int(node, "group", c.group);
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  options.intra_op_threads = way.threads;
+  std::vector<Value> values = {Value(Codes(way.x, c.input, 5))}, results(1);
+  if (!way.constant) values.emplace_back(weights);
+  model.Session(options).Run(values, results);
+  const auto sums = results[0].tensor().values<int32_t>();
+  return {sums.begin(), sums.end()};
+}
+
+TEST(ConvInteger, SumsOfConstantWeights) {
+  for (const Sums& c : {
+           Sums{{2, 17, 12, 13}, {21, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}},
+           Sums{{1, 64, 300}, {37, 64, 5}, {6, 6}, {1}, {3}},
+           Sums{{1, 22, 130}, {16, 22, 12}, {3, 3}, {6}, {1}},
+           Sums{{1, 40, 129}, {4, 40, 1}, {0, 0}, {1}, {1}},
+           Sums{{3, 24, 9, 20}, {32, 12, 3, 2}, {0, 1, 1, 1}, {2, 1}, {1, 1}, 2},
+           Sums{{1, 12, 20, 20}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
+           Sums{{2, 8, 6, 5, 7}, {16, 8, 2, 2, 2}, {0, 0, 0, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+           Sums{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}},  // as rows of one product
+           Sums{{5, 64, 1, 1}, {37, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}},
+           Sums{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}, {1, 1}},
+           Sums{{1, 16, 50}, {1, 16, 3}, {1, 1}, {1}, {1}},
+       }) {
+    for (const ElementType x : {ElementType::kUInt8, ElementType::kInt8}) {
+      for (const ElementType w : {ElementType::kUInt8, ElementType::kInt8}) {
+        for (const auto& [by_channel, zeros] : {std::pair(false, false), std::pair(false, true), std::pair(true, true)}) {
+          SCOPED_TRACE(::testing::PrintToString(c.input) + ElementTypeName(x).data() + ElementTypeName(w).data());
+          const std::vector<int32_t> expected = Convolve(c, {x, w, by_channel, zeros, false, 1});
+          EXPECT_EQ(Convolve(c, {x, w, by_channel, zeros, true, 1}), expected);
+          EXPECT_EQ(Convolve(c, {x, w, by_channel, zeros, true, 3}), expected);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::testing
