@@ -57,41 +57,36 @@ class ConvInput {
         return;
       }
     }
-    const size_t last = window_.rank() - 1;
-    const int64_t width = window_.input[last];
-    const int64_t row_size = padded_[last];
-    int64_t rows = 1;
-    for (size_t i = 0; i < last; ++i) rows *= padded_[i];
-    for (int64_t r = 0; r < rows; ++r, out += row_size) {
-      int64_t rest = r;
-      int64_t from = 0;
-      int64_t stride = 1;
-      bool inside = true;
-      bool used = true;
-      int64_t use_base = 0;
-      for (size_t i = 0; i < last; ++i) use_base += padded_[i];
-      for (size_t i = last; i-- > 0;) {
-        const int64_t p = rest % padded_[i];
-        rest /= padded_[i];
-        use_base -= padded_[i];
-        used = used && row_used_[use_base + p] != 0;
-        const int64_t source = p - window_.begin[i];
-        inside = inside && source >= 0 && source < window_.input[i];
-        from += source * stride;
-        stride *= window_.input[i];
+    if (window_.rank() == 1) {
+      LayOutRow(in, pad, out);
+      return;
+    }
+    const size_t rows = window_.rank() - 2;  // the axis of rows; what comes before it counts images
+    const int64_t image = window_.input.SizeOfRange(rows, rows + 2), size = padded_.SizeOfRange(rows, rows + 2);
+    const int64_t images = padded_.SizeOfRange(0, rows);
+    for (int64_t i = 0; i < images; ++i, out += size) {
+      bool inside = true, used = true;
+      int64_t rest = i, from = 0, step = 1;
+      const uint8_t* use = row_used_.data() + row_used_.size() - padded_[rows];
+      for (size_t axis = rows; axis-- > 0;) {
+        const int64_t p = rest % padded_[axis], source = p - window_.begin[axis];
+        rest /= padded_[axis];
+        use -= padded_[axis];
+        used = used && use[p] != 0;
+        inside = inside && source >= 0 && source < window_.input[axis];
+        from += source * step;
+        step *= window_.input[axis];
       }
-      if (!used) continue;
-      if (!inside) {
-        std::fill_n(out, row_size, pad);
-        continue;
-      }
-      for (int64_t phase = 0; phase < phases_; ++phase) {
-        if (phase_used_[phase] != 0) LayOutRow(in + from * width, phase, pad, out + phase * phase_width_);
-      }
+      if (used) LayOutRows(inside ? in + from * image : nullptr, pad, out);
     }
   }
 
  private:
+  /// A row's elements that one phase of the stride takes: [first, end) of a phase's row are input elements from `from` on, `to`: where it begins.
+  struct Phase {
+    int64_t first, end, from, to;
+  };
+
   /// An image of bytes, read without stride: its rows are too short to look at each for long.
   void LayOutImage(const uint8_t* in, uint8_t* out, uint8_t pad) const {
     const int64_t width = window_.input[1], row_size = padded_[1];
@@ -123,38 +118,58 @@ class ConvInput {
     SplitColumns(image, in, in + window_.input.num_elements(), out + first * padded_[1]);
   }
 
-  /// Whole words, the last of which may overlap the one before.
-  static void CopyShort(const uint8_t* from, int64_t count, uint8_t* to) {
-    if (count < 8) {
+  /// Rows are short more often than not: whole words or pairs of them, the last of which may overlap the one before.
+  template <class T>
+  static void CopyShort(const T* from, int64_t count, T* to) {
+    constexpr int64_t kStep = sizeof(T) == 1 ? 8 : 16 / static_cast<int64_t>(sizeof(T)), kLong = 64;
+    if (count > kLong) {
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+      return;
+    }
+    if (count < kStep) {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i];
       return;
     }
-    for (int64_t i = 0; i + 8 < count; i += 8) std::memcpy(to + i, from + i, 8);
-    std::memcpy(to + count - 8, from + count - 8, 8);
+    for (int64_t i = 0; i + kStep < count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(T));
+    std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(T));
+  }
+
+  /// The rows of one image; null: all of it is padding.
+  template <class T>
+  void LayOutRows(const T* in, T pad, T* out) const {
+    const size_t axis = window_.rank() - 2;
+    const int64_t width = window_.input[axis + 1], size = padded_[axis + 1], before = window_.begin[axis];
+    const uint8_t* use = row_used_.data() + row_used_.size() - padded_[axis];
+    for (int64_t p = 0; p < padded_[axis]; ++p, out += size) {
+      if (use[p] == 0) continue;
+      if (in == nullptr || p < before || p >= before + window_.input[axis]) {
+        std::fill_n(out, size, pad);
+      } else {
+        LayOutRow(in + (p - before) * width, pad, out);
+      }
+    }
   }
 
   template <class T>
-  void LayOutRow(const T* row, int64_t phase, T pad, T* out) const {
-    const size_t last = window_.rank() - 1;
-    const int64_t stride = window_.strides[last];
-    const int64_t width = window_.input[last];
-    const int64_t before = window_.begin[last];
-    // out[i] is input element i * stride + phase - before.
-    const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
-    const int64_t room = width + before - phase;
-    const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : CeilDiv(room, stride), first, phase_width_);
-    std::fill_n(out, first, pad);
-    const T* from = row + first * stride + phase - before;
-    if (stride == 1) {
-      if (end > first) std::memcpy(out + first, from, static_cast<size_t>(end - first) * sizeof(T));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      CopyStrided<T>(from, stride, end - first, out + first);
-    } else if (stride == 2) {  // which compilers vectorize
-      for (int64_t i = 0; i < end - first; ++i) out[first + i] = from[2 * i];
-    } else {
-      for (int64_t i = first; i < end; ++i) out[i] = row[i * stride + phase - before];
+  void LayOutRow(const T* row, T pad, T* out) const {
+    constexpr int64_t kShort = 16;
+    const int64_t stride = window_.strides[window_.rank() - 1];
+    for (const Phase& phase : phase_rows_) {
+      T* to = out + phase.to;
+      const T* from = row + phase.from;
+      const int64_t count = phase.end - phase.first;
+      for (int64_t i = 0; i < phase.first; ++i) to[i] = pad;
+      if (stride == 1) {
+        CopyShort(from, count, to + phase.first);
+      } else if (stride == 2 && (count <= kShort || !std::is_floating_point_v<T>)) {  // which compilers vectorize
+        for (int64_t i = 0; i < count; ++i) to[phase.first + i] = from[2 * i];
+      } else if (count <= kShort || !std::is_floating_point_v<T>) {
+        for (int64_t i = 0; i < count; ++i) to[phase.first + i] = from[i * stride];
+      } else if constexpr (std::is_floating_point_v<T>) {
+        CopyStrided<T>(from, stride, count, to + phase.first);
+      }
+      for (int64_t i = phase.end; i < phase_width_; ++i) to[i] = pad;
     }
-    std::fill(out + end, out + phase_width_, pad);
   }
 
   void FindKernelOffsets(KernelContext& context) {
@@ -201,6 +216,23 @@ class ConvInput {
     phase_used_ = context.scratch<uint8_t>(static_cast<size_t>(phases_));
     std::fill(phase_used_.begin(), phase_used_.end(), uint8_t{0});
     for (int64_t k = 0; k < window_.kernel[last]; ++k) phase_used_[k * window_.dilations[last] % window_.strides[last]] = 1;
+    FindPhases(context);
+  }
+
+  void FindPhases(KernelContext& context) {
+    const size_t last = window_.rank() - 1;
+    const int64_t stride = window_.strides[last], before = window_.begin[last];
+    phase_rows_ = context.scratch<Phase>(static_cast<size_t>(phases_));
+    size_t count = 0;
+    for (int64_t phase = 0; phase < phases_; ++phase) {
+      if (phase_used_[phase] == 0) continue;
+      // Its element i is input element i * stride + phase - before.
+      const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
+      const int64_t room = window_.input[last] + before - phase;
+      const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : CeilDiv(room, stride), first, phase_width_);
+      phase_rows_[count++] = {first, end, end > first ? first * stride + phase - before : 0, phase * phase_width_};
+    }
+    phase_rows_ = phase_rows_.first(count);
   }
 
   const Window& window_;
@@ -213,6 +245,7 @@ class ConvInput {
   std::span<int64_t> row_offsets_;
   std::span<uint8_t> row_used_;
   std::span<uint8_t> phase_used_;
+  std::span<Phase> phase_rows_;  // that are used
 };
 
 }  // namespace tessera::cpu

@@ -11,7 +11,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeastKernel = 3;         // of either axis: less pays for no move
+constexpr int64_t kLeastKernel = 3;         // of either axis: less pays for no move, but of rows that fill vectors badly
+constexpr int64_t kShortRow = 32;
 constexpr int64_t kMostBytes = 768 << 10;   // of a block before and after, which stay in the second cache
 
 std::optional<BlockedEpilogue> InBlocks(const GemmEpilogue<float>& epilogue) {
@@ -62,7 +63,7 @@ bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
   ThreadPool& threads = context.threads();
   const std::optional<BlockedEpilogue> epilogue = InBlocks(tensors.epilogue);
   if (!SuitsChannelBlocks() || !epilogue || window.rank() != 2 || channels % kChannelBlock != 0) return false;
-  if (std::min(window.kernel[0], window.kernel[1]) < kLeastKernel) return false;
+  if (std::min(window.kernel[0], window.kernel[1]) < kLeastKernel && window.output[1] > kShortRow) return false;
   const int64_t blocks = channels / kChannelBlock, items = batch * blocks;
   const int64_t out = window.output.num_elements(), positions = window.kernel.num_elements();
   const PaddedRows padded(window);

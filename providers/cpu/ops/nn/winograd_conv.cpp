@@ -195,10 +195,12 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
 }
 
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {
-  constexpr double kTileNs = 5;
+  constexpr double kTileNs = 5, kImageNs = 5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
   if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
-  return WinogradPays(channels(), outputs(), WinogradArea(batch, window.output.dims(), window.dilations.dims()), kTileNs);
+  const WinogradArea area(batch, window.output.dims(), window.dilations.dims());
+  const double begins_ns = kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));
+  return WinogradPays(channels(), outputs(), area, kTileNs + begins_ns);
 }
 
 bool WinogradConv::Suits(const Window& window, int64_t batch) const {
