@@ -210,7 +210,7 @@ const LongRun kLongRuns[] = {
        Text(node, "mode", "cubic");
      },
      [] { return std::vector<Value>{Tensor::Of<uint8_t>({1, 1, 500, 500}, std::vector<uint8_t>(250'000, 3))}; }},
-    {"Det", [](ModelBuilder& model) { OneInput(model, "Det", 2); }, [] { return std::vector<Value>{Ramp({3000, 3000}, 0.1f)}; }},
+    {"Det", [](ModelBuilder& model) { OneInput(model, "Det", 2); }, [] { return std::vector<Value>{Ramp({5000, 5000}, 0.1f)}; }},
     {"Inverse",
      [](ModelBuilder& model) {
        OneInput(model, "Inverse", 2, [](auto& node) { node.set_domain("com.microsoft"); });

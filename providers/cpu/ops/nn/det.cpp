@@ -1,9 +1,11 @@
-// Det (11, 22): determinants by Gaussian elimination with partial pivoting.
+// Det (11, 22): determinants by P A = L U, in double.
+
+#include <Eigen/LU>
 
 #include <cmath>
-#include <utility>
 
 #include "base/cancellation.h"
+#include "engine/elimination.h"
 #include "ops/nn/float_view.h"
 #include "ops/ops.h"
 #include "types.h"
@@ -11,31 +13,20 @@
 namespace tessera::cpu {
 namespace {
 
-/// Destroys `a`, an n by n matrix. Sums in double.
-double Determinant(double* a, int64_t n) {
-  double result = 1;
-  PacedCancellationPoint look(0.5);
-  for (int64_t column = 0; column < n; ++column) {
-    int64_t pivot = column;
-    look.Pass(n - column);
-    for (int64_t row = column + 1; row < n; ++row) {
-      if (std::abs(a[row * n + column]) > std::abs(a[pivot * n + column])) pivot = row;
-    }
-    const double value = a[pivot * n + column];
-    if (value == 0) return 0;
-    if (pivot != column) {
-      for (int64_t j = column; j < n; ++j) std::swap(a[pivot * n + j], a[column * n + j]);
-      result = -result;
-    }
-    result *= value;
-    for (int64_t row = column + 1; row < n; ++row) {
-      const double factor = a[row * n + column] / value;
-      look.Pass(n - column);
-      if (factor == 0) continue;
-      for (int64_t j = column + 1; j < n; ++j) a[row * n + j] -= factor * a[column * n + j];
-    }
+template <class T, int kRows>
+using Square = Eigen::Matrix<T, kRows, kRows, Eigen::RowMajor>;
+
+/// The product of U's diagonal. A zero there is the result, also where others are too large for a product; not a number is stronger.
+double DiagonalProduct(const double* u, int64_t n, double sign) {
+  double product = sign;
+  bool singular = false;
+  for (int64_t i = 0; i < n; ++i) {
+    const double pivot = u[i * (n + 1)];
+    if (std::isnan(pivot)) return pivot;
+    singular |= pivot == 0;
+    product *= pivot;
   }
-  return result;
+  return singular ? 0 : product;
 }
 
 template <class T>
@@ -51,21 +42,52 @@ class Det final : public Kernel {
     const int64_t n = input.shape()[rank - 1];
     Tensor* output = context.output(0, Shape(input.shape().dims().first(rank - 2)));
     if (output == nullptr || output->num_elements() == 0) return;
-    const ComputeType<T>* in = ComputeView<T>(context, &input);
+    const C* in = ComputeView<T>(context, &input);
     ComputeResult<T> result(context, *output);
-    const int64_t size = n * n;
-    const auto work = context.scratch<double>(static_cast<size_t>(input.num_elements()));
-    const double cost = 10 + static_cast<double>(size) * static_cast<double>(n) * 0.3;
-    context.threads().ParallelFor(output->num_elements(), cost, [&](int64_t begin, int64_t end) {
+    const std::span<C> determinants(result.data(), static_cast<size_t>(output->num_elements()));
+    if (n > kLargestEigenMatrix) {
+      OfLarge(context, in, n, determinants);
+    } else if (n == 2) {
+      OfSmall<2>(context, in, n, determinants);
+    } else if (n == 3) {
+      OfSmall<3>(context, in, n, determinants);
+    } else if (n == 4) {
+      OfSmall<4>(context, in, n, determinants);
+    } else {
+      OfSmall<Eigen::Dynamic>(context, in, n, determinants);
+    }
+    result.Finish();
+  }
+
+ private:
+  using C = ComputeType<T>;
+
+  /// kRows: n, or Eigen::Dynamic.
+  template <int kRows>
+  static void OfSmall(KernelContext& context, const C* in, int64_t n, std::span<C> results) {
+    const double cost = 100 + static_cast<double>(n * n) * static_cast<double>(n) * 0.1;
+    context.threads().ParallelFor(std::ssize(results), cost, [&](int64_t begin, int64_t end) {
+      Eigen::PartialPivLU<Square<double, kRows>> lu(n);
+      PacedCancellationPoint look(cost);
       for (int64_t i = begin; i < end; ++i) {
-        double* matrix = work.data() + i * size;
-        InCancellablePieces(0, size, 1.0, [&](int64_t from, int64_t to) {
-          for (int64_t j = from; j < to; ++j) matrix[j] = static_cast<double>(in[i * size + j]);
-        });
-        result.data()[i] = static_cast<ComputeType<T>>(Determinant(matrix, n));
+        look.Pass();
+        lu.compute(Eigen::Map<const Square<C, kRows>>(in + i * n * n, n, n).template cast<double>());
+        const double sign = lu.permutationP().determinant();
+        results[static_cast<size_t>(i)] = static_cast<C>(DiagonalProduct(lu.matrixLU().data(), n, sign));
       }
     });
-    result.Finish();
+  }
+
+  static void OfLarge(KernelContext& context, const C* in, int64_t n, std::span<C> results) {
+    const int64_t size = n * n;
+    const std::span<double> matrix = context.scratch<double>(static_cast<size_t>(size));
+    for (C& result : results) {
+      context.threads().ParallelFor(size, 0.5, [&](int64_t begin, int64_t end) { std::copy(in + begin, in + end, matrix.data() + begin); });
+      Elimination<double> elimination(context.threads(), n, matrix.data(), nullptr);
+      elimination.Run();
+      result = static_cast<C>(DiagonalProduct(matrix.data(), n, elimination.sign()));
+      in += size;
+    }
   }
 };
 
