@@ -11,7 +11,7 @@ readonly ORT_VERSION=1.31.1
 readonly DEPS=${TESSERA_DEPS:-/opt/tessera}
 readonly PACKAGES=(
   build-essential ccache cmake ninja-build pkg-config python3 python3-dev python3-pip python3-venv
-  libprotobuf-dev protobuf-compiler                  # model format
+  libprotobuf-dev protobuf-compiler libxxhash-dev    # model format, checksums
   libeigen3-dev libhwy-dev libtbb-dev                # kernels and threads
   libdnnl-dev ocl-icd-opencl-dev opencl-clhpp-headers # execution providers
   pocl-opencl-icd clinfo oclgrind                    # an OpenCL device on the CPU, a simulated one

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/checksum.h"
 #include "base/new_file.h"
 #include "base/regular_file.h"
 #include "tessera/error.h"
@@ -14,7 +15,7 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'L', 'P', '0', '1'};
+constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'L', 'P', '0', '2'};
 
 /// What a file starts with; key and binary follow.
 struct Header {
@@ -24,18 +25,11 @@ struct Header {
   uint64_t checksum = 0;  // of the binary
 };
 
-/// FNV-1a.
-uint64_t Hash(std::span<const std::byte> bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
-  return hash;
-}
-
 std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 }  // namespace
 
-std::filesystem::path ProgramCache::Path(std::string_view key) const { return folder_ / fmt::format("{:016x}.clbin", Hash(BytesOf(key))); }
+std::filesystem::path ProgramCache::Path(std::string_view key) const { return folder_ / fmt::format("{:016x}.clbin", Checksum(BytesOf(key))); }
 
 std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) const try {
   if (!enabled()) return std::nullopt;
@@ -47,7 +41,7 @@ std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) c
   if (header.magic != kMagic || header.key_bytes != key.size() || rest.size() < key.size()) return std::nullopt;
   if (!std::ranges::equal(rest.first(key.size()), BytesOf(key))) return std::nullopt;
   const auto binary = rest.subspan(key.size());
-  if (binary.size() != header.binary_bytes || binary.empty() || Hash(binary) != header.checksum) return std::nullopt;
+  if (binary.size() != header.binary_bytes || binary.empty() || Checksum(binary) != header.checksum) return std::nullopt;
   return std::vector<std::byte>(binary.begin(), binary.end());
 } catch (const Error&) {
   return std::nullopt;  // none there, or one that others may have written
@@ -60,7 +54,7 @@ void ProgramCache::Store(std::string_view key, std::span<const std::byte> binary
   RemoveAbandonedFiles(path);
   // Another process must see the whole file or none: it is written aside, then renamed.
   NewFile file(path);
-  const Header header{.key_bytes = key.size(), .binary_bytes = binary.size(), .checksum = Hash(binary)};
+  const Header header{.key_bytes = key.size(), .binary_bytes = binary.size(), .checksum = Checksum(binary)};
   file.WriteAt(0, &header, sizeof header);
   file.WriteAt(sizeof header, key.data(), key.size());
   file.WriteAt(sizeof header + key.size(), binary.data(), binary.size());

@@ -4,6 +4,7 @@
 
 #include "base/cancellation.h"
 #include "base/check.h"
+#include "base/checksum.h"
 #include "base/mapped_file.h"
 #include "graph/infer_types.h"
 #include "optimizer/optimizer.h"
@@ -16,7 +17,6 @@
 #include "runtime/openmp_team.h"
 #include "runtime/stand_in.h"
 #include "runtime/plan_builder.h"
-#include "session/context/checksum.h"
 #include "session/context/context_cache.h"
 #include "session/precision.h"
 #include "session/provider_options.h"

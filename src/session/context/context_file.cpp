@@ -5,19 +5,19 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/checksum.h"
 #include "base/load_limits.h"
 #include "base/mapped_file.h"
 #include "base/new_file.h"
 #include "base/pages.h"
 #include "base/regular_file.h"
 #include "base/rounding.h"
-#include "session/context/checksum.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'T', 'X', '\r', '\n'};
-constexpr uint32_t kFormat = 3;
+constexpr uint32_t kFormat = 4;
 constexpr uint64_t kDataOffset = 4096;
 
 struct Header {

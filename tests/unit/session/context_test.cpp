@@ -206,6 +206,19 @@ TEST_F(Context, TruncatedOrForeignFiles) {
   EXPECT_THAT(Session(model(), Options()).context().detail, HasSubstr("no context of Tessera"));
 }
 
+TEST_F(Context, FilesOfAnEarlierFormatAreMadeAgain) {
+  const std::vector<float> expected = Expected();
+  Session(model(), Options());
+  std::string earlier = Read(file());
+  constexpr size_t kFormat = 8;  // where it stands
+  earlier[kFormat] = 3;
+  Write(file(), earlier);
+  const Session session(model(), Options());
+  EXPECT_THAT(session.context().detail, HasSubstr("it has format 3, this build reads 4; written"));
+  EXPECT_EQ(RunAll(session), expected);
+  EXPECT_TRUE(Session(model(), Options()).context().used);
+}
+
 TEST_F(Context, EveryFlippedBitIsNoticed) {
   const std::vector<float> expected = Expected();
   Session(model(), Options());

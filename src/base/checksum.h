@@ -9,7 +9,7 @@ namespace tessera {
 
 class ThreadPool;
 
-/// Finds damage, not forgery: any change inside one word changes it. About as fast as memory.
+/// XXH3 of 64 bits, which finds damage, not forgery, and stays as it is from version to version. About as fast as memory.
 uint64_t Checksum(std::span<const std::byte> bytes) noexcept;
 
 /// Of each part of kChecksumPart bytes (the last may be shorter), in parallel.
