@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,19 @@ TEST_F(ProgramCacheTest, WhatCannotBeWrittenIsNotKept) {
   const ProgramCache none("");
   none.Store("key", Bytes(10, 1));
   EXPECT_FALSE(none.Load("key").has_value());
+}
+
+TEST_F(ProgramCacheTest, NeitherFifosNorFilesOfAllAreRead) {
+  const ProgramCache cache(folder_ / "made" / "here");
+  cache.Store("key", Bytes(100, 7));
+  EXPECT_EQ(cache.Load("key"), Bytes(100, 7));
+  fs::remove(cache.Path("key"));
+  ASSERT_EQ(mkfifo(cache.Path("key").c_str(), 0600), 0);
+  EXPECT_FALSE(cache.Load("key").has_value());
+  cache.Store("key", Bytes(100, 7));
+  EXPECT_EQ(cache.Load("key"), Bytes(100, 7));
+  chmod(cache.Path("key").c_str(), 0666);
+  EXPECT_FALSE(cache.Load("key").has_value());
 }
 
 }  // namespace

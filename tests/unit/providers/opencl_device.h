@@ -11,6 +11,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "providers_here.h"
 #include "random_numbers.h"
 #include "tessera/session.h"
 
@@ -33,8 +34,9 @@ inline SessionOptions PlainOn(const char* provider, ProviderOptions options = {}
   return session;
 }
 
-/// Skips the test that calls it where there is no OpenCL device.
+/// Skips the test that calls it where there is no OpenCL device, or no provider for one.
 inline void NeedDevice() {
+  if (!IsCompiledIn("opencl")) GTEST_SKIP() << "not compiled in";
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1});
   model.Node("Relu", {"x"}, {"y"});

@@ -7,7 +7,6 @@
 
 #include "error_of.h"
 #include "model_builder.h"
-#include "opencl/program_cache.h"
 #include "temporary_folder.h"
 
 namespace tessera {
@@ -106,21 +105,6 @@ TEST(FilesTest, CopiesCountForTheLimitOfTheLoad) {
   SessionOptions options;
   options.config["session.map_files"] = "0";
   EXPECT_THAT(ErrorOf([&] { Session(model, options); }), HasSubstr("session.load_memory_limit"));
-}
-
-TEST(FilesTest, AFifoIsNoCompiledProgram) {
-  const TemporaryFolder folder;
-  const opencl::ProgramCache cache(folder.path() / "made" / "here");
-  const std::vector<std::byte> binary(100, std::byte{7});
-  cache.Store("key", binary);
-  EXPECT_EQ(cache.Load("key"), binary);
-  fs::remove(cache.Path("key"));
-  ASSERT_EQ(mkfifo(cache.Path("key").c_str(), 0600), 0);
-  EXPECT_FALSE(cache.Load("key").has_value());
-  cache.Store("key", binary);
-  EXPECT_EQ(cache.Load("key"), binary);
-  chmod(cache.Path("key").c_str(), 0666);
-  EXPECT_FALSE(cache.Load("key").has_value());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// BMP and the portable bitmaps (PBM, PGM, PPM; text and binary), read here.
+// BMP and the portable bitmaps (PBM, PGM, PPM; text and binary), read here. The library at hand, stb_image, reads neither run-length coded
+// BMPs nor bilevel and text bitmaps: most of this would stay.
 
 #include <algorithm>
 #include <bit>

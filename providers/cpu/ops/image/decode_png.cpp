@@ -1,7 +1,6 @@
-// PNG through libpng, and WebP through libwebp.
+// PNG through libpng.
 
 #include <png.h>
-#include <webp/decode.h>
 
 #include <algorithm>
 #include <csetjmp>
@@ -81,14 +80,6 @@ bool DecodePng(ImageBytes bytes, DecodedImage& image) {
   PngSource source{bytes};
   std::vector<png_bytep> rows;
   return info != nullptr && RunPng(png, info, &source, &image, &rows);
-}
-
-bool DecodeWebp(ImageBytes bytes, DecodedImage& image) {
-  int width = 0, height = 0;
-  constexpr double kPixel = 8, kTables = 0x1p20;  // of a lossless image: its colours, and how they are coded
-  if (!WebPGetInfo(bytes.data(), bytes.size(), &width, &height)) return false;
-  if (!image.Reset(width, height, kPixel * width * height + kTables)) return false;
-  return WebPDecodeRGBInto(bytes.data(), bytes.size(), image.rgb.data(), image.rgb.size(), width * 3) != nullptr;
 }
 
 }  // namespace tessera::cpu

@@ -1,7 +1,8 @@
 #pragma once
 
 // Formats that ImageDecoder reads. Every function returns false for what it can not decode, whatever the bytes are. What a few bytes say
-// of their image's size is counted against the run's memory before a decoder starts.
+// of their image's size is counted against the run's memory before a decoder starts. Those whose library the build was configured without
+// throw Error(kNotImplemented) that says so.
 
 #include <cstddef>
 #include <cstdint>
