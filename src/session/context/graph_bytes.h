@@ -1,8 +1,8 @@
 #pragma once
 
 // A resolved graph as bytes. ONNX's own format cannot say what it has to: versions are those of the model's imports there, but inlined
-// functions and rewriting leave nodes of several versions side by side; nested graphs take values by name, and names of an inlined body
-// may hide others; a message ends at 2 GiB; private operators are refused in models. And what is read from it would be resolved again.
+// functions and rewriting leave nodes of several versions side by side; nested graphs take values by name, which one of their own may hide;
+// a message ends at 2 GiB; private operators are refused in models. And what is read from it would be resolved again.
 
 #include <memory>
 #include <span>
